@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Checks that every target imports only what it may know.
+
+    .ci/checks/imports.py [ROOT]        check the project
+    .ci/checks/imports.py --self-test   check the check
+
+The table below is the one place where the arrows between targets are written down for machines.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from swift_source import Finding, code_lines, swift_files
+
+# Modules of the platform and the language: everybody may use them.
+ALWAYS = ["Swift", "Foundation*", "Synchronization", "Glibc", "Musl", "Darwin", "Dispatch"]
+
+# For each target: the modules of this project and the modules from outside that it may import. `*` stands for any
+# ending. Arrows point down only, and targets of one level never see each other.
+TARGETS: dict[str, tuple[list[str], list[str]]] = {
+    # Level 0: know nothing of the gateway.
+    "StrictJSON": ([], ["NIOCore"]),
+    "EventLoopHTTP": (
+        [],
+        ["HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS"],
+    ),
+    "RedisClient": ([], ["Logging", "NIO*"]),
+    "PrometheusMetrics": ([], ["CoreMetrics"]),
+    "CLibPQ": ([], []),
+    # Level 1: the protocols.
+    "FCMModel": (["StrictJSON"], ["Crypto", "NIOCore"]),
+    # Level 2: the gateway's rules, and a fake FCM.
+    "GatewayCore": (["FCMModel"], ["CoreMetrics", "Crypto", "Logging", "Metrics", "ServiceLifecycle", "Tracing"]),
+    "FCMEmulator": (
+        ["FCMModel"],
+        ["HTTPTypes", "Hummingbird", "HummingbirdCore", "HummingbirdHTTP2", "JWTKit", "Logging", "NIO*",
+         "ServiceLifecycle"],
+    ),
+    # Level 3: the adapters.
+    "GatewayUpstream": (
+        ["EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
+        ["AsyncHTTPClient", "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "Tracing"],
+    ),
+    "GatewayStorage": (
+        ["CLibPQ", "FCMModel", "GatewayCore", "RedisClient"],
+        ["Crypto", "GRDB", "Logging", "Metrics", "NIOCore", "NIOPosix", "ServiceLifecycle"],
+    ),
+    "GatewayHTTP": (
+        ["EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
+        ["HTTPTypes", "Hummingbird*", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "Tracing"],
+    ),
+    # Level 4: the executable.
+    "FCMGateway": (["*"], ["*"]),
+}
+
+# Test targets whose name is not that of a target with `Tests` behind it: the modules of this project they may import.
+# What they use from outside is their own affair.
+TEST_TARGETS: dict[str, list[str]] = {
+    "GatewayTestKit": ["FCMModel", "GatewayCore", "StrictJSON"],
+    "EndToEndTests": ["*"],
+}
+
+IMPORT = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*"  # @testable, @preconcurrency, @_spi(X)
+    r"(?:(?:public|package|internal|fileprivate|private)\s+)?"
+    r"import\s+(?:(?:typealias|struct|class|enum|protocol|let|var|func)\s+)?"
+    r"`?(\w+)`?"
+)
+
+OURS = set(TARGETS) | set(TEST_TARGETS)
+
+
+def imported_modules(source: str) -> list[tuple[int, str]]:
+    """The modules a source imports, with the lines that do."""
+    modules = []
+    for number, line in enumerate(code_lines(source), start=1):
+        # Several imports on a line are separated by semicolons.
+        for statement in line.split(";"):
+            if match := IMPORT.match(statement):
+                modules.append((number, match.group(1)))
+    return modules
+
+
+def matches(module: str, patterns: list[str]) -> bool:
+    return any(fnmatchcase(module, pattern) for pattern in patterns)
+
+
+def is_allowed(folder: str, target: str, module: str) -> bool:
+    """Whether a target, found under `Sources`, `Tests` or `Benchmarks`, may import a module."""
+    if folder == "Benchmarks" or module == target or matches(module, ALWAYS):
+        return True
+    if folder == "Sources":
+        ours, outside = TARGETS[target]
+        return matches(module, ours if module in OURS else outside)
+    if module not in OURS or module == "GatewayTestKit":
+        return True
+    if target in TEST_TARGETS:
+        return matches(module, TEST_TARGETS[target])
+    # A target's tests also name what its interface names, which is what the target itself may import.
+    subject = target.removesuffix("Tests")
+    return module == subject or matches(module, TARGETS[subject][0])
+
+
+def is_known(folder: str, target: str) -> bool:
+    if folder == "Sources":
+        return target in TARGETS
+    return folder == "Benchmarks" or target in TEST_TARGETS or target.removesuffix("Tests") in TARGETS
+
+
+def check_source(path: Path, folder: str, target: str, source: str) -> list[Finding]:
+    if not is_known(folder, target):
+        return [Finding(path, 1, f"target {target} is not in the table of .ci/checks/imports.py")]
+    return [
+        Finding(path, line, f"{target} may not import {module} (see .ci/checks/imports.py)")
+        for line, module in imported_modules(source)
+        if not is_allowed(folder, target, module)
+    ]
+
+
+def check(root: Path) -> list[Finding]:
+    findings = []
+    for file in swift_files(root, "Sources", "Tests", "Benchmarks"):
+        path = file.relative_to(root)
+        if len(path.parts) < 3:
+            findings.append(Finding(path, 1, "belongs to no target"))
+            continue
+        findings += check_source(path, path.parts[0], path.parts[1], file.read_text(encoding="utf-8"))
+    return findings
+
+
+def self_test() -> None:
+    source = '''// import Wrong
+/* import Wrong /* nested */ import Wrong */
+import StrictJSON
+@testable import FCMModel
+package import struct NIOCore.ByteBuffer
+@_spi(Testing) @preconcurrency internal import Crypto
+#if canImport(Glibc)
+    import Glibc; import Musl
+#endif
+let a = "import Wrong \\(f("import Wrong")) import Wrong"
+let b = """
+import Wrong \\(
+import Wrong)
+"""
+let c = #"""
+import Wrong \\(" "
+"""#
+let d = #"\\"#; let important = 1
+import Last
+'''
+    expected = [
+        (3, "StrictJSON"), (4, "FCMModel"), (5, "NIOCore"), (6, "Crypto"), (8, "Glibc"), (8, "Musl"), (19, "Last"),
+    ]
+    assert imported_modules(source) == expected, imported_modules(source)
+
+    cases = [
+        ("Sources", "FCMModel", "StrictJSON", True),
+        ("Sources", "FCMModel", "GatewayCore", False),
+        ("Sources", "FCMModel", "FoundationEssentials", True),
+        ("Sources", "FCMModel", "Logging", False),
+        ("Sources", "StrictJSON", "NIOPosix", False),
+        ("Sources", "GatewayCore", "StrictJSON", False),
+        ("Sources", "GatewayCore", "NIOCore", False),
+        ("Sources", "GatewayHTTP", "HummingbirdRouter", True),
+        ("Sources", "GatewayHTTP", "Crypto", False),
+        ("Sources", "GatewayHTTP", "GatewayStorage", False),
+        ("Sources", "GatewayUpstream", "GatewayHTTP", False),
+        ("Sources", "GatewayHTTP", "GatewayTestKit", False),
+        ("Sources", "FCMGateway", "GRDB", True),
+        ("Tests", "GatewayHTTPTests", "GatewayHTTP", True),
+        ("Tests", "GatewayHTTPTests", "GatewayCore", True),
+        ("Tests", "GatewayHTTPTests", "GatewayTestKit", True),
+        ("Tests", "GatewayHTTPTests", "GatewayStorage", False),
+        ("Tests", "GatewayHTTPTests", "HummingbirdTesting", True),
+        ("Tests", "EndToEndTests", "FCMEmulator", True),
+        ("Tests", "GatewayTestKit", "GatewayStorage", False),
+        ("Benchmarks", "Micro", "GatewayCore", True),
+    ]
+    for folder, target, module, allowed in cases:
+        assert is_allowed(folder, target, module) == allowed, (folder, target, module)
+
+    assert check_source(Path("x"), "Sources", "Nobody", "")[0].message.startswith("target Nobody")
+    findings = check_source(Path("a.swift"), "Sources", "StrictJSON", "\nimport GRDB\n")
+    assert [str(finding) for finding in findings] == [
+        "a.swift:2: StrictJSON may not import GRDB (see .ci/checks/imports.py)"
+    ], findings
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--self-test"]:
+        self_test()
+    else:
+        root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
+        findings = check(root)
+        for finding in findings:
+            print(finding, file=sys.stderr)
+        sys.exit(1 if findings else 0)

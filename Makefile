@@ -1,0 +1,53 @@
+# What people do with this project. CONTRIBUTING.md says more.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+SOURCES := Sources Tests Benchmarks Package.swift
+RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization
+
+.PHONY: help
+help: ## Show this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+.PHONY: run
+run: ## Start a gateway with an emulated FCM on this machine (ARGS="--port 9000")
+	@scripts/install-system-packages build
+	swift build --product fcm-gateway
+	exec .build/debug/fcm-gateway dev $(ARGS)
+
+.PHONY: build
+build: ## Build the program as it is deployed: .build/release/fcm-gateway
+	@scripts/install-system-packages build
+	swift build $(RELEASE) --product fcm-gateway
+
+.PHONY: test
+test: ## Run all functional tests (ARGS="--filter FCMModelTests")
+	@scripts/install-system-packages build test
+	swift test $(ARGS)
+
+.PHONY: bench
+bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="--rounds 3")
+	@scripts/install-system-packages build bench
+	Benchmarks/load/run $(ARGS)
+
+.PHONY: format
+format: ## Format all Swift source
+	swift format --in-place --parallel --recursive $(SOURCES)
+
+.PHONY: lint
+lint: ## Run the checks that need no build
+	@export PYTHONDONTWRITEBYTECODE=1; \
+	.ci/checks/imports.py --self-test; \
+	.ci/checks/doc_comments.py --self-test; \
+	failed=(); \
+	for check in format imports.py doc_comments.py file_length.py vectors tracked_files openapi; do \
+		echo "check $$check"; \
+		".ci/checks/$$check" || failed+=("$$check"); \
+	done; \
+	if [ $${#failed[@]} -gt 0 ]; then echo "failed: $${failed[*]}" >&2; exit 1; fi
+
+.PHONY: clean
+clean: ## Remove build products; what `make run` keeps in var/ stays
+	rm -rf .build

@@ -1,0 +1,35 @@
+package import NIOSSL
+
+/// How a client pool connects, and what it puts up with.
+package struct HTTPClientConfiguration: Sendable {
+    /// How long making a connection may take, with name resolution and the TLS handshake.
+    package var connectTimeout: Duration
+    /// Connections per event loop, in whatever state.
+    package var maxConnectionsPerLoop: Int
+    /// Exchanges per event loop that may wait for a connection once there are as many as may be.
+    package var maxWaitersPerLoop: Int
+    /// How long an unused connection is kept.
+    package var idleTimeout: Duration
+    /// The body of an answer, in bytes.
+    package var maxResponseBodyBytes: Int
+    /// The head of an answer on the wire, in bytes; one field may fill it.
+    package var maxResponseHeadBytes: Int
+    /// Field lines of one answer.
+    package var maxResponseFields: Int
+    /// How `https` origins are verified; nil for the system's trust roots and full verification.
+    package var tls: TLSConfiguration?
+
+    /// Creates a configuration with every limit at its default.
+    ///
+    /// - Parameter tls: how `https` origins are verified; nil for the system's trust roots and full verification.
+    package init(tls: TLSConfiguration? = nil) {
+        self.connectTimeout = .seconds(2)
+        self.maxConnectionsPerLoop = 256
+        self.maxWaitersPerLoop = 1024
+        self.idleTimeout = .seconds(60)
+        self.maxResponseBodyBytes = 1024 * 1024
+        self.maxResponseHeadBytes = 32 * 1024
+        self.maxResponseFields = 128
+        self.tls = tls
+    }
+}

@@ -1,0 +1,33 @@
+package import HTTPTypes
+package import NIOCore
+
+/// A request to a pool's origin.
+package struct HTTPClientRequest: Sendable {
+    /// The method.
+    package var method: HTTPRequest.Method
+    /// Path and query, starting with `/`; bytes that may not stand in a request line are percent-encoded.
+    package var path: String
+    /// The fields, except `Host` and those that frame the message: the client sets these itself.
+    package var headers: HTTPFields
+    /// The whole body.
+    package var body: ByteBuffer
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - path: path and query.
+    ///   - headers: the fields, except `Host` and those that frame the message.
+    ///   - body: the whole body.
+    package init(
+        method: HTTPRequest.Method,
+        path: String,
+        headers: HTTPFields = [:],
+        body: ByteBuffer = ByteBuffer()
+    ) {
+        self.method = method
+        self.path = path
+        self.headers = headers
+        self.body = body
+    }
+}

@@ -1,0 +1,48 @@
+import NIOCore
+import NIOTLS
+
+/// Stands before the parser: hands the connection its raw bytes and what becomes of the transport.
+final class HTTPClientWireHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    let connection: HTTPClientConnection
+
+    init(connection: HTTPClientConnection) {
+        self.connection = connection
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.connection.attach(context)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.connection.transportClosed()
+        self.connection.detach()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.connection.transportClosed()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.connection.receive(self.unwrapInboundIn(data))
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.connection.readCompleted()
+        context.fireChannelReadComplete()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .some(.handshakeCompleted) = event as? TLSUserEvent {
+            self.connection.opened()
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.connection.transportFailed(error)
+    }
+}

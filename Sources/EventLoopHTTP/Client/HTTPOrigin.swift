@@ -1,0 +1,66 @@
+/// Where requests go: scheme, host and port.
+package struct HTTPOrigin: Hashable, Sendable {
+    /// How the connection is encrypted, if it is.
+    package enum Scheme: String, Sendable {
+        /// Plain text.
+        case http
+        /// TLS.
+        case https
+
+        /// The port an origin without one uses.
+        package var defaultPort: Int {
+            switch self {
+            case .http: 80
+            case .https: 443
+            }
+        }
+    }
+
+    /// How the connection is encrypted, if it is.
+    package let scheme: Scheme
+    /// A name, an IPv4 address, or an IPv6 address without brackets; in lower case.
+    package let host: String
+    /// The port, 1 to 65535.
+    package let port: Int
+
+    /// Parses `scheme://host[:port]`, with an optional final slash and nothing else.
+    ///
+    /// - Parameter url: the text, for instance `https://fcm.googleapis.com` or `http://[::1]:8080`.
+    package init?(_ url: String) {
+        var rest = url[...]
+        if rest.hasPrefix("https://") {
+            self.scheme = .https
+        } else if rest.hasPrefix("http://") {
+            self.scheme = .http
+        } else {
+            return nil
+        }
+        rest = rest.dropFirst(self.scheme.rawValue.utf8.count + 3)
+        if rest.hasSuffix("/") {
+            rest = rest.dropLast()
+        }
+        guard HTTPAuthority.isValid(String(rest)) else { return nil }
+        let host: Substring
+        if rest.hasPrefix("["), let end = rest.lastIndex(of: "]") {
+            host = rest[rest.index(after: rest.startIndex)..<end]
+            rest = rest[rest.index(after: end)...]
+        } else {
+            let end = rest.firstIndex(of: ":") ?? rest.endIndex
+            host = rest[..<end]
+            rest = rest[end...]
+        }
+        if rest.isEmpty {
+            self.port = self.scheme.defaultPort
+        } else {
+            guard let port = Int(rest.dropFirst()), port > 0 else { return nil }
+            self.port = port
+        }
+        self.host = host.lowercased()
+    }
+
+    /// The value of `Host` for this origin: the port is left out where it is the scheme's own.
+    package var authority: String {
+        let name = self.host.utf8.contains(UInt8(ascii: ":")) ? "[\(self.host)]" : self.host
+        return self.port == self.scheme.defaultPort ? name : "\(name):\(self.port)"
+    }
+}

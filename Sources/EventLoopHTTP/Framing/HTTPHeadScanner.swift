@@ -1,0 +1,97 @@
+/// Finds where the head of a message ends, and bounds it as it stands on the wire.
+///
+/// The parser behind it sees names and values only; white space, line ends and the bytes of an unfinished line escape
+/// its limits. The scanner counts every byte. It decides nothing else: a head it lets pass still has to satisfy the
+/// parser, and both have to agree on its last byte.
+struct HTTPHeadScanner {
+    struct Limits: Sendable {
+        /// The whole head in bytes, with line ends and the empty line that closes it.
+        var maxHeadBytes: Int
+        /// The first line in bytes, without its line end.
+        var maxStartLineBytes: Int
+        /// One field line in bytes, without its line end.
+        var maxFieldBytes: Int
+        /// Field lines.
+        var maxFields: Int
+    }
+
+    enum Step: Equatable {
+        /// All bytes belong to the head, and more must follow.
+        case incomplete
+        /// This many of the bytes belong to the head, which is complete.
+        case complete(byteCount: Int)
+        /// The head, one of its fields or their number exceeds its limit.
+        case tooLarge
+        /// The first line exceeds its limit.
+        case startLineTooLong
+    }
+
+    private let limits: Limits
+    private var headBytes = 0
+    private var lineBytes = 0
+    private var lineEndsInReturn = false
+    private var lines = 0
+
+    init(limits: Limits) {
+        self.limits = limits
+    }
+
+    /// Whether no byte has been scanned yet.
+    var isUntouched: Bool {
+        self.headBytes == 0
+    }
+
+    /// Scans the next bytes of the connection.
+    mutating func scan(_ bytes: Span<UInt8>) -> Step {
+        var lineStart = 0
+        var index = 0
+        while index < bytes.count {
+            guard bytes[index] == UInt8(ascii: "\n") else {
+                index += 1
+                continue
+            }
+            if index > lineStart {
+                self.lineEndsInReturn = bytes[index - 1] == UInt8(ascii: "\r")
+            }
+            let length = self.lineBytes + (index - lineStart) - (self.lineEndsInReturn ? 1 : 0)
+            index += 1
+            if self.headBytes + index > self.limits.maxHeadBytes {
+                return .tooLarge
+            }
+            if length > self.lineLimit {
+                return self.lines == 0 ? .startLineTooLong : .tooLarge
+            }
+            self.lineBytes = 0
+            self.lineEndsInReturn = false
+            lineStart = index
+            if length > 0 {
+                self.lines += 1
+                if self.lines > self.limits.maxFields + 1 {
+                    return .tooLarge
+                }
+            } else if self.lines > 0 {
+                self.headBytes += index
+                return .complete(byteCount: index)
+            }
+            // Empty lines before the first line are skipped (RFC 9112, section 2.2) and count as bytes only.
+        }
+        return self.carry(bytes, from: lineStart)
+    }
+
+    private var lineLimit: Int {
+        self.lines == 0 ? self.limits.maxStartLineBytes : self.limits.maxFieldBytes
+    }
+
+    /// Notes the unfinished line, and refuses it once it can no longer become a legal one.
+    private mutating func carry(_ bytes: Span<UInt8>, from lineStart: Int) -> Step {
+        self.headBytes += bytes.count
+        self.lineBytes += bytes.count - lineStart
+        if bytes.count > lineStart {
+            self.lineEndsInReturn = bytes[bytes.count - 1] == UInt8(ascii: "\r")
+        }
+        if self.lineBytes > self.lineLimit + 1 {
+            return self.lines == 0 ? .startLineTooLong : .tooLarge
+        }
+        return self.headBytes > self.limits.maxHeadBytes ? .tooLarge : .incomplete
+    }
+}

@@ -1,0 +1,72 @@
+import Synchronization
+
+/// Counts a server's open connections and bounds them.
+///
+/// Locked once when a connection opens and once when it closes, never for a request.
+final class HTTPConnectionGauge: Sendable {
+    private struct State {
+        var open = 0
+        var isShut = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+
+    enum Admission {
+        case admitted
+        case full
+        case shut
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Connections open now.
+    var open: Int {
+        self.state.withLock { $0.open }
+    }
+
+    /// Counts a new connection, unless there is no room for it.
+    func admit() -> Admission {
+        self.state.withLock { state in
+            guard !state.isShut else { return .shut }
+            guard state.open < self.limit else { return .full }
+            state.open += 1
+            return .admitted
+        }
+    }
+
+    /// Counts a connection that was admitted and has closed.
+    func leave() {
+        let waiting = self.state.withLock { state in
+            state.open -= 1
+            guard state.open == 0 else { return [CheckedContinuation<Void, Never>]() }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting {
+            continuation.resume()
+        }
+    }
+
+    /// Admits no connection any more.
+    func shut() {
+        self.state.withLock { $0.isShut = true }
+    }
+
+    /// Returns once no connection is open.
+    func waitUntilEmpty() async {
+        await withCheckedContinuation { continuation in
+            let isEmpty = self.state.withLock { state in
+                guard state.open > 0 else { return true }
+                state.waiting.append(continuation)
+                return false
+            }
+            if isEmpty {
+                continuation.resume()
+            }
+        }
+    }
+}

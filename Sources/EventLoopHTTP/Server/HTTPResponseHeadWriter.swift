@@ -1,0 +1,72 @@
+import HTTPTypes
+import NIOCore
+
+/// Writes the head of an answer, with the fields that frame it.
+struct HTTPResponseHeadWriter {
+    /// What the head says about the connection.
+    enum Connection {
+        case unmentioned
+        case keepAlive
+        case close
+    }
+
+    private let status: HTTPResponse.Status
+    private let headers: HTTPFields
+    private let contentLength: Int?
+    private let connection: Connection
+    /// What follows the head.
+    let body: ByteBuffer
+
+    /// Prepares an answer.
+    ///
+    /// - Parameters:
+    ///   - response: the answer; an informational status is replaced by 500, since no final answer would follow it.
+    ///   - omitsBody: whether the request was `HEAD`.
+    ///   - connection: what the head says about the connection.
+    init(response: HTTPServerResponse, omitsBody: Bool, connection: Connection) {
+        self.connection = connection
+        self.headers = response.headers
+        switch response.status.code {
+        case 200...599:
+            self.status = response.status
+        default:
+            self.status = .internalServerError
+        }
+        // RFC 9110, section 8.6: 204 has no length, 304 would have that of another answer.
+        if self.status == .noContent || self.status == .notModified {
+            self.contentLength = nil
+            self.body = ByteBuffer()
+        } else {
+            self.contentLength = response.body.readableBytes
+            self.body = omitsBody ? ByteBuffer() : response.body
+        }
+    }
+
+    /// Room enough for the head, in bytes.
+    var headBytes: Int {
+        96 + self.status.reasonPhrase.utf8.count + self.headers.lineBytes
+    }
+
+    func writeHead(to bytes: inout ByteBuffer) {
+        if self.status == .ok {
+            bytes.writeStaticString("HTTP/1.1 200 OK\r\n")
+        } else {
+            bytes.writeStaticString("HTTP/1.1 ")
+            bytes.writeString(String(self.status.code))
+            bytes.writeStaticString(" ")
+            bytes.writeString(self.status.reasonPhrase)
+            bytes.writeStaticString("\r\n")
+        }
+        bytes.writeFields(self.headers)
+        if let contentLength {
+            bytes.writeStaticString("Content-Length: ")
+            bytes.writeString(String(contentLength))
+            bytes.writeStaticString("\r\n")
+        }
+        switch self.connection {
+        case .unmentioned: bytes.writeStaticString("\r\n")
+        case .keepAlive: bytes.writeStaticString("Connection: keep-alive\r\n\r\n")
+        case .close: bytes.writeStaticString("Connection: close\r\n\r\n")
+        }
+    }
+}

@@ -1,0 +1,76 @@
+package import HTTPTypes
+import NIOCore
+package import NIOSSL
+
+/// Where a server listens, and what it puts up with.
+package struct HTTPServerConfiguration: Sendable {
+    /// The address or name to bind.
+    package var host: String
+    /// The port to bind; 0 lets the system choose.
+    package var port: Int
+    /// How connections are encrypted; nil for plain text.
+    package var tls: TLSConfiguration?
+    /// Connections the system may hold before they are accepted.
+    package var backlog: Int
+    /// Open connections; the newest is turned away with 503.
+    package var maxConnections: Int
+    /// The whole head of a request on the wire, in bytes.
+    package var maxHeadBytes: Int
+    /// One field line on the wire, in bytes.
+    package var maxFieldBytes: Int
+    /// Field lines of one request.
+    package var maxFields: Int
+    /// The request target, in bytes.
+    package var maxURIBytes: Int
+    /// The framing of a chunked body (sizes, extensions, trailers), in bytes, on top of the body itself.
+    package var maxChunkOverheadBytes: Int
+    /// The largest body a request may have, in bytes, by its head.
+    package var bodyLimit: @Sendable (HTTPRequest) -> Int
+    /// How long a head may take, from the request's first byte; on a fresh connection, from its acceptance.
+    package var headTimeout: Duration
+    /// How long a body may take, from the end of the head.
+    package var bodyTimeout: Duration
+    /// How long an answer may wait without a byte leaving.
+    package var writeStallTimeout: Duration
+    /// How long a connection may be idle between requests.
+    package var keepAliveTimeout: Duration
+    /// How long input is discarded behind a last answer, so that a peer still sending gets to read it.
+    package var lingerTimeout: Duration
+    /// Renders the answer to a request the server itself refuses.
+    package var refusalResponse: @Sendable (HTTPServerRefusal) -> HTTPServerResponse
+
+    /// Creates a configuration; each limit starts at the value of the reliability decisions, section 8.
+    ///
+    /// - Parameters:
+    ///   - host: the address or name to bind.
+    ///   - port: the port to bind; 0 lets the system choose.
+    ///   - tls: how connections are encrypted; nil for plain text.
+    package init(host: String = "127.0.0.1", port: Int = 0, tls: TLSConfiguration? = nil) {
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.backlog = 4096
+        self.maxConnections = 16384
+        self.maxHeadBytes = 16 * 1024
+        self.maxFieldBytes = 8 * 1024
+        self.maxFields = 64
+        self.maxURIBytes = 4096
+        self.maxChunkOverheadBytes = 16 * 1024
+        self.bodyLimit = { _ in 64 * 1024 }
+        self.headTimeout = .seconds(5)
+        self.bodyTimeout = .seconds(10)
+        self.writeStallTimeout = .seconds(10)
+        self.keepAliveTimeout = .seconds(75)
+        self.lingerTimeout = .seconds(2)
+        self.refusalResponse = Self.plainText(_:)
+    }
+
+    /// Answers a refusal with its sentence.
+    private static func plainText(_ refusal: HTTPServerRefusal) -> HTTPServerResponse {
+        HTTPServerResponse(
+            status: refusal.status,
+            headers: [.contentType: "text/plain; charset=utf-8"],
+            body: ByteBuffer(string: refusal.reason + "\n")
+        )
+    }
+}

@@ -1,0 +1,108 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+
+extension HTTPServerConnection {
+    /// Sends a responder's answer.
+    func respond(_ response: HTTPServerResponse) {
+        guard case .responding = self.phase, let accepted = self.accepted else { return }
+        self.task = nil
+        let closes = response.closesConnection || !accepted.keepsAlive || self.core.isDraining
+        self.send(response, omitsBody: accepted.request.method == .head, isHTTP10: accepted.isHTTP10, closes: closes)
+    }
+
+    /// Answers a request that is not understood or not wanted, and ends the connection: where the next request would
+    /// start is unknown.
+    func refuse(_ refusal: HTTPServerRefusal) {
+        switch self.phase {
+        case .idle, .head, .body: break
+        case .responding, .flushing, .lingering, .closed: return
+        }
+        let omitsBody = self.parsed.head?.method == .HEAD || self.accepted?.request.method == .head
+        self.timer.clear()
+        self.parsed = HTTPParsedMessage()
+        self.send(
+            self.core.configuration.refusalResponse(refusal),
+            omitsBody: omitsBody,
+            isHTTP10: false,
+            closes: true
+        )
+    }
+
+    /// Tells a waiting client to send its body (RFC 9110, section 10.1.1).
+    func writeContinue() {
+        self.context?.writeAndFlush(
+            NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
+            promise: nil
+        )
+    }
+
+    /// Bytes of answers that have not left yet.
+    func bufferedBytes() -> Int {
+        (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
+    private func send(_ response: HTTPServerResponse, omitsBody: Bool, isHTTP10: Bool, closes: Bool) {
+        guard let context = self.context else { return }
+        let connection: HTTPResponseHeadWriter.Connection =
+            closes ? .close : isHTTP10 ? .keepAlive : .unmentioned
+        let writer = HTTPResponseHeadWriter(response: response, omitsBody: omitsBody, connection: connection)
+        self.accepted = nil
+        if writer.body.readableBytes <= ByteBuffer.coalescedBodyBytes {
+            var bytes = context.channel.allocator.buffer(capacity: writer.headBytes + writer.body.readableBytes)
+            writer.writeHead(to: &bytes)
+            bytes.writeImmutableBuffer(writer.body)
+            context.writeAndFlush(NIOAny(bytes), promise: nil)
+        } else {
+            var bytes = context.channel.allocator.buffer(capacity: writer.headBytes)
+            writer.writeHead(to: &bytes)
+            context.write(NIOAny(bytes), promise: nil)
+            context.writeAndFlush(NIOAny(writer.body), promise: nil)
+        }
+        // The write may have found the peer gone.
+        if case .closed = self.phase { return }
+        let left = self.bufferedBytes()
+        if left == 0 {
+            self.finish(closes: closes)
+        } else {
+            self.waitUntilFlushed(context, bufferedBytes: left, closes: closes)
+        }
+    }
+
+    /// The slow path: the peer does not read as fast as we write.
+    private func waitUntilFlushed(_ context: ChannelHandlerContext, bufferedBytes: Int, closes: Bool) {
+        self.phase = .flushing(bufferedBytes: bufferedBytes, closes: closes)
+        self.timer.set(self.deadline(in: self.core.timeouts.writeStall))
+        // Writes complete in order, so this empty one completes behind the answer.
+        let flushed = context.eventLoop.makePromise(of: Void.self)
+        flushed.futureResult.assumeIsolated().whenSuccess {
+            guard case .flushing = self.phase else { return }
+            self.finish(closes: closes)
+        }
+        context.writeAndFlush(NIOAny(ByteBuffer()), promise: flushed)
+    }
+
+    /// The answer has left.
+    private func finish(closes: Bool) {
+        guard !closes else {
+            self.linger()
+            return
+        }
+        self.phase = .idle
+        self.timer.set(self.deadline(in: self.core.timeouts.keepAlive))
+        if self.pending.readableBytes > 0 {
+            self.advance()
+        }
+        self.resumeReading()
+    }
+
+    /// Ends our side and discards what still comes: closing outright while the peer sends would make its system throw
+    /// the answer away (RFC 9112, section 9.6).
+    private func linger() {
+        self.phase = .lingering(discardedBytes: 0)
+        self.pending = ByteBuffer()
+        self.timer.set(self.deadline(in: self.core.timeouts.linger))
+        self.context?.close(mode: .output, promise: nil)
+        self.resumeReading()
+    }
+}

@@ -1,0 +1,149 @@
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOHTTP1
+import NIOSSL
+
+/// One connection of a server: which request it is at, and how long that may take.
+///
+/// Requests are cut off the byte stream one by one and parsed one by one; what follows a request waits unparsed until
+/// the request is answered. Everything here happens on the connection's event loop.
+final class HTTPServerConnection {
+    enum Phase {
+        /// Between requests, no byte of the next has come. Next: `head`, `closed`.
+        case idle
+        /// A head is arriving; a fresh connection starts here. Next: `body`, `responding`, `lingering`, `closed`.
+        case head
+        /// A body is arriving. Next: `responding`, `lingering`, `closed`.
+        case body(HTTPBodyCutter)
+        /// A task makes the answer. Next: `idle`, `flushing`, `lingering`, `closed`.
+        case responding
+        /// The peer has to read before the rest of the answer can leave. Next: `idle`, `lingering`, `closed`.
+        case flushing(bufferedBytes: Int, closes: Bool)
+        /// The last answer has left; input is discarded until the peer closes. Next: `closed`.
+        case lingering(discardedBytes: Int)
+        /// Over.
+        case closed
+    }
+
+    /// The part of a request whose deadline is running.
+    enum AwaitedPart {
+        case head
+        case body
+    }
+
+    let core: HTTPServerCore
+    let lane: HTTPServerLane
+    let info: HTTPConnectionInfo
+    let check: HTTPRequestHeadCheck
+    let timer: RearmingTimer
+    /// The wire handler's context while it is in the pipeline.
+    private(set) var context: ChannelHandlerContext?
+
+    var phase = Phase.head
+    /// Bytes that have arrived and belong to no parsed message yet.
+    var pending = ByteBuffer()
+    var isReadWithheld = false
+    var scanner: HTTPHeadScanner
+    var parsed = HTTPParsedMessage<HTTPRequestHead>()
+    var accepted: HTTPAcceptedHead?
+    var task: Task<Void, Never>?
+    var awaited: AwaitedPart?
+    /// Whether bytes may leave: always in plain text, after the handshake with TLS.
+    var isSecured: Bool
+
+    init(core: HTTPServerCore, lane: HTTPServerLane, info: HTTPConnectionInfo) {
+        self.core = core
+        self.lane = lane
+        self.info = info
+        self.check = HTTPRequestHeadCheck(
+            maxURIBytes: core.configuration.maxURIBytes,
+            scheme: info.isTLS ? "https" : "http"
+        )
+        self.timer = RearmingTimer(eventLoop: info.eventLoop)
+        self.scanner = HTTPHeadScanner(limits: core.scanLimits)
+        self.isSecured = !info.isTLS
+    }
+
+    // MARK: Life
+
+    func attach(_ context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func detach() {
+        self.context = nil
+    }
+
+    /// The connection is accepted: the first head's deadline runs from here.
+    func opened() {
+        self.timer.start { [unowned self] in self.deadlinePassed() }
+        self.awaited = .head
+        self.timer.set(self.deadline(in: self.core.timeouts.head))
+    }
+
+    /// The connection is gone, whoever closed it.
+    func closed() {
+        self.phase = .closed
+        self.timer.stop()
+        self.task?.cancel()
+        self.task = nil
+        self.pending = ByteBuffer()
+        self.lane.remove(self)
+    }
+
+    func transportFailed(_ error: any Error) {
+        self.core.logger.debug("Connection failed.", metadata: ["error": "\(error)"])
+        self.abort()
+    }
+
+    /// Closes the connection unless a request is being received or answered.
+    func closeIfIdle() {
+        switch self.phase {
+        case .idle: self.context?.close(promise: nil)
+        case .head where self.scanner.isUntouched: self.abort()
+        case .head, .body, .responding, .flushing, .lingering, .closed: break
+        }
+    }
+
+    /// Closes the connection at once, without asking the peer to agree on the end of TLS.
+    func abort() {
+        guard let context = self.context else { return }
+        if self.info.isTLS,
+            let encryption = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+        {
+            encryption.close(promise: nil)
+        } else {
+            context.close(promise: nil)
+        }
+    }
+
+    // MARK: Deadlines
+
+    func deadline(in amount: TimeAmount) -> NIODeadline {
+        self.info.eventLoop.now + amount
+    }
+
+    private func deadlinePassed() {
+        switch self.phase {
+        case .idle:
+            self.context?.close(promise: nil)
+        case .head where self.isSecured:
+            self.refuse(.headTimeout)
+        case .body:
+            self.refuse(.bodyTimeout)
+        case .flushing(let bufferedBytes, let closes):
+            let left = self.bufferedBytes()
+            guard left < bufferedBytes else {
+                self.abort()
+                return
+            }
+            self.phase = .flushing(bufferedBytes: left, closes: closes)
+            self.timer.set(self.deadline(in: self.core.timeouts.writeStall))
+        case .head, .lingering:
+            self.abort()
+        case .responding, .closed:
+            break
+        }
+    }
+}

@@ -1,0 +1,58 @@
+package import HTTPTypes
+
+/// Why the server itself refused a request before any responder saw it.
+///
+/// Each is answered once, and the connection is closed behind the answer.
+package enum HTTPServerRefusal: Sendable, Hashable {
+    /// The request is malformed or ambiguous; the reason is one of a fixed set of sentences.
+    case badRequest(reason: String)
+    /// The request target exceeds its limit.
+    case uriTooLong
+    /// The head, one of its fields, or their number exceeds its limit.
+    case headerTooLarge
+    /// The body, or the framing of a chunked one, exceeds its limit.
+    case bodyTooLarge
+    /// The head was not complete in time.
+    case headTimeout
+    /// The body was not complete in time.
+    case bodyTimeout
+    /// The body comes in a transfer coding other than `chunked` (RFC 9112, section 6.1).
+    case unsupportedTransferEncoding
+    /// The request is neither HTTP/1.0 nor HTTP/1.1.
+    case httpVersionNotSupported
+    /// The request expects something other than `100-continue` (RFC 9110, section 10.1.1).
+    case expectationFailed
+    /// The server holds as many connections as it may.
+    case tooManyConnections
+
+    /// The status the refusal is answered with.
+    package var status: HTTPResponse.Status {
+        switch self {
+        case .badRequest: .badRequest
+        case .uriTooLong: .uriTooLong
+        case .headerTooLarge: .requestHeaderFieldsTooLarge
+        case .bodyTooLarge: .contentTooLarge
+        case .headTimeout, .bodyTimeout: .requestTimeout
+        case .unsupportedTransferEncoding: .notImplemented
+        case .httpVersionNotSupported: .httpVersionNotSupported
+        case .expectationFailed: .expectationFailed
+        case .tooManyConnections: .serviceUnavailable
+        }
+    }
+
+    /// One sentence for the client; it never repeats what the client sent.
+    package var reason: String {
+        switch self {
+        case .badRequest(let reason): reason
+        case .uriTooLong: "The request target is too long."
+        case .headerTooLarge: "The request's header fields are too large or too many."
+        case .bodyTooLarge: "The request body is too large."
+        case .headTimeout: "The request's head did not arrive in time."
+        case .bodyTimeout: "The request's body did not arrive in time."
+        case .unsupportedTransferEncoding: "Only the chunked transfer coding is supported."
+        case .httpVersionNotSupported: "Only HTTP/1.1 and HTTP/1.0 are supported."
+        case .expectationFailed: "Only the expectation 100-continue is supported."
+        case .tooManyConnections: "The server holds as many connections as it may."
+        }
+    }
+}

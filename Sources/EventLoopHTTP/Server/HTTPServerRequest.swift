@@ -1,0 +1,24 @@
+package import HTTPTypes
+package import NIOCore
+
+/// A request that passed the server's checks, with its whole body.
+package struct HTTPServerRequest: Sendable {
+    /// Method, scheme, authority, path and fields. `Host` is the authority; the path starts with `/`, or is `*`.
+    package var head: HTTPRequest
+    /// The body with its transfer coding removed.
+    package var body: ByteBuffer
+    /// The connection it came in on.
+    package var connection: HTTPConnectionInfo
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - head: method, scheme, authority, path and fields.
+    ///   - body: the whole body.
+    ///   - connection: the connection it came in on.
+    package init(head: HTTPRequest, body: ByteBuffer, connection: HTTPConnectionInfo) {
+        self.head = head
+        self.body = body
+        self.connection = connection
+    }
+}

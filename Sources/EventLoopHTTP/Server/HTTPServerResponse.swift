@@ -1,0 +1,34 @@
+package import HTTPTypes
+package import NIOCore
+
+/// A responder's answer, with its whole body.
+package struct HTTPServerResponse: Sendable {
+    /// The final status; an informational one is answered as 500.
+    package var status: HTTPResponse.Status
+    /// The fields, except those that frame the message (`Content-Length`, `Connection` and their kin): the server
+    /// sets these itself and ignores the responder's.
+    package var headers: HTTPFields
+    /// The body; not sent in answer to `HEAD`, nor with 204 and 304.
+    package var body: ByteBuffer
+    /// Whether the connection ends with this answer.
+    package var closesConnection: Bool
+
+    /// Creates an answer.
+    ///
+    /// - Parameters:
+    ///   - status: the final status.
+    ///   - headers: the fields, except those that frame the message.
+    ///   - body: the whole body.
+    ///   - closesConnection: whether the connection ends with this answer.
+    package init(
+        status: HTTPResponse.Status,
+        headers: HTTPFields = [:],
+        body: ByteBuffer = ByteBuffer(),
+        closesConnection: Bool = false
+    ) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+        self.closesConnection = closesConnection
+    }
+}

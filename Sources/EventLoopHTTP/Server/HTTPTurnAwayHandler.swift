@@ -1,0 +1,22 @@
+import NIOCore
+
+/// Answers a connection there is no room for, and closes it.
+final class HTTPTurnAwayHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let response: HTTPServerResponse
+
+    init(response: HTTPServerResponse) {
+        self.response = response
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let writer = HTTPResponseHeadWriter(response: self.response, omitsBody: false, connection: .close)
+        var bytes = context.channel.allocator.buffer(capacity: writer.headBytes + writer.body.readableBytes)
+        writer.writeHead(to: &bytes)
+        bytes.writeImmutableBuffer(writer.body)
+        context.writeAndFlush(self.wrapOutboundOut(bytes), promise: nil)
+        context.close(promise: nil)
+    }
+}

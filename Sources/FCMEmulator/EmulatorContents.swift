@@ -1,0 +1,35 @@
+/// What ``EmulatorState`` guards.
+struct EmulatorContents {
+    var journal: Journal
+    var deliveries: RingBuffer<Delivery>
+    var subscriptions = Subscriptions()
+    var faults = FaultScript()
+
+    /// Requests held back by a fault, by journal id.
+    var held: [Int: AsyncStream<Void>.Continuation] = [:]
+
+    /// Who follows the journal.
+    var observers: [Int: AsyncStream<JournalEntry>.Continuation] = [:]
+    var lastObserver = 0
+
+    var isShutDown = false
+
+    init(configuration: EmulatorConfiguration) {
+        self.journal = Journal(maxEntries: configuration.maxJournalEntries, maxBytes: configuration.maxJournalBytes)
+        self.deliveries = RingBuffer(capacity: configuration.maxDeliveries)
+    }
+
+    /// Writes a decision into the request's entry, or a new entry if it has none.
+    ///
+    /// - Returns: the entry, or nil if it was forgotten meanwhile.
+    mutating func close(_ request: ReceivedRequest, id: Int?, decision: JournalDecision) -> JournalEntry? {
+        guard let id else { return self.journal.record(request, fault: nil, decision: decision) }
+        return self.journal.complete(id, decision: decision)
+    }
+
+    /// Forgets which requests are held back; the caller lets them go.
+    mutating func takeHeld() -> [AsyncStream<Void>.Continuation] {
+        defer { self.held = [:] }
+        return Array(self.held.values)
+    }
+}

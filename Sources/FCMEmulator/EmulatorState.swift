@@ -1,0 +1,157 @@
+import Foundation
+import Synchronization
+
+/// Everything the emulator remembers, behind one lock.
+///
+/// Decisions are made under the lock; requests held back and observers of the journal are resumed after it was released.
+final class EmulatorState: Sendable {
+    private let maxDeliveries: Int
+    private let contents: Mutex<EmulatorContents>
+
+    init(configuration: EmulatorConfiguration) {
+        self.maxDeliveries = configuration.maxDeliveries
+        self.contents = Mutex(EmulatorContents(configuration: configuration))
+    }
+
+    // MARK: Requests
+
+    /// Looks whether a fault is to be played for a request; if so, the request enters the journal without a decision.
+    func admit(_ request: ReceivedRequest) -> Admission {
+        let (isEmpty, looksAtTokens) = self.contents.withLock { ($0.faults.isEmpty, $0.faults.looksAtTokens) }
+        guard !isEmpty else { return .handle }
+        let tokens = looksAtTokens ? request.tokens : []
+        let (admission, entry) = self.contents.withLock { contents -> (Admission, JournalEntry?) in
+            guard let action = contents.faults.take(path: request.path, tokens: tokens) else { return (.handle, nil) }
+            let entry = contents.journal.record(request, fault: action, decision: nil)
+            switch action {
+            case .reset, .status, .garbage, .truncate:
+                return (.fault(action, id: entry.id), entry)
+            case .delay, .hang:
+                let (stream, release) = AsyncStream<Void>.makeStream()
+                if contents.isShutDown {
+                    release.finish()
+                } else {
+                    contents.held[entry.id] = release
+                }
+                return (.hold(action, id: entry.id, release: stream), entry)
+            }
+        }
+        self.announce(entry)
+        return admission
+    }
+
+    /// Records an answer that needs no recipients; the id is that of the request's journal entry, if it has one.
+    func conclude(_ request: ReceivedRequest, id: Int?, decision: JournalDecision) {
+        self.announce(self.contents.withLock { $0.close(request, id: id, decision: decision) })
+    }
+
+    /// Settles an accepted message with its recipients, delivers and records it.
+    ///
+    /// The id is that of the request's journal entry, if it has one.
+    func conclude(_ request: ReceivedRequest, id: Int?, message: LegacyMessage, format: LegacyFormat) -> Answer {
+        let (answer, entry) = self.contents.withLock { contents -> (Answer, JournalEntry?) in
+            let settlement = LegacySettlement(
+                message,
+                format: format,
+                subscriptions: contents.subscriptions,
+                now: request.time
+            )
+            let requestID = id ?? contents.journal.nextID
+            for recipient in settlement.recipients {
+                contents.deliveries.append(
+                    Delivery(to: recipient, message: message, requestID: requestID, time: request.time)
+                )
+            }
+            let decision = JournalDecision(
+                answer: settlement.answer,
+                deliveredTo: settlement.recipients.map(\.token),
+                reason: settlement.reason,
+                notes: message.notes
+            )
+            return (settlement.answer, contents.close(request, id: id, decision: decision))
+        }
+        self.announce(entry)
+        return answer
+    }
+
+    /// Lets one held request go on.
+    func release(_ id: Int) {
+        self.contents.withLock { $0.held.removeValue(forKey: id) }?.finish()
+    }
+
+    // MARK: Control
+
+    func journal(limit: Int) -> [JournalEntry] {
+        self.contents.withLock { $0.journal.newest(limit) }
+    }
+
+    func deliveries(token: String?, topic: String?, limit: Int) -> [Delivery] {
+        self.contents.withLock { contents in
+            contents.deliveries.newest(limit) { delivery in
+                (token == nil || delivery.token == token) && (topic == nil || delivery.topic == topic)
+            }
+        }
+    }
+
+    @discardableResult
+    func subscribe(_ tokens: [String], to topic: String) -> Int {
+        self.contents.withLock { $0.subscriptions.subscribe(tokens, to: topic) }
+    }
+
+    func addFault(_ fault: Fault) {
+        self.contents.withLock { $0.faults.add(fault) }
+    }
+
+    /// Forgets the faults and lets every held request go on.
+    func deleteFaults() {
+        let held = self.contents.withLock { contents in
+            contents.faults.removeAll()
+            return contents.takeHeld()
+        }
+        for release in held { release.finish() }
+    }
+
+    /// Forgets journal, deliveries, subscriptions and faults, and lets every held request go on.
+    func reset() {
+        let held = self.contents.withLock { contents in
+            contents.journal.removeAll()
+            contents.deliveries = RingBuffer(capacity: self.maxDeliveries)
+            contents.subscriptions = Subscriptions()
+            contents.faults.removeAll()
+            return contents.takeHeld()
+        }
+        for release in held { release.finish() }
+    }
+
+    /// Lets every held request go on and holds none from now on, so that the server can drain.
+    func shutDown() {
+        let held = self.contents.withLock { contents in
+            contents.isShutDown = true
+            return contents.takeHeld()
+        }
+        for release in held { release.finish() }
+    }
+
+    // MARK: Observers
+
+    /// Journal entries as they are recorded, and again when a held one gets its decision.
+    func entries() -> AsyncStream<JournalEntry> {
+        let (stream, observer) = AsyncStream<JournalEntry>.makeStream(bufferingPolicy: .bufferingNewest(10_000))
+        let id = self.contents.withLock { contents in
+            contents.lastObserver += 1
+            contents.observers[contents.lastObserver] = observer
+            return contents.lastObserver
+        }
+        observer.onTermination = { [weak self] _ in
+            _ = self?.contents.withLock { $0.observers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    private func announce(_ entry: JournalEntry?) {
+        guard let entry else { return }
+        for observer in self.contents.withLock({ Array($0.observers.values) }) {
+            observer.yield(entry)
+        }
+    }
+}

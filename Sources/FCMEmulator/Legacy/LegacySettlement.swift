@@ -1,0 +1,74 @@
+import Foundation
+
+/// What an accepted message leads to: the answer, and who receives it.
+struct LegacySettlement {
+    /// One device that receives the message, and the id it carries.
+    struct Recipient: Equatable {
+        let token: String
+        let messageID: String
+    }
+
+    let answer: Answer
+    let recipients: [Recipient]
+
+    /// Why recipients failed; nil when none did.
+    let reason: String?
+
+    /// Settles a message with its recipients.
+    ///
+    /// - Parameters:
+    ///   - message: a message that passed the checks.
+    ///   - format: the encoding of the request, and so of the answer.
+    ///   - subscriptions: who receives messages to topics and conditions.
+    ///   - now: the time that goes into message ids.
+    init(_ message: LegacyMessage, format: LegacyFormat, subscriptions: Subscriptions, now: Date) {
+        switch message.target {
+        case .device(let token):
+            self.init([token], isSingle: true, message: message, format: format, now: now)
+        case .devices(let tokens):
+            self.init(tokens, isSingle: false, message: message, format: format, now: now)
+        case .topic(let name):
+            self.init(subscribers: subscriptions.tokens(of: name), message: message, format: format)
+        case .condition(let condition):
+            self.init(subscribers: subscriptions.tokens(matching: condition), message: message, format: format)
+        }
+    }
+
+    private init(_ tokens: [String], isSingle: Bool, message: LegacyMessage, format: LegacyFormat, now: Date) {
+        var recipients: [Recipient] = []
+        var failures: [String] = []
+        let results = tokens.map { token in
+            let result = Self.result(for: token, isDryRun: message.isDryRun, now: now)
+            switch result {
+            case .accepted(let messageID, _):
+                recipients.append(Recipient(token: token, messageID: messageID))
+            case .failed(let name):
+                failures.append(name)
+            }
+            return result
+        }
+        self.answer = LegacyAnswers(format: format).devices(results, isSingle: isSingle, multicastID: .random())
+        self.recipients = message.isDryRun ? [] : recipients
+        self.reason = failures.isEmpty ? nil : "refused recipients: " + Set(failures).sorted().joined(separator: ", ")
+    }
+
+    private init(subscribers: [String], message: LegacyMessage, format: LegacyFormat) {
+        let messageID = MessageID.topic()
+        self.answer = LegacyAnswers(format: format).topic(messageID: messageID)
+        self.recipients =
+            message.isDryRun ? [] : subscribers.map { Recipient(token: $0, messageID: String(messageID)) }
+        self.reason = nil
+    }
+
+    private static func result(for token: String, isDryRun: Bool, now: Date) -> RecipientResult {
+        guard !token.isEmpty else { return .failed(LegacyErrorName.missingRegistration.rawValue) }
+        guard !token.hasPrefix(TopicName.prefix) else { return .failed(LegacyErrorName.invalidRegistration.rawValue) }
+        switch TokenScript(token: token) {
+        case .accepted(let canonical):
+            let messageID = isDryRun ? MessageID.dryRun : MessageID.device(at: now)
+            return .accepted(messageID: messageID, canonical: canonical)
+        case .failed(let name):
+            return .failed(name)
+        }
+    }
+}

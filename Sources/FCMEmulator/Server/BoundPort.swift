@@ -1,0 +1,64 @@
+import Synchronization
+
+/// Tells who asks the port the emulator listens on, as soon as there is one.
+final class BoundPort: Sendable {
+    private typealias Waiter = CheckedContinuation<Int, any Error>
+
+    private struct State {
+        var outcome: Result<Int, any Error>?
+        var waiters: [Int: Waiter] = [:]
+        var lastWaiter = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Waits for the port.
+    ///
+    /// - Throws: what ``fail(_:)`` was given, or `CancellationError`.
+    func value() async throws -> Int {
+        let id = self.state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { waiter in
+                self.wait(id, waiter)
+            }
+        } onCancel: {
+            self.state.withLock { $0.waiters.removeValue(forKey: id) }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Announces the port.
+    func succeed(_ port: Int) {
+        self.settle(.success(port))
+    }
+
+    /// Announces that there will be none; ignored once there is one.
+    func fail(_ error: any Error) {
+        self.settle(.failure(error))
+    }
+
+    private func wait(_ id: Int, _ waiter: Waiter) {
+        let outcome: Result<Int, any Error>? = self.state.withLock { state in
+            if let outcome = state.outcome { return outcome }
+            // The handler of a cancellation may have run before the waiter was here to be found.
+            if Task.isCancelled { return .failure(CancellationError()) }
+            state.waiters[id] = waiter
+            return nil
+        }
+        if let outcome { waiter.resume(with: outcome) }
+    }
+
+    private func settle(_ outcome: Result<Int, any Error>) {
+        let waiters = self.state.withLock { state in
+            guard state.outcome == nil else { return [Int: Waiter]() }
+            state.outcome = outcome
+            defer { state.waiters = [:] }
+            return state.waiters
+        }
+        for waiter in waiters.values {
+            waiter.resume(with: outcome)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+
+/// The members of a JSON object in a control request, read by name and type.
+struct ControlMembers {
+    private let members: [String: JSONValue]
+    private let path: String
+
+    /// Wraps an object.
+    ///
+    /// - Parameters:
+    ///   - members: its members.
+    ///   - path: where it stands in the body, for messages; empty for the root.
+    init(_ members: [String: JSONValue], path: String) {
+        self.members = members
+        self.path = path
+    }
+
+    /// Reads a body.
+    init(body: [UInt8]) throws(ControlError) {
+        do {
+            self.init(try JSONValue.members(of: body), path: "")
+        } catch {
+            throw .badRequest("the body is no JSON object: \(error.reason)")
+        }
+    }
+
+    /// The names present, sorted.
+    var names: [String] { self.members.keys.sorted() }
+
+    /// Refuses members of other names.
+    func allow(_ names: Set<String>) throws(ControlError) {
+        guard let unknown = self.names.first(where: { !names.contains($0) }) else { return }
+        throw .badRequest("unknown member \(self.field(unknown))")
+    }
+
+    /// A string, or nil if absent.
+    func string(_ name: String) throws(ControlError) -> String? {
+        switch self.members[name] {
+        case nil: return nil
+        case .string(let text)?: return text
+        default: throw .badRequest("\(self.field(name)) must be a string")
+        }
+    }
+
+    /// An integer within bounds, or nil if absent.
+    func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlError) -> Int? {
+        guard let value = self.members[name] else { return nil }
+        guard case .number(let number) = value, let integer = Int(exactly: number.doubleValue), range.contains(integer)
+        else {
+            throw .badRequest("\(self.field(name)) must be an integer in \(range.lowerBound) to \(range.upperBound)")
+        }
+        return integer
+    }
+
+    /// An object, or nil if absent.
+    func object(_ name: String) throws(ControlError) -> ControlMembers? {
+        switch self.members[name] {
+        case nil: return nil
+        case .object(let members)?: return ControlMembers(members, path: self.field(name))
+        default: throw .badRequest("\(self.field(name)) must be an object")
+        }
+    }
+
+    /// An array of strings that are not empty, or nil if absent.
+    func strings(_ name: String) throws(ControlError) -> [String]? {
+        guard let value = self.members[name] else { return nil }
+        guard case .array(let entries) = value else {
+            throw .badRequest("\(self.field(name)) must be an array of strings")
+        }
+        var strings: [String] = []
+        for entry in entries {
+            guard case .string(let text) = entry, !text.isEmpty else {
+                throw .badRequest("\(self.field(name)) must hold strings that are not empty")
+            }
+            strings.append(text)
+        }
+        return strings
+    }
+
+    private func field(_ name: String) -> String {
+        self.path.isEmpty ? name : self.path + "." + name
+    }
+}

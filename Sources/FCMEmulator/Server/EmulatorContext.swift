@@ -1,0 +1,11 @@
+import Hummingbird
+import NIOCore
+
+/// What Hummingbird hands to a request's handler: here the connection, for faults that happen on the wire.
+struct EmulatorContext: InitializableFromSource {
+    let channel: any Channel
+
+    init(source: ApplicationRequestContextSource) {
+        self.channel = source.channel
+    }
+}

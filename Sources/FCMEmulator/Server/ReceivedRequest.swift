@@ -1,0 +1,70 @@
+import Foundation
+import HTTPTypes
+
+/// One request, complete with its body.
+struct ReceivedRequest: Sendable {
+    /// A body as text, and as Base64 where text cannot hold it.
+    struct Body: Sendable {
+        let text: String
+        let base64: String?
+
+        init(_ bytes: [UInt8]) {
+            if let text = String(validating: bytes, as: UTF8.self) {
+                (self.text, self.base64) = (text, nil)
+            } else {
+                (self.text, self.base64) = (String(decoding: bytes, as: UTF8.self), Data(bytes).base64EncodedString())
+            }
+        }
+    }
+
+    let time: Date
+    let method: String
+    /// Path and query as sent.
+    let target: String
+    let headers: [HeaderField]
+    let bodyBytes: [UInt8]
+    let body: Body
+
+    /// The path without query.
+    var path: String { String(self.target.prefix { $0 != "?" }) }
+
+    init(time: Date, method: String, target: String, headers: [HeaderField], bodyBytes: [UInt8]) {
+        self.time = time
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.bodyBytes = bodyBytes
+        self.body = Body(bodyBytes)
+    }
+
+    init(time: Date, head: HTTPRequest, bodyBytes: [UInt8]) {
+        // The server keeps the Host field apart; it goes back to where clients usually send it.
+        let host = head.authority.map { [HeaderField(name: "Host", value: $0)] } ?? []
+        self.init(
+            time: time,
+            method: head.method.rawValue,
+            target: head.path ?? "/",
+            headers: host + head.headerFields.map { HeaderField(name: $0.name.rawName, value: $0.value) },
+            bodyBytes: bodyBytes
+        )
+    }
+
+    /// The first field of this name, which is given in lower case and found in any case.
+    func header(_ name: String) -> String? {
+        self.headers.first { $0.name.lowercased() == name }?.value
+    }
+
+    /// The recipients a request seems to name, whether it is valid or not; what faults are matched with.
+    var tokens: [String] {
+        switch LegacyFormat(contentType: self.header("content-type")) {
+        case .json:
+            let members = (try? JSONValue.members(of: self.bodyBytes)) ?? [:]
+            var values = [members["to"]].compactMap { $0 }
+            if case .array(let entries)? = members["registration_ids"] { values += entries }
+            return values.map(\.text)
+        case .form:
+            let fields = (try? FormFields.read(self.bodyBytes)) ?? []
+            return fields.filter { $0.name == "registration_id" }.map(\.value)
+        }
+    }
+}

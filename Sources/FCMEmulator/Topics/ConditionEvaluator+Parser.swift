@@ -1,0 +1,124 @@
+extension ConditionEvaluator {
+    /// Reads the grammar of C-GRAMMAR in the legacy profile, byte by byte.
+    struct Parser {
+        private static let maxOperators = 2
+        private static let maxDepth = 32
+
+        private let bytes: [UInt8]
+        private var index = 0
+        private var operators = 0
+
+        private(set) var canonical = ""
+        private(set) var topics: [String] = []
+
+        init(_ text: String) {
+            self.bytes = Array(text.utf8)
+        }
+
+        /// Reads the whole text.
+        mutating func condition() throws(Refusal) -> Node {
+            let node = try self.expression(depth: 0)
+            guard self.index == self.bytes.count else { throw self.unexpected() }
+            return node
+        }
+
+        private mutating func expression(depth: Int) throws(Refusal) -> Node {
+            var node = try self.term(depth: depth)
+            while true {
+                self.skipBlanks()
+                if self.take("&&") {
+                    try self.countOperator("&&")
+                    node = .both(node, try self.term(depth: depth))
+                } else if self.take("||") {
+                    try self.countOperator("||")
+                    node = .either(node, try self.term(depth: depth))
+                } else {
+                    return node
+                }
+            }
+        }
+
+        private mutating func term(depth: Int) throws(Refusal) -> Node {
+            self.skipBlanks()
+            if self.peek() == UInt8(ascii: "!") {
+                throw Refusal(reason: "the legacy protocol knows no \"!\"")
+            }
+            guard self.take("(") else { return try self.predicate() }
+            guard depth < Self.maxDepth else {
+                throw Refusal(reason: "more than \(Self.maxDepth) nested parentheses")
+            }
+            self.canonical += "("
+            let node = try self.expression(depth: depth + 1)
+            guard self.take(")") else { throw self.unexpected() }
+            self.canonical += ")"
+            return node
+        }
+
+        private mutating func predicate() throws(Refusal) -> Node {
+            let name = try self.name()
+            guard self.skipBlanks() > 0, self.takeWord("in"), self.skipBlanks() > 0, self.takeWord("topics") else {
+                throw self.unexpected()
+            }
+            self.topics.append(name)
+            self.canonical += "'\(name)' in topics"
+            return .topic(name)
+        }
+
+        private mutating func name() throws(Refusal) -> String {
+            guard let quote = self.peek(), quote == UInt8(ascii: "'") || quote == UInt8(ascii: "\"") else {
+                throw self.unexpected()
+            }
+            let rest = self.bytes[(self.index + 1)...]
+            guard let end = rest.firstIndex(of: quote) else {
+                throw Refusal(reason: "the quote at byte \(self.index) does not end")
+            }
+            let name = rest[..<end]
+            guard TopicName.isValid(name) else {
+                throw Refusal(reason: "no topic name between the quotes at byte \(self.index)")
+            }
+            self.index = end + 1
+            return String(decoding: name, as: UTF8.self)
+        }
+
+        private mutating func countOperator(_ symbol: String) throws(Refusal) {
+            self.operators += 1
+            guard self.operators <= Self.maxOperators else {
+                throw Refusal(reason: "more than \(Self.maxOperators) operators")
+            }
+            self.canonical += " \(symbol) "
+        }
+
+        @discardableResult
+        private mutating func skipBlanks() -> Int {
+            let start = self.index
+            while let byte = self.peek(), byte == 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D {
+                self.index += 1
+            }
+            return self.index - start
+        }
+
+        private mutating func take(_ symbol: StaticString) -> Bool {
+            self.takeBytes(Array(symbol.description.utf8)) { $0 }
+        }
+
+        /// Takes a keyword in any case (C-CASE).
+        private mutating func takeWord(_ word: StaticString) -> Bool {
+            self.takeBytes(Array(word.description.utf8)) { $0 | 0x20 }
+        }
+
+        private mutating func takeBytes(_ expected: [UInt8], folding fold: (UInt8) -> UInt8) -> Bool {
+            guard self.bytes[self.index...].prefix(expected.count).map(fold) == expected else { return false }
+            self.index += expected.count
+            return true
+        }
+
+        private func peek() -> UInt8? {
+            self.index < self.bytes.count ? self.bytes[self.index] : nil
+        }
+
+        private func unexpected() -> Refusal {
+            guard self.peek() != nil else { return Refusal(reason: "the condition ends too early") }
+            return Refusal(reason: "unexpected character at byte \(self.index)")
+        }
+    }
+}

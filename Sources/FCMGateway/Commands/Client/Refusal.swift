@@ -1,0 +1,45 @@
+import Foundation
+
+/// An answer other than success: problem details where the gateway sent them.
+struct Refusal: Error, Sendable, Equatable {
+    /// The HTTP status.
+    let status: Int
+
+    /// The answer's request id, for the operator's logs.
+    let requestID: String?
+
+    /// The problem details; nil when something else answered.
+    let problem: JSONValue?
+
+    /// The problem's code, or nil.
+    var code: String? {
+        self.problem?["code"]?.text
+    }
+}
+
+extension Refusal: LocalizedError, CustomStringConvertible {
+    /// The code, the detail, each field's error, and the request's id.
+    var description: String {
+        var lines: [String] = []
+        if let problem = self.problem, let code = problem["code"]?.text {
+            let detail = problem["detail"]?.text ?? problem["title"]?.text ?? "no detail"
+            lines.append("\(JSONValue.printable(code)): \(JSONValue.printable(detail)) (HTTP \(self.status))")
+            for error in problem["errors"]?.elements ?? [] {
+                let pointer = error["pointer"]?.cell ?? ""
+                lines.append("  \(pointer): \(error["detail"]?.cell ?? error.cell)")
+            }
+            if let seconds = problem["retry_after"]?.wholeNumber {
+                lines.append("retry after: \(seconds) s")
+            }
+        } else {
+            lines.append("HTTP \(self.status) without problem details; is this the gateway's address?")
+        }
+        if let requestID = self.requestID {
+            lines.append("request id: \(JSONValue.printable(requestID))")
+        }
+        return lines.joined(separator: "\n")
+    }
+
+    /// The same text.
+    var errorDescription: String? { self.description }
+}

@@ -1,0 +1,64 @@
+import ArgumentParser
+import Foundation
+
+/// `config`: checks and shows the configuration.
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config",
+        abstract: "Check and show the configuration.",
+        subcommands: [Check.self, Show.self]
+    )
+
+    /// `config check`.
+    struct Check: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Say everything that is wrong with the configuration.",
+            discussion: "Exits with 1 when serve would refuse the file or the environment. A missing secret only warns."
+        )
+
+        @OptionGroup var options: ConfigOptions
+
+        func run() throws {
+            let configuration = try self.options.load(environment: ProcessInfo.processInfo.environment)
+            Self.output(configuration).write()
+        }
+
+        /// What there is to say about a configuration without problems.
+        static func output(_ configuration: GatewayConfiguration) -> CommandOutput {
+            let warnings = configuration.warnings.map { "warning: \($0)" }
+            return CommandOutput("the configuration is good", remark: warnings.joined(separator: "\n"))
+        }
+    }
+
+    /// `config show`.
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print every key, its value in force and where it comes from; secrets are masked."
+        )
+
+        @OptionGroup var options: ConfigOptions
+        @OptionGroup var output: OutputOptions
+
+        func run() throws {
+            let input = self.options.input(environment: ProcessInfo.processInfo.environment)
+            _ = try ConfigOptions.reporting { () throws(ConfigurationProblems) in try input.configuration() }
+            try Self.output(input.describe(), json: self.output.output == .json).write()
+        }
+
+        /// The rows as a table, or as a JSON list.
+        static func output(_ rows: [ConfigurationRow], json: Bool) throws -> CommandOutput {
+            guard json else {
+                let cells = rows.map { [$0.key, JSONValue.printable($0.value), $0.source.description] }
+                return CommandOutput(TextTable(titles: ["KEY", "VALUE", "SOURCE"], rows: cells).text)
+            }
+            let objects = rows.map { row in
+                JSONValue.object([
+                    "key": .string(row.key),
+                    "value": .string(row.value),
+                    "source": .string(row.source.description),
+                ])
+            }
+            return CommandOutput(try JSONValue.array(objects).prettyText())
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import ArgumentParser
+import FCMEmulator
+import GatewayCore
+import ServiceLifecycle
+
+/// `dev`: a gateway to try, with a fake FCM behind it and a tenant that can send.
+struct DevCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dev",
+        abstract: "Run a gateway to try, with a fake FCM behind it.",
+        discussion: """
+            Everything is made on the first start and kept in the data directory: secrets, store, the tenant demo and \
+            its key. Not for production: the secrets lie beside the data that they protect.
+            """
+    )
+
+    @Option(name: .long, help: "Where everything is kept.") var dataDir = "./var/dev"
+    @Option(name: .long, help: "The data listener's port.") var port = 8080
+    @Option(name: .long, help: "The admin listener's port.") var adminPort = 8081
+    @Option(name: .long, help: "The fake FCM's port.") var emulatorPort = 8085
+
+    func run() async throws {
+        let logger = LogConfiguration(level: .warning, format: .text).bootstrap()
+        try await GatewayError.reporting {
+            let files = try DevelopmentFiles(directory: self.dataDir)
+            var configuration = GatewayConfiguration(dataDir: self.dataDir)
+            configuration.http.host = "127.0.0.1"
+            configuration.http.port = self.port
+            configuration.http.drainGrace = .zero
+            configuration.admin.port = self.adminPort
+            let gateway = try await Gateway(configuration, secrets: try files.secrets(), logger: logger)
+            let emulator = FCMEmulator(
+                configuration: EmulatorConfiguration(port: self.emulatorPort, serverKeys: [try files.serverKey()]),
+                logger: logger
+            )
+            let setup = DemoSetup(gateway: gateway, emulator: emulator, files: files)
+            try await gateway.group(with: [emulator, setup], logger: logger).run()
+        }
+    }
+}

@@ -1,0 +1,162 @@
+import CoreMetrics
+import EventLoopHTTP
+import GatewayCore
+import GatewayHTTP
+import GatewayStorage
+import GatewayUpstream
+import Logging
+import Metrics
+import NIOCore
+import NIOPosix
+import PrometheusMetrics
+import ServiceLifecycle
+import UnixSignals
+
+/// A whole gateway, put together: the one place that knows every part.
+struct Gateway: Sendable {
+    /// Changes the directory, for `dev`, which sets itself up.
+    let administration: Administration
+    /// Serves tenants' services.
+    let dataListener: ListenerService
+    /// Serves operators, probes and Prometheus.
+    let adminListener: ListenerService
+    /// Whether traffic is welcome.
+    let readiness: Readiness
+    /// What runs, each before those that depend on it; stopped in reverse.
+    let services: [any Service]
+
+    /// Opens the store and puts the parts together; nothing listens yet.
+    ///
+    /// - Throws: what is wrong with the store, the secrets or the configuration, in words for an operator.
+    init(_ configuration: GatewayConfiguration, secrets: ServingSecrets, logger: Logger) async throws {
+        guard let masterKey = MasterKey(Secret(bytes: secrets.masterKey.revealed)) else {
+            throw GatewayError(.invalid, "The master key must have \(MasterKey.byteCount) bytes")
+        }
+        let clock = SystemWallClock()
+        let registry = PrometheusRegistry(descriptions: MetricDescription.gateway, processMetrics: ProcessMetrics())
+        Self.describeBuild(registry)
+
+        let database = try SQLiteDatabase(path: configuration.databasePath)
+        let directoryStore = SQLiteDirectoryStore(database: database)
+        let auditStore = SQLiteAuditStore(database: database)
+        let ownSecrets = try await GatewaySecrets(store: directoryStore, masterKey: masterKey)
+        let directory = Directory(
+            store: directoryStore,
+            masterKey: masterKey,
+            auditKey: ownSecrets.auditKey,
+            defaultLimits: try LimitPolicies(configuration.limits.defaults)
+        )
+        try await directory.reload()
+
+        let audit = AuditLog(
+            store: auditStore,
+            sealer: AuditSealer(auditKey: ownSecrets.auditKey),
+            clock: clock,
+            configuration: GatewayCore.AuditConfiguration(configuration.audit),
+            metrics: AuditMetrics(factory: registry),
+            logger: logger
+        )
+        let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
+        let legacy = LegacySender(
+            configuration: GatewayUpstream.UpstreamConfiguration(configuration.upstream),
+            eventLoopGroup: eventLoops,
+            clock: clock,
+            metrics: LegacyMetrics(factory: registry),
+            logger: logger
+        )
+        let pepper = KeyPepper(ownSecrets.keyPepper)
+        self.administration = Administration(
+            directory: directory,
+            store: directoryStore,
+            audit: audit,
+            masterKey: masterKey,
+            pepper: pepper,
+            clock: clock
+        )
+        self.readiness = Readiness()
+
+        let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
+        let data = DataListener.responder(
+            DataListener.Dependencies(
+                authenticator: Authenticator(directory: directory, pepper: pepper),
+                pipeline: SendPipeline(
+                    limiter: MemoryRateLimiter(),
+                    upstream: UpstreamRouter(legacy: legacy),
+                    audit: audit,
+                    clock: clock,
+                    metrics: SendMetrics(factory: registry)
+                ),
+                audit: auditStore,
+                clock: clock,
+                metrics: dataMetrics,
+                requestDeadline: configuration.upstream.deadline
+            ),
+            logger: logger
+        )
+        let adminMetrics = HTTPMetrics(factory: registry, listener: "admin")
+        let admin = AdminListener.responder(
+            AdminListener.Dependencies(
+                token: AdminToken(Secret(secrets.adminToken.revealed)),
+                administration: self.administration,
+                audit: auditStore,
+                readiness: self.readiness,
+                exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },
+                clock: clock,
+                metrics: adminMetrics
+            ),
+            logger: logger
+        )
+        // The admin listener has a loop of its own, so that a long list of metrics never holds up a send.
+        let adminLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        self.dataListener = ListenerService(
+            server: HTTPServer(
+                configuration: try HTTPServerConfiguration(configuration.http, metrics: dataMetrics),
+                responder: data,
+                eventLoopGroup: eventLoops,
+                logger: logger
+            ),
+            readiness: self.readiness,
+            drainGrace: configuration.http.drainGrace,
+            shutdownTimeout: configuration.http.shutdownTimeout
+        )
+        self.adminListener = ListenerService(
+            server: HTTPServer(
+                configuration: try HTTPServerConfiguration(configuration.admin, metrics: adminMetrics),
+                responder: admin,
+                eventLoopGroup: adminLoop,
+                logger: logger
+            ),
+            readiness: nil,
+            drainGrace: .zero,
+            shutdownTimeout: configuration.http.shutdownTimeout
+        )
+        self.services = [
+            ClosingService("store") { try database.close() },
+            audit,
+            ClosingService("upstream") { await legacy.shutdown() },
+            self.adminListener,
+            self.dataListener,
+        ]
+    }
+
+    /// A group that runs this gateway and whatever comes beside it.
+    func group(with others: [any Service] = [], logger: Logger) -> ServiceGroup {
+        var configuration = ServiceGroupConfiguration(
+            services: self.services + others,
+            gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: logger
+        )
+        configuration.maximumGracefulShutdownDuration = .seconds(40)
+        configuration.maximumCancellationDuration = .seconds(5)
+        return ServiceGroup(configuration: configuration)
+    }
+
+    private static func describeBuild(_ registry: PrometheusRegistry) {
+        Meter(
+            label: "fcmgw_build_info",
+            dimensions: [("version", GatewayVersion.current)],
+            factory: registry
+        )
+        .set(1)
+    }
+}

@@ -1,0 +1,73 @@
+import PrometheusMetrics
+
+extension MetricDescription {
+    /// Bounds in seconds for what takes a lock, a hash or a transaction.
+    private static let shortSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]
+
+    /// What the gateway's metrics mean.
+    static let gateway = [
+        MetricDescription(
+            name: "fcmgw_http_request_duration_seconds",
+            help: "Time from a whole request to its answer, by route template, method and status.",
+            kind: .histogram,
+            buckets: HistogramBuckets.httpDurationSeconds
+        ),
+        MetricDescription(
+            name: "fcmgw_http_active_requests",
+            help: "Requests being answered now, by listener.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_http_rejected_total",
+            help: "Requests that the server refused before routing, by reason.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_messages_total",
+            help: "Recipients that messages were asked to be sent to, by tenant, kind of target and outcome.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_upstream_attempt_duration_seconds",
+            help: "Time that one call to FCM took, by protocol and by how it ended.",
+            kind: .histogram,
+            buckets: HistogramBuckets.httpDurationSeconds
+        ),
+        MetricDescription(
+            name: "fcmgw_upstream_inflight",
+            help: "Calls to FCM that wait for an answer now, by protocol.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_limiter_decisions_total",
+            help: "Decisions of the rate limiter, by the scope that decided, decision and source.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_auth_total",
+            help: "Attempts to authenticate, by method and result.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_records_total",
+            help: "Audit records that became durable or were refused by the store, by result.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_queue_records",
+            help: "Audit records in the batch that is written now.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_write_duration_seconds",
+            help: "Time that one batch of audit records took to become durable.",
+            kind: .histogram,
+            buckets: Self.shortSeconds
+        ),
+        MetricDescription(
+            name: "fcmgw_build_info",
+            help: "Always 1; the version is the label.",
+            kind: .gauge
+        ),
+    ]
+}

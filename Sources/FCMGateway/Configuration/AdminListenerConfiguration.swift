@@ -1,0 +1,30 @@
+/// The admin listener: where operators, probes and Prometheus connect.
+struct AdminListenerConfiguration: Sendable {
+    /// The fewest characters an admin token may have.
+    static let minTokenCharacters = 16
+
+    /// The address to bind; loopback unless told otherwise.
+    var host: String
+
+    /// The port to bind; 0 takes any free one.
+    var port: Int
+
+    /// The certificate files; nil for plain HTTP.
+    var tls: TLSFilesConfiguration?
+
+    /// The operators' token; only `config check` and `config show` do without one.
+    var token: Redacted<String>?
+
+    /// Creates the section; what is not named has its default.
+    init(
+        host: String = "127.0.0.1",
+        port: Int = 8081,
+        tls: TLSFilesConfiguration? = nil,
+        token: Redacted<String>? = nil
+    ) {
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.token = token
+    }
+}

@@ -1,0 +1,22 @@
+import Configuration
+
+extension AuditConfiguration {
+    /// Reads the section `audit`.
+    ///
+    /// - `audit.mode` (`bounded` or `strict`, default `bounded`).
+    /// - `audit.retentionDays` (days, 1–36,500, default 400).
+    /// - `audit.flushIntervalMs` (ms, 1–1,000, default 20).
+    /// - `audit.queueRecords` (records, 100–1,000,000, default 10,000).
+    ///
+    /// - Parameter reader: The root reader, whose last provider holds the defaults.
+    /// - Throws: Everything wrong with the section.
+    init(reader: ConfigReader) throws(ConfigurationProblems) {
+        self.init()
+        var section = SectionReader(reader, section: "audit")
+        section.choice("mode", into: &self.mode)
+        section.wholeNumber("retentionDays", in: 1...36_500, into: &self.retentionDays)
+        section.milliseconds("flushIntervalMs", in: 1...1_000, into: &self.flushInterval)
+        section.wholeNumber("queueRecords", in: 100...1_000_000, into: &self.queueRecords)
+        try section.finish()
+    }
+}

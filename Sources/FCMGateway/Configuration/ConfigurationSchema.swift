@@ -1,0 +1,122 @@
+/// Every key an operator can set, in the order `config show` prints them.
+///
+/// Paths, types and secrecy are decided here; defaults come from the sections' initialisers, ranges from their readers.
+enum ConfigurationSchema {
+    /// The keys.
+    static let keys: [ConfigurationKey] = {
+        let value = GatewayConfiguration()
+        return [
+            ConfigurationKey("dataDir", .text(value.dataDir), "the directory of the gateway's own files"),
+            ConfigurationKey("eventLoops", .wholeNumber(value.eventLoops), "event loops that serve requests"),
+            ConfigurationKey("masterKey", .secret, "base64 of the 32 bytes that seal all other secrets"),
+        ] + Self.http(value.http) + Self.admin(value.admin) + [
+            ConfigurationKey("store.url", .text(value.store.url), "sqlite: and a path, relative to dataDir")
+        ] + Self.limits(value.limits.defaults) + Self.upstream(value.upstream) + Self.audit(value.audit) + [
+            ConfigurationKey("log.level", .text(value.log.level.rawValue), "the least severe level that is logged"),
+            ConfigurationKey("log.format", .text(value.log.format.rawValue), "json or text"),
+        ]
+    }()
+
+    /// The keys by path.
+    static let keysByPath = Dictionary(uniqueKeysWithValues: Self.keys.map { ($0.path, $0) })
+
+    /// The paths that hold further keys.
+    static let sections: Set<String> = {
+        var sections: Set<String> = []
+        for key in Self.keys {
+            let components = key.components
+            for count in 1..<max(components.count, 1) {
+                sections.insert(components.prefix(count).joined(separator: "."))
+            }
+        }
+        return sections
+    }()
+
+    /// The variables that set a key.
+    static let variables = Set(Self.keys.flatMap(\.variables))
+
+    private static func http(_ value: HTTPListenerConfiguration) -> [ConfigurationKey] {
+        func milliseconds(_ name: String, _ duration: Duration, _ doc: String) -> ConfigurationKey {
+            ConfigurationKey("http.\(name)", .wholeNumber(duration.wholeMilliseconds), doc)
+        }
+        return [
+            ConfigurationKey("http.host", .text(value.host), "the data listener's address"),
+            ConfigurationKey("http.port", .wholeNumber(value.port), "the data listener's port"),
+        ] + Self.tls("http") + [
+            milliseconds("keepAliveTimeoutMs", value.keepAliveTimeout, "how long an idle connection is kept"),
+            milliseconds("headTimeoutMs", value.headTimeout, "how long a request's head may take"),
+            milliseconds("bodyTimeoutMs", value.bodyTimeout, "how long a request's body may take"),
+            ConfigurationKey("http.maxConnections", .wholeNumber(value.maxConnections), "connections held at once"),
+            milliseconds("drainGraceMs", value.drainGrace, "how long SIGTERM still accepts requests"),
+            milliseconds("shutdownTimeoutMs", value.shutdownTimeout, "how long requests may take to finish then"),
+        ]
+    }
+
+    private static func admin(_ value: AdminListenerConfiguration) -> [ConfigurationKey] {
+        [
+            ConfigurationKey("admin.host", .text(value.host), "the admin listener's address"),
+            ConfigurationKey("admin.port", .wholeNumber(value.port), "the admin listener's port"),
+        ] + Self.tls("admin") + [
+            ConfigurationKey("admin.token", .secret, "the operators' token, at least 16 characters")
+        ]
+    }
+
+    private static func tls(_ section: String) -> [ConfigurationKey] {
+        [
+            ConfigurationKey("\(section).tls.certificateFile", .text(""), "PEM certificate chain, leaf first"),
+            ConfigurationKey("\(section).tls.privateKeyFile", .text(""), "PEM private key"),
+            ConfigurationKey("\(section).tls.clientCaFile", .text(""), "PEM authorities of client certificates"),
+        ]
+    }
+
+    private static func limits(_ value: RateLimitDefaultsConfiguration) -> [ConfigurationKey] {
+        [
+            ConfigurationKey("limits.redisUrl", .text(""), "not supported yet"),
+            ConfigurationKey("limits.defaults.device", .policies(value.device), "messages to one device"),
+            ConfigurationKey(
+                "limits.defaults.deviceCollapsible",
+                .policies(value.deviceCollapsible),
+                "messages with a collapse_key to one device"
+            ),
+            ConfigurationKey("limits.defaults.topic", .policies(value.topic), "messages to one topic"),
+            ConfigurationKey("limits.defaults.tenant", .policies(value.tenant), "all messages of one tenant"),
+        ]
+    }
+
+    private static func upstream(_ value: UpstreamConfiguration) -> [ConfigurationKey] {
+        func milliseconds(_ name: String, _ duration: Duration, _ doc: String) -> ConfigurationKey {
+            ConfigurationKey("upstream.\(name)", .wholeNumber(duration.wholeMilliseconds), doc)
+        }
+        return [
+            ConfigurationKey("upstream.legacyEndpoint", .text(value.legacyEndpoint), "the legacy protocol's base URL"),
+            ConfigurationKey("upstream.v1Endpoint", .text(value.v1Endpoint), "the HTTP v1 protocol's base URL"),
+            ConfigurationKey("upstream.iidEndpoint", .text(value.iidEndpoint), "the Instance ID service's base URL"),
+            ConfigurationKey(
+                "upstream.allowedTokenHosts",
+                .textList(value.allowedTokenHosts),
+                "hosts a credential's token_uri may name"
+            ),
+            milliseconds("timeoutMs", value.timeout, "how long one attempt may take"),
+            milliseconds("deadlineMs", value.deadline, "how long all attempts of a call may take"),
+            milliseconds("connectTimeoutMs", value.connectTimeout, "how long connecting may take"),
+            ConfigurationKey(
+                "upstream.maxConnectionsPerLoop",
+                .wholeNumber(value.maxConnectionsPerLoop),
+                "connections of one event loop to one endpoint"
+            ),
+        ]
+    }
+
+    private static func audit(_ value: AuditConfiguration) -> [ConfigurationKey] {
+        [
+            ConfigurationKey("audit.mode", .text(value.mode.rawValue), "bounded or strict"),
+            ConfigurationKey("audit.retentionDays", .wholeNumber(value.retentionDays), "days records are kept"),
+            ConfigurationKey(
+                "audit.flushIntervalMs",
+                .wholeNumber(value.flushInterval.wholeMilliseconds),
+                "how long a record may wait to be written"
+            ),
+            ConfigurationKey("audit.queueRecords", .wholeNumber(value.queueRecords), "records that may wait"),
+        ]
+    }
+}

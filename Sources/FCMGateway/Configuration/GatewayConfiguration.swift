@@ -1,0 +1,101 @@
+import NIOCore
+
+/// Everything an operator can set.
+///
+/// `GatewayConfiguration()` is the configuration without a file or environment. `load(file:environment:)` reads both.
+struct GatewayConfiguration: Sendable {
+    /// The bytes of a master key.
+    static let masterKeyBytes = 32
+
+    /// The data listener.
+    var http: HTTPListenerConfiguration
+
+    /// The admin listener.
+    var admin: AdminListenerConfiguration
+
+    /// The store.
+    var store: StoreConfiguration
+
+    /// Rate limiting.
+    var limits: LimitsConfiguration
+
+    /// How FCM is reached.
+    var upstream: UpstreamConfiguration
+
+    /// The audit trail.
+    var audit: AuditConfiguration
+
+    /// Logging.
+    var log: LogConfiguration
+
+    /// How many event loops serve requests; the number of cores unless told otherwise.
+    var eventLoops: Int
+
+    /// The directory of the gateway's own files.
+    var dataDir: String
+
+    /// The key that seals all other secrets, 32 bytes; only `config check` and `config show` do without one.
+    var masterKey: Redacted<[UInt8]>?
+
+    /// Creates a configuration; what is not named has its default.
+    init(
+        http: HTTPListenerConfiguration = HTTPListenerConfiguration(),
+        admin: AdminListenerConfiguration = AdminListenerConfiguration(),
+        store: StoreConfiguration = StoreConfiguration(),
+        limits: LimitsConfiguration = LimitsConfiguration(),
+        upstream: UpstreamConfiguration = UpstreamConfiguration(),
+        audit: AuditConfiguration = AuditConfiguration(),
+        log: LogConfiguration = LogConfiguration(),
+        eventLoops: Int = System.coreCount,
+        dataDir: String = "/var/lib/fcm-gateway",
+        masterKey: Redacted<[UInt8]>? = nil
+    ) {
+        self.http = http
+        self.admin = admin
+        self.store = store
+        self.limits = limits
+        self.upstream = upstream
+        self.audit = audit
+        self.log = log
+        self.eventLoops = eventLoops
+        self.dataDir = dataDir
+        self.masterKey = masterKey
+    }
+
+    /// The database file's path.
+    var databasePath: String {
+        self.store.databasePath(dataDir: self.dataDir)
+    }
+
+    /// What does not stop `config check` but would stop `serve`.
+    var warnings: [ConfigurationProblem] {
+        var warnings: [ConfigurationProblem] = []
+        if self.masterKey == nil {
+            warnings.append(Self.missingSecret("masterKey"))
+        }
+        if self.admin.token == nil {
+            warnings.append(Self.missingSecret("admin.token"))
+        }
+        return warnings
+    }
+
+    /// The secrets that serving needs.
+    ///
+    /// - Returns: The master key and the admin token.
+    /// - Throws: One problem for each that is missing.
+    func servingSecrets() throws(ConfigurationProblems) -> ServingSecrets {
+        guard let masterKey = self.masterKey, let adminToken = self.admin.token else {
+            throw ConfigurationProblems(self.warnings)
+        }
+        return ServingSecrets(masterKey: masterKey, adminToken: adminToken)
+    }
+
+    private static func missingSecret(_ path: String) -> ConfigurationProblem {
+        let variable = ConfigurationKey.environmentName(path)
+        return ConfigurationProblem(
+            place: .variable(variable),
+            key: path,
+            message: "is not set, nor is \(variable)_FILE; serve does not start without it"
+        )
+    }
+}

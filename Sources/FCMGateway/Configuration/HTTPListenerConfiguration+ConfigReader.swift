@@ -1,0 +1,31 @@
+import Configuration
+
+extension HTTPListenerConfiguration {
+    /// Reads the section `http`.
+    ///
+    /// - `http.host` (text, default `0.0.0.0`), `http.port` (0–65535, default 8080).
+    /// - `http.tls.certificateFile`, `.privateKeyFile`, `.clientCaFile` (paths, default none).
+    /// - `http.keepAliveTimeoutMs` (ms, 1,000–3,600,000, default 75,000).
+    /// - `http.headTimeoutMs` (ms, 100–60,000, default 5,000).
+    /// - `http.bodyTimeoutMs` (ms, 100–600,000, default 10,000).
+    /// - `http.maxConnections` (1–1,000,000, default 16,384).
+    /// - `http.drainGraceMs` (ms, 0–300,000, default 5,000).
+    /// - `http.shutdownTimeoutMs` (ms, 1,000–600,000, default 25,000).
+    ///
+    /// - Parameter reader: The root reader, whose last provider holds the defaults.
+    /// - Throws: Everything wrong with the section.
+    init(reader: ConfigReader) throws(ConfigurationProblems) {
+        self.init()
+        var section = SectionReader(reader, section: "http")
+        section.text("host", into: &self.host, check: SectionReader.notEmpty)
+        section.wholeNumber("port", in: 0...65_535, into: &self.port)
+        self.tls = TLSFilesConfiguration.read(&section)
+        section.milliseconds("keepAliveTimeoutMs", in: 1_000...3_600_000, into: &self.keepAliveTimeout)
+        section.milliseconds("headTimeoutMs", in: 100...60_000, into: &self.headTimeout)
+        section.milliseconds("bodyTimeoutMs", in: 100...600_000, into: &self.bodyTimeout)
+        section.wholeNumber("maxConnections", in: 1...1_000_000, into: &self.maxConnections)
+        section.milliseconds("drainGraceMs", in: 0...300_000, into: &self.drainGrace)
+        section.milliseconds("shutdownTimeoutMs", in: 1_000...600_000, into: &self.shutdownTimeout)
+        try section.finish()
+    }
+}

@@ -1,0 +1,40 @@
+/// What is logged, and how a line looks.
+struct LogConfiguration: Sendable, Equatable {
+    /// The least severe level that is logged.
+    enum Level: String, Sendable, CaseIterable {
+        /// Everything, for following one request through the code.
+        case trace
+        /// What helps to find a fault.
+        case debug
+        /// What an operator may want to know.
+        case info
+        /// What is unusual and handled.
+        case notice
+        /// What may need attention.
+        case warning
+        /// What failed.
+        case error
+        /// What needs attention now.
+        case critical
+    }
+
+    /// The form of a line.
+    enum Format: String, Sendable, CaseIterable {
+        /// One JSON object a line, for collectors.
+        case json
+        /// Plain text, for people.
+        case text
+    }
+
+    /// The least severe level that is logged.
+    var level: Level
+
+    /// The form of a line.
+    var format: Format
+
+    /// Creates the section; what is not named has its default.
+    init(level: Level = .info, format: Format = .json) {
+        self.level = level
+        self.format = format
+    }
+}

@@ -1,0 +1,8 @@
+/// The secrets without which the gateway does not start.
+struct ServingSecrets: Sendable {
+    /// The key that seals all other secrets, 32 bytes.
+    let masterKey: Redacted<[UInt8]>
+
+    /// The operators' token.
+    let adminToken: Redacted<String>
+}

@@ -1,0 +1,47 @@
+/// How FCM is reached.
+struct UpstreamConfiguration: Sendable, Equatable {
+    /// The legacy HTTP protocol's base URL, without a trailing slash.
+    var legacyEndpoint: String
+
+    /// The HTTP v1 protocol's base URL, without a trailing slash.
+    var v1Endpoint: String
+
+    /// The Instance ID service's base URL, without a trailing slash.
+    var iidEndpoint: String
+
+    /// The hosts, lower case and with a port where one is needed, that an uploaded credential's `token_uri` may name.
+    var allowedTokenHosts: [String]
+
+    /// How long one attempt may take.
+    var timeout: Duration
+
+    /// How long all attempts of one call may take together.
+    var deadline: Duration
+
+    /// How long connecting may take.
+    var connectTimeout: Duration
+
+    /// The most connections each event loop opens to one endpoint.
+    var maxConnectionsPerLoop: Int
+
+    /// Creates the section; what is not named has its default.
+    init(
+        legacyEndpoint: String = "https://fcm.googleapis.com",
+        v1Endpoint: String = "https://fcm.googleapis.com",
+        iidEndpoint: String = "https://iid.googleapis.com",
+        allowedTokenHosts: [String] = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"],
+        timeout: Duration = .milliseconds(10_000),
+        deadline: Duration = .milliseconds(20_000),
+        connectTimeout: Duration = .milliseconds(2_000),
+        maxConnectionsPerLoop: Int = 256
+    ) {
+        self.legacyEndpoint = legacyEndpoint
+        self.v1Endpoint = v1Endpoint
+        self.iidEndpoint = iidEndpoint
+        self.allowedTokenHosts = allowedTokenHosts
+        self.timeout = timeout
+        self.deadline = deadline
+        self.connectTimeout = connectTimeout
+        self.maxConnectionsPerLoop = maxConnectionsPerLoop
+    }
+}

@@ -1,0 +1,61 @@
+import FCMEmulator
+import Foundation
+import GatewayCore
+import ServiceLifecycle
+
+/// Makes the demo tenant once everything runs, and prints how to send a first message.
+struct DemoSetup: Service {
+    private static let origin = RequestOrigin(method: "", requestID: "dev")
+
+    let gateway: Gateway
+    let emulator: FCMEmulator
+    let files: DevelopmentFiles
+
+    func run() async throws {
+        let emulatorPort = try await self.emulator.boundPort()
+        let key = try await self.setUp(endpoint: "http://127.0.0.1:\(emulatorPort)")
+        let port = try await self.gateway.dataListener.boundPort()
+        let adminPort = try await self.gateway.adminListener.boundPort()
+        CommandOutput(self.banner(key: key, port: port, adminPort: adminPort, emulatorPort: emulatorPort)).write()
+        try? await gracefulShutdown()
+    }
+
+    private func setUp(endpoint: String) async throws -> String {
+        let administration = self.gateway.administration
+        guard let demo = TenantID("demo") else { throw GatewayError(.invalid, "demo is no tenant's name") }
+        if (try? administration.profile(of: demo)) == nil {
+            let draft = TenantDraft(displayName: "Demo", upstream: .legacy)
+            _ = try await administration.put(draft, id: demo, origin: Self.origin)
+        }
+        let credential = LegacyCredential(serverKey: Secret(try self.files.serverKey()), endpoint: endpoint)
+        if try administration.profile(of: demo).legacyCredential?.endpoint != endpoint {
+            _ = try await administration.putLegacyCredential(credential, tenant: demo, origin: Self.origin)
+        }
+        if let key = try self.files.demoKey() { return key }
+        let draft = APIKeyDraft(name: "demo", scopes: Set(Scope.allCases))
+        let (key, _) = try await administration.createKey(draft, tenant: demo, origin: Self.origin)
+        let text = key.secret.revealText()
+        try self.files.keep(demoKey: text)
+        return text
+    }
+
+    private func banner(key: String, port: Int, adminPort: Int, emulatorPort: Int) -> String {
+        """
+        The gateway listens on http://127.0.0.1:\(port), for operators on http://127.0.0.1:\(adminPort),
+        with a fake FCM behind it on http://127.0.0.1:\(emulatorPort). Everything is kept in \(self.files.path).
+
+        Send a first message:
+
+          curl -sS http://127.0.0.1:\(port)/v1/tenants/demo/messages \\
+            -H 'Authorization: Bearer \(key)' \\
+            -H 'Content-Type: application/json' \\
+            -d '{"token": "demo-device", "notification": {"title": "Hello", "body": "from fcm-gateway"}}'
+
+        See what reached FCM:
+
+          curl -sS 'http://127.0.0.1:\(emulatorPort)/_emulator/journal?limit=1'
+
+        Stop with Ctrl-C.
+        """
+    }
+}

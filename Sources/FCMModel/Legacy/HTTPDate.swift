@@ -1,0 +1,55 @@
+/// Reads the three forms of an HTTP date (RFC 9110, 5.6.7).
+///
+/// The weekday carries no information and is not compared with the date.
+enum HTTPDate {
+    private static let months = [
+        "Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6,
+        "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12,
+    ]
+
+    /// Seconds since 1970; `nil` for text in none of the forms.
+    static func seconds(_ text: String) -> Int? {
+        let words = text.split(separator: " ").map(String.init)
+        switch words.count {
+        case 6 where words[5] == "GMT":
+            // Sun, 06 Nov 1994 08:49:37 GMT
+            return Self.seconds(year: words[3], month: words[2], day: words[1], time: words[4])
+        case 5:
+            // Sun Nov  6 08:49:37 1994
+            return Self.seconds(year: words[4], month: words[1], day: words[2], time: words[3])
+        case 4 where words[3] == "GMT":
+            // Sunday, 06-Nov-94 08:49:37 GMT
+            let date = words[1].split(separator: "-").map(String.init)
+            guard date.count == 3, date[2].count == 2, let year = Int(date[2]) else { return nil }
+            // Two digits name the nearest such year that is not far ahead.
+            return Self.seconds(
+                year: String(year < 70 ? 2000 + year : 1900 + year),
+                month: date[1],
+                day: date[0],
+                time: words[2]
+            )
+        default:
+            return nil
+        }
+    }
+
+    private static func seconds(year: String, month: String, day: String, time: String) -> Int? {
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { $0.count == 2 ? Int($0) : nil }
+        guard year.count == 4, let year = Int(year), year >= 1970, let month = Self.months[month],
+            let day = Int(day), (1...31).contains(day),
+            clock.count == 3, let hours = clock[0], let minutes = clock[1], let seconds = clock[2],
+            (0...23).contains(hours), (0...59).contains(minutes), (0...60).contains(seconds)
+        else { return nil }
+        return Self.days(year: year, month: month, day: day) * 86_400 + hours * 3_600 + minutes * 60 + seconds
+    }
+
+    /// Days since 1970-01-01 in the Gregorian calendar, reckoned in years that start in March so that the leap day
+    /// comes last.
+    private static func days(year: Int, month: Int, day: Int) -> Int {
+        let marchYear = month > 2 ? year : year - 1
+        let marchMonth = (month + 9) % 12
+        let dayOfYear = (153 * marchMonth + 2) / 5 + day - 1
+        let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400
+        return marchYear * 365 + leapDays + dayOfYear - 719_468
+    }
+}

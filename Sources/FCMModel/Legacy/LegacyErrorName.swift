@@ -1,0 +1,53 @@
+/// The error names of the legacy protocol (T9), and those seen from its predecessor.
+package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
+    case missingRegistration = "MissingRegistration"
+    case invalidRegistration = "InvalidRegistration"
+    case notRegistered = "NotRegistered"
+    case invalidPackageName = "InvalidPackageName"
+    case mismatchSenderID = "MismatchSenderId"
+    case invalidParameters = "InvalidParameters"
+    case messageTooBig = "MessageTooBig"
+    case invalidDataKey = "InvalidDataKey"
+    case invalidTTL = "InvalidTtl"
+    case unavailable = "Unavailable"
+    case internalServerError = "InternalServerError"
+    case deviceMessageRateExceeded = "DeviceMessageRateExceeded"
+    case topicsMessageRateExceeded = "TopicsMessageRateExceeded"
+    case invalidAPNSCredential = "InvalidApnsCredential"
+    // Words of the predecessor service, still seen on the wire.
+    case missingCollapseKey = "MissingCollapseKey"
+    case quotaExceeded = "QuotaExceeded"
+    case deviceQuotaExceeded = "DeviceQuotaExceeded"
+
+    /// Names without case and underscores, for look-ups.
+    private static let byFoldedName = Dictionary(
+        uniqueKeysWithValues: Self.allCases.map { ($0.rawValue.lowercased(), $0) }
+    )
+
+    /// Recognises a name as upstreams spell it: without regard to case, blanks and underscores, and only up to the
+    /// first colon (N-SPELLING).
+    package init?(wireText: some StringProtocol) {
+        let word = String(wireText.prefix { $0 != ":" }.filter { !$0.isWhitespace && $0 != "_" })
+        guard let name = Self.byFoldedName[word.lowercased()] else { return nil }
+        self = name
+    }
+
+    /// The REST code with the same meaning.
+    package var outcomeCode: OutcomeCode {
+        switch self {
+        case .missingRegistration: .invalidTarget
+        case .invalidRegistration: .invalidToken
+        case .notRegistered: .unregistered
+        case .invalidPackageName: .packageMismatch
+        case .mismatchSenderID: .senderMismatch
+        case .messageTooBig: .messageTooBig
+        case .invalidDataKey: .invalidDataKey
+        case .invalidTTL, .invalidParameters, .missingCollapseKey: .invalidField
+        case .unavailable, .quotaExceeded: .upstreamUnavailable
+        case .internalServerError: .upstreamInternal
+        case .deviceMessageRateExceeded, .deviceQuotaExceeded: .deviceRateExceeded
+        case .topicsMessageRateExceeded: .topicRateExceeded
+        case .invalidAPNSCredential: .upstreamCredentials
+        }
+    }
+}

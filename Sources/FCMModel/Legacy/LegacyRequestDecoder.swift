@@ -1,0 +1,121 @@
+package import NIOCore
+import StrictJSON
+
+/// Reads and validates a JSON request to the legacy `/fcm/send`.
+///
+/// The checks run in the protocol page's order (L-ORDER), so that one request has one outcome: syntax, types of all
+/// known fields, target, values, `time_to_live`, data keys, size.
+package enum LegacyRequestDecoder {
+    /// Decodes a body.
+    ///
+    /// - Throws: the first failing check.
+    package static func decode(_ body: ByteBuffer) throws(LegacyRefusal) -> LegacySendRequest {
+        let fields = try LegacyRequestFields(document: Self.parse(body))
+        let (target, localErrors) = try Self.target(of: fields)
+        let shape = LegacyReply.Shape(target: target)
+
+        var message = Message()
+        message.priority = try Self.priority(of: fields)
+        var notificationBytes = 0
+        if let members = fields.notification {
+            (message.notification, notificationBytes) = try LegacyNotificationDecoder.decode(members)
+        }
+        if let number = fields.timeToLive {
+            guard let seconds = number.integer, ValueRules.isTimeToLive(seconds) else {
+                throw .error(.invalidTTL, shape: shape)
+            }
+            message.timeToLive = seconds
+        }
+        message.collapseKey = fields.collapseKey
+        message.contentAvailable = fields.contentAvailable
+        message.mutableContent = fields.mutableContent
+        message.restrictedPackageName = fields.restrictedPackageName
+        message.dryRun = fields.dryRun
+
+        if let members = fields.data {
+            for member in members {
+                guard !ValueRules.isRefusedDataKey(member.key) else { throw .error(.invalidDataKey, shape: shape) }
+                guard !member.value.isNull else { continue }
+                message.data.append(
+                    DataEntry(key: member.key, value: member.value.string ?? member.value.canonicalText)
+                )
+            }
+        }
+
+        let dataBytes = message.data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+        let payloadBytes = dataBytes + notificationBytes
+        guard payloadBytes <= target.maxPayloadBytes else {
+            throw .messageTooBig(payloadBytes: payloadBytes, shape: shape)
+        }
+        return LegacySendRequest(
+            target: target,
+            message: message,
+            payloadBytes: payloadBytes,
+            localErrors: localErrors
+        )
+    }
+
+    private static func parse(_ body: ByteBuffer) throws(LegacyRefusal) -> JSONDocument {
+        do {
+            return try JSONDocument(parsing: body)
+        } catch {
+            throw .invalidJSON(reason: "\(error.reason) at position \(error.offset).")
+        }
+    }
+
+    private static func target(
+        of fields: LegacyRequestFields
+    ) throws(LegacyRefusal) -> (Target, [Int: LegacyErrorName]) {
+        let present = [fields.to != nil, fields.registrationIDs != nil, fields.condition != nil].count { $0 }
+        guard present <= 1 else {
+            throw .invalidParameters(reason: "Exactly one of to, registration_ids and condition is allowed")
+        }
+        if let to = fields.to {
+            return (try Self.recipient(to), [:])
+        }
+        if let tokens = fields.registrationIDs {
+            guard (1...Target.maxRecipients).contains(tokens.count) else {
+                throw .invalidParameters(reason: "registration_ids must hold 1 to \(Target.maxRecipients) entries")
+            }
+            return (.tokens(tokens), Self.localErrors(in: tokens))
+        }
+        if let text = fields.condition {
+            guard let condition = try? TopicCondition(parsing: text), condition.fits(.legacy) else {
+                throw .invalidParameters(reason: "condition is not a valid topic expression")
+            }
+            return (.condition(condition), [:])
+        }
+        if let key = fields.notificationKey {
+            return (.notificationKey(key), [:])
+        }
+        throw .error(.missingRegistration, shape: .results(count: 1))
+    }
+
+    private static func recipient(_ to: String) throws(LegacyRefusal) -> Target {
+        guard to.hasPrefix(TopicName.legacyPrefix) else { return .token(to) }
+        guard let topic = TopicName(String(to.dropFirst(TopicName.legacyPrefix.count))) else {
+            throw .invalidParameters(reason: "to holds an invalid topic name")
+        }
+        return .topic(topic)
+    }
+
+    private static func localErrors(in tokens: [String]) -> [Int: LegacyErrorName] {
+        var errors: [Int: LegacyErrorName] = [:]
+        for (index, token) in tokens.enumerated() {
+            if token.isEmpty {
+                errors[index] = .missingRegistration
+            } else if token.hasPrefix(TopicName.legacyPrefix) {
+                errors[index] = .invalidRegistration
+            }
+        }
+        return errors
+    }
+
+    private static func priority(of fields: LegacyRequestFields) throws(LegacyRefusal) -> Message.Priority? {
+        guard let text = fields.priority else { return nil }
+        guard let priority = Message.Priority(rawValue: text) else {
+            throw .invalidParameters(reason: "priority must be normal or high")
+        }
+        return priority
+    }
+}

@@ -1,0 +1,86 @@
+package import NIOCore
+import StrictJSON
+
+/// Writes a message as the JSON body of a legacy `/fcm/send`, in canonical form: absent members stay absent, flags
+/// appear only when set, everything the protocol types as text is text.
+package enum LegacyRequestEncoder {
+    /// Why a message can't travel by the legacy protocol.
+    package enum Inexpressible: Error, Sendable, Hashable {
+        /// The legacy protocol knows no installation ids.
+        case installationTarget
+        /// The expression holds a negation or more than two operators.
+        case condition
+    }
+
+    /// Encodes a request.
+    ///
+    /// - Throws: ``Inexpressible`` for a target that the protocol has no form for.
+    package static func encode(_ message: Message, to target: Target) throws(Inexpressible) -> ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: 512)
+        writer.beginObject()
+        try Self.write(target, to: &writer)
+        Self.writeOptions(of: message, to: &writer)
+        if let notification = message.notification, !notification.isEmpty {
+            writer.key("notification")
+            Self.write(notification, to: &writer)
+        }
+        if !message.data.isEmpty {
+            writer.key("data")
+            writer.beginObject()
+            for entry in message.data {
+                writer.key(entry.key)
+                writer.string(entry.value)
+            }
+            writer.endObject()
+        }
+        writer.endObject()
+        return writer.finish()
+    }
+
+    private static func write(_ target: Target, to writer: inout JSONWriter) throws(Inexpressible) {
+        switch target {
+        case .token(let token), .notificationKey(let token):
+            writer.member("to", token)
+        case .tokens(let tokens):
+            writer.key("registration_ids")
+            writer.beginArray()
+            for token in tokens {
+                writer.string(token)
+            }
+            writer.endArray()
+        case .topic(let topic):
+            writer.member("to", TopicName.legacyPrefix + topic.text)
+        case .condition(let condition):
+            guard condition.fits(.legacy) else { throw .condition }
+            writer.member("condition", condition.canonical)
+        case .installation, .installations:
+            throw .installationTarget
+        }
+    }
+
+    private static func writeOptions(of message: Message, to writer: inout JSONWriter) {
+        if let collapseKey = message.collapseKey { writer.member("collapse_key", collapseKey) }
+        if let priority = message.priority { writer.member("priority", priority.rawValue) }
+        if message.contentAvailable { writer.member("content_available", true) }
+        if message.mutableContent { writer.member("mutable_content", true) }
+        if let timeToLive = message.timeToLive { writer.member("time_to_live", timeToLive) }
+        if let package = message.restrictedPackageName { writer.member("restricted_package_name", package) }
+        if message.dryRun { writer.member("dry_run", true) }
+    }
+
+    private static func write(_ notification: Notification, to writer: inout JSONWriter) {
+        writer.beginObject()
+        for text in notification.texts {
+            writer.key(text.key.rawValue)
+            writer.string(text.value)
+        }
+        if let badge = notification.badge { writer.member("badge", String(badge)) }
+        if let arguments = notification.titleLocArgs {
+            writer.member("title_loc_args", Notification.compactJSON(arguments))
+        }
+        if let arguments = notification.bodyLocArgs {
+            writer.member("body_loc_args", Notification.compactJSON(arguments))
+        }
+        writer.endObject()
+    }
+}

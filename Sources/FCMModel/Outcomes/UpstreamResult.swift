@@ -1,0 +1,46 @@
+/// What one upstream call achieved.
+package struct UpstreamResult: Sendable, Hashable {
+    /// The shape of the answer.
+    package enum Answer: Sendable, Hashable {
+        /// One outcome for each recipient, in the request's order; a topic or a condition counts as one recipient.
+        case recipients([RecipientOutcome])
+        /// Counts for a device group, which FCM answers instead of single outcomes.
+        case group(GroupOutcome)
+        /// The call failed as a whole, for every recipient alike.
+        case failed(OutcomeCode)
+    }
+
+    /// The outcomes.
+    package var answer: Answer
+    /// Seconds to wait before repeating, where the upstream named them and something can be repeated.
+    package var retryAfter: Int?
+    /// What the upstream itself said, bounded and free of payload: an HTTP status or an error name.
+    package var upstreamCode: String
+
+    /// An answered call.
+    package init(answer: Answer, retryAfter: Int? = nil, upstreamCode: String) {
+        self.answer = answer
+        self.retryAfter = retryAfter
+        self.upstreamCode = upstreamCode
+    }
+}
+
+/// What became of a message to a device group.
+package struct GroupOutcome: Sendable, Hashable {
+    /// Members that FCM accepted the message for.
+    package var success: Int
+    /// Members that FCM could not accept it for.
+    package var failure: Int
+    /// The failed members that FCM named; worth repeating with backoff.
+    package var failedTokens: [String]
+
+    /// Whether a repeat to the failed members makes sense.
+    package var isRetryable: Bool { self.failure > 0 }
+
+    /// Counts as FCM reported them.
+    package init(success: Int, failure: Int, failedTokens: [String]) {
+        self.success = success
+        self.failure = failure
+        self.failedTokens = failedTokens
+    }
+}

@@ -1,0 +1,33 @@
+/// A validated topic name, without the `/topics/` prefix (L-TOPIC).
+package struct TopicName: Sendable, Hashable, CustomStringConvertible {
+    /// The longest name that FCM's client libraries allow.
+    package static let maxLength = 900
+    /// What stands before a name in a legacy `to`.
+    package static let legacyPrefix = "/topics/"
+
+    /// The name as sent.
+    package let text: String
+
+    /// Accepts 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`; anything else is `nil`. Nothing is decoded.
+    package init?(_ text: String) {
+        guard !text.isEmpty, text.utf8.count <= Self.maxLength, text.utf8.allSatisfy(Self.isTopicCharacter) else {
+            return nil
+        }
+        self.text = text
+    }
+
+    /// The name as sent.
+    package var description: String { self.text }
+
+    /// Whether a byte may stand in a topic name.
+    static func isTopicCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
+            UInt8(ascii: "~"), UInt8(ascii: "%"):
+            true
+        default:
+            false
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// Rules on single values that every surface shares.
+package enum ValueRules {
+    /// The largest badge: a positive 32-bit number.
+    package static let maxBadge = 2_147_483_647
+
+    /// Whether a text is `#` and six hexadecimal digits (L-COLOR).
+    package static func isColor(_ text: String) -> Bool {
+        var digits = text.utf8.makeIterator()
+        guard text.utf8.count == 7, digits.next() == UInt8(ascii: "#") else { return false }
+        while let digit = digits.next() {
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+                UInt8(ascii: "A")...UInt8(ascii: "F"):
+                continue
+            default:
+                return false
+            }
+        }
+        return true
+    }
+
+    /// Whether FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY): empty, `from`, `message_type`, or starting with
+    /// `google` or `gcm`. Case counts.
+    package static func isRefusedDataKey(_ key: String) -> Bool {
+        key.isEmpty || key == "from" || key == "message_type" || key.hasPrefix("google") || key.hasPrefix("gcm")
+    }
+
+    /// Whether a time to live lies within FCM's four weeks, in seconds.
+    package static func isTimeToLive(_ seconds: Int) -> Bool {
+        (0...Message.maxTimeToLive).contains(seconds)
+    }
+
+    /// The badge that a text of decimal digits stands for; `nil` for anything else or a larger number (L-BADGE).
+    package static func badge(fromDigits text: String) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let number = Int(text), number <= Self.maxBadge
+        else { return nil }
+        return number
+    }
+}

@@ -1,0 +1,61 @@
+/// A tenant's key in clear: `fgw_<id>_<secret>_<checksum>`.
+///
+/// The checksum lets a mistyped key, and a scanner that looks for leaked ones, be judged without a look-up.
+package struct APIKey: Sendable {
+    /// What every key starts with.
+    package static let prefix = "fgw_"
+    /// The length of the id: `a-z0-9`.
+    package static let idLength = 10
+    /// The length of the secret: base62, 256 bits.
+    package static let secretLength = 43
+    /// The length of the checksum: base62 of the CRC-32 of all before the last underscore.
+    package static let checksumLength = 6
+
+    /// The public part that names the key.
+    package let id: String
+    /// The whole key.
+    package let secret: Secret
+
+    /// Reads a key's text; `nil` for a wrong form or checksum.
+    package init?(_ text: some StringProtocol) {
+        let parts = text.split(separator: "_", omittingEmptySubsequences: false)
+        guard text.hasPrefix(Self.prefix), parts.count == 4,
+            parts[1].utf8.count == Self.idLength, parts[1].utf8.allSatisfy(Self.isIDCharacter),
+            parts[2].utf8.count == Self.secretLength, Base62.contains(parts[2]),
+            parts[3].utf8.count == Self.checksumLength,
+            Self.checksum(of: text.utf8.dropLast(Self.checksumLength + 1)) == parts[3]
+        else { return nil }
+        self.id = String(parts[1])
+        self.secret = Secret(String(text))
+    }
+
+    private init(id: String, secretText: String) {
+        let body = "\(Self.prefix)\(id)_\(secretText)"
+        self.id = id
+        self.secret = Secret("\(body)_\(Self.checksum(of: body.utf8))")
+    }
+
+    /// Makes a new random key.
+    package static func generate() -> APIKey {
+        var generator = SystemRandomNumberGenerator()
+        func text(_ alphabet: ArraySlice<UInt8>, _ length: Int) -> String {
+            String(decoding: (0..<length).compactMap { _ in alphabet.randomElement(using: &generator) }, as: UTF8.self)
+        }
+        let idAlphabet = Base62.alphabet[..<10] + Base62.alphabet[36...]
+        return APIKey(
+            id: text(idAlphabet, Self.idLength),
+            secretText: text(Base62.alphabet[...], Self.secretLength)
+        )
+    }
+
+    private static func checksum(of bytes: some Sequence<UInt8>) -> String {
+        Base62.text(CRC32.checksum(bytes), width: Self.checksumLength)
+    }
+
+    private static func isIDCharacter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,44 @@
+/// Finds out who is calling, from memory alone.
+package struct Authenticator: Sendable {
+    /// The answer to a presented key.
+    package enum Outcome: Sendable {
+        case authenticated(Principal)
+        case refused(Refusal)
+    }
+
+    /// Why a key is refused. Callers are told nothing of this; metrics are.
+    package enum Refusal: String, Sendable, CaseIterable {
+        /// No key was presented.
+        case missing
+        /// The text is no key, or its checksum is wrong.
+        case malformed
+        /// No such key, or another secret under its id.
+        case unknown
+        /// The key was revoked or has expired.
+        case dead
+        /// The key's tenant is disabled.
+        case disabled
+    }
+
+    private let directory: Directory
+    private let pepper: KeyPepper
+
+    /// Authenticates against a directory's current picture.
+    package init(directory: Directory, pepper: KeyPepper) {
+        self.directory = directory
+        self.pepper = pepper
+    }
+
+    /// Judges a key's text.
+    package func authenticate(key text: (some StringProtocol)?, now: Timestamp) -> Outcome {
+        guard let text else { return .refused(.missing) }
+        guard let key = APIKey(text) else { return .refused(.malformed) }
+        let snapshot = self.directory.snapshot
+        guard let record = snapshot.keys[key.id], self.pepper.matches(key, digest: record.digest),
+            let profile = snapshot.tenants[record.tenant]
+        else { return .refused(.unknown) }
+        guard record.isAlive(at: now) else { return .refused(.dead) }
+        guard !profile.tenant.isDisabled else { return .refused(.disabled) }
+        return .authenticated(Principal(profile: profile, key: record))
+    }
+}

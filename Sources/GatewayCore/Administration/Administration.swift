@@ -1,0 +1,281 @@
+/// What operators do to the directory: each change is recorded before it takes effect and once it has.
+package struct Administration: Sendable {
+    private let directory: Directory
+    private let store: any DirectoryStore
+    private let audit: AuditLog
+    private let masterKey: MasterKey
+    private let pepper: KeyPepper
+    private let clock: any WallClock
+
+    /// An administration over these parts.
+    package init(
+        directory: Directory,
+        store: any DirectoryStore,
+        audit: AuditLog,
+        masterKey: MasterKey,
+        pepper: KeyPepper,
+        clock: any WallClock
+    ) {
+        self.directory = directory
+        self.store = store
+        self.audit = audit
+        self.masterKey = masterKey
+        self.pepper = pepper
+        self.clock = clock
+    }
+
+    // MARK: Tenants
+
+    /// The tenants by rising id.
+    package var tenants: [Tenant] {
+        self.directory.snapshot.tenants.values.map(\.tenant).sorted { $0.id < $1.id }
+    }
+
+    /// A tenant with everything that belongs to it.
+    ///
+    /// - Throws: `notFound`.
+    package func profile(of id: TenantID) throws(GatewayError) -> TenantProfile {
+        guard let profile = self.directory.snapshot.tenants[id] else {
+            throw GatewayError(.notFound, "There is no such tenant")
+        }
+        return profile
+    }
+
+    /// Makes a tenant or replaces what is known of it.
+    ///
+    /// - Returns: the tenant, and whether it is new.
+    /// - Throws: `auditUnavailable`, `storeUnavailable`.
+    package func put(
+        _ draft: TenantDraft,
+        id: TenantID,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> (Tenant, isNew: Bool) {
+        let now = self.clock.now()
+        let existing = self.directory.snapshot.tenants[id]?.tenant
+        let tenant = Tenant(
+            id: id,
+            displayName: draft.displayName,
+            upstream: draft.upstream,
+            projectID: draft.projectID,
+            senderID: draft.senderID,
+            isDisabled: draft.isDisabled,
+            createdAt: existing?.createdAt ?? now,
+            updatedAt: now
+        )
+        let salt = Secret(randomBytes: 32).revealBytes()
+        try await self.perform(
+            .putTenant(tenant, salt: salt),
+            action: "tenant.put",
+            tenant: id,
+            object: id.text,
+            origin: origin
+        )
+        return (tenant, existing == nil)
+    }
+
+    /// Removes a tenant with its credentials, keys, limits and the salt of its pseudonyms.
+    ///
+    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
+    package func deleteTenant(_ id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
+        _ = try self.profile(of: id)
+        try await self.perform(
+            .deleteTenant(id),
+            action: "tenant.delete",
+            tenant: id,
+            object: id.text,
+            origin: origin
+        )
+    }
+
+    // MARK: Credentials
+
+    /// Seals a legacy server key for a tenant; the next send uses it.
+    ///
+    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
+    package func putLegacyCredential(
+        _ credential: LegacyCredential,
+        tenant id: TenantID,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> StoredCredential {
+        let earlier = try self.profile(of: id).storedCredentials.first { $0.kind == .legacy }
+        let version = (earlier?.version ?? 0) + 1
+        let stored = try StoredCredential(
+            sealing: credential,
+            tenant: id,
+            version: version,
+            under: self.masterKey,
+            at: self.clock.now()
+        )
+        try await self.perform(
+            .putCredential(stored),
+            action: "credential.put",
+            tenant: id,
+            object: "legacy version \(version) \(stored.fingerprint)",
+            origin: origin
+        )
+        return stored
+    }
+
+    // MARK: Keys
+
+    /// A tenant's keys, oldest first.
+    ///
+    /// - Throws: `notFound`.
+    package func keys(of id: TenantID) throws(GatewayError) -> [APIKeyRecord] {
+        _ = try self.profile(of: id)
+        return self.directory.snapshot.keys.values
+            .filter { $0.tenant == id }
+            .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+    }
+
+    /// Makes a key.
+    ///
+    /// - Returns: the key in clear, for the one time it is shown, and its record.
+    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
+    package func createKey(
+        _ draft: APIKeyDraft,
+        tenant id: TenantID,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
+        _ = try self.profile(of: id)
+        let (key, record) = self.makeKey(draft, tenant: id)
+        try await self.perform(
+            .putKey(record),
+            action: "key.create",
+            tenant: id,
+            object: record.id,
+            origin: origin
+        )
+        return (key, record)
+    }
+
+    /// Makes a key like another and lets the other live on for a while.
+    ///
+    /// - Parameter overlapSeconds: how long the old key stays valid, at least 0.
+    /// - Returns: the new key in clear and its record.
+    /// - Throws: `notFound`, `conflict` for a key that is dead already, `auditUnavailable`, `storeUnavailable`.
+    package func rotateKey(
+        _ keyID: String,
+        tenant id: TenantID,
+        overlapSeconds: Int,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
+        let now = self.clock.now()
+        var old = try self.key(keyID, of: id)
+        guard old.isAlive(at: now) else {
+            throw GatewayError(.conflict, "The key is revoked or expired; make a new one instead")
+        }
+        let draft = APIKeyDraft(
+            name: old.name,
+            scopes: old.scopes,
+            topicPrefixes: old.topicPrefixes,
+            expiresAt: old.expiresAt
+        )
+        let (key, record) = self.makeKey(draft, tenant: id)
+        let end = now.advanced(by: .seconds(overlapSeconds))
+        old.expiresAt = min(old.expiresAt ?? end, end)
+        try await self.perform(
+            .rotateKey(new: record, old: old),
+            action: "key.rotate",
+            tenant: id,
+            object: "\(old.id) to \(record.id)",
+            origin: origin
+        )
+        return (key, record)
+    }
+
+    /// Revokes a key at once and for good.
+    ///
+    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
+    package func revokeKey(_ keyID: String, tenant id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
+        var record = try self.key(keyID, of: id)
+        guard record.revokedAt == nil else { return }
+        record.revokedAt = self.clock.now()
+        try await self.perform(
+            .putKey(record),
+            action: "key.revoke",
+            tenant: id,
+            object: keyID,
+            origin: origin
+        )
+    }
+
+    private func key(_ keyID: String, of id: TenantID) throws(GatewayError) -> APIKeyRecord {
+        guard let record = self.directory.snapshot.keys[keyID], record.tenant == id else {
+            throw GatewayError(.notFound, "The tenant has no such key")
+        }
+        return record
+    }
+
+    private func makeKey(_ draft: APIKeyDraft, tenant: TenantID) -> (APIKey, APIKeyRecord) {
+        let key = APIKey.generate()
+        let record = APIKeyRecord(
+            id: key.id,
+            tenant: tenant,
+            name: draft.name,
+            digest: self.pepper.digest(of: key),
+            scopes: draft.scopes,
+            topicPrefixes: draft.topicPrefixes,
+            createdAt: self.clock.now(),
+            expiresAt: draft.expiresAt
+        )
+        return (key, record)
+    }
+
+    // MARK: Limits
+
+    /// Replaces a tenant's own limits.
+    ///
+    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
+    package func putLimits(
+        _ limits: LimitOverrides,
+        tenant id: TenantID,
+        origin: RequestOrigin
+    ) async throws(GatewayError) {
+        _ = try self.profile(of: id)
+        try await self.perform(
+            .putLimits(id, limits),
+            action: "limits.put",
+            tenant: id,
+            object: id.text,
+            origin: origin
+        )
+    }
+
+    // MARK: Recording
+
+    /// Records the intent, makes the change, refreshes the picture, and records how it went.
+    private func perform(
+        _ change: DirectoryChange,
+        action: String,
+        tenant: TenantID,
+        object: String,
+        origin: RequestOrigin
+    ) async throws(GatewayError) {
+        var record = AuditRecord(
+            time: self.clock.now(),
+            tenant: tenant.text,
+            principal: "admin",
+            action: action,
+            outcome: .intent,
+            requestID: origin.requestID
+        )
+        record.method = origin.method
+        record.object = object
+        record.traceID = origin.traceID
+        try await self.audit.commit(record)
+
+        var failure: GatewayError?
+        do {
+            try await self.store.apply(change)
+            try await self.directory.reload()
+        } catch {
+            failure = error
+        }
+        record.time = self.clock.now()
+        record.outcome = failure == nil ? .done : .failed
+        record.code = failure?.code.rawValue
+        try await self.audit.commit(record)
+        if let failure { throw failure }
+    }
+}

@@ -1,0 +1,28 @@
+/// What an operator says of a tenant.
+package struct TenantDraft: Sendable, Hashable {
+    /// Its name for people.
+    package var displayName: String
+    /// The protocol that its messages leave by.
+    package var upstream: UpstreamKind
+    /// The Firebase project id.
+    package var projectID: String?
+    /// The numeric sender id.
+    package var senderID: String?
+    /// Whether its keys are refused.
+    package var isDisabled: Bool
+
+    /// A draft.
+    package init(
+        displayName: String,
+        upstream: UpstreamKind,
+        projectID: String? = nil,
+        senderID: String? = nil,
+        isDisabled: Bool = false
+    ) {
+        self.displayName = displayName
+        self.upstream = upstream
+        self.projectID = projectID
+        self.senderID = senderID
+        self.isDisabled = isDisabled
+    }
+}

@@ -1,0 +1,59 @@
+import Crypto
+
+/// A record in its place in a writer's chain.
+package struct ChainedAuditRecord: Sendable, Hashable {
+    /// Which writer; writers of one store count up from 1.
+    package var writer: Int
+    /// The place, dense from 1.
+    package var sequence: Int
+    /// The record.
+    package var record: AuditRecord
+    /// SHA-256 of the predecessor's hash and this record.
+    package var hash: [UInt8]
+
+    /// A record in its place.
+    package init(writer: Int, sequence: Int, record: AuditRecord, hash: [UInt8]) {
+        self.writer = writer
+        self.sequence = sequence
+        self.record = record
+        self.hash = hash
+    }
+}
+
+/// The end of one writer's chain.
+///
+/// Pure: it links records and does nothing else.
+package struct AuditChain: Sendable, Hashable {
+    /// Which writer.
+    package let writer: Int
+    /// The place of the last record; 0 before the first.
+    package private(set) var sequence: Int
+    /// The last record's hash, or the writer's own starting value.
+    package private(set) var hash: [UInt8]
+
+    /// A chain without records. Its start names the writer, so that no chain can stand in for another.
+    package init(writer: Int) {
+        self.writer = writer
+        self.sequence = 0
+        self.hash = Array(SHA256.hash(data: Array("fcm-gateway audit chain 1 writer \(writer)".utf8)))
+    }
+
+    /// A chain that goes on from a known end.
+    package init(writer: Int, sequence: Int, hash: [UInt8]) {
+        self.writer = writer
+        self.sequence = sequence
+        self.hash = hash
+    }
+
+    /// Appends a record.
+    package mutating func append(_ record: AuditRecord) -> ChainedAuditRecord {
+        self.sequence += 1
+        var encoder = AuditRecordEncoder()
+        encoder.encode(record, writer: self.writer, sequence: self.sequence)
+        var digest = SHA256()
+        digest.update(data: self.hash)
+        digest.update(data: Array(SHA256.hash(data: encoder.bytes)))
+        self.hash = Array(digest.finalize())
+        return ChainedAuditRecord(writer: self.writer, sequence: self.sequence, record: record, hash: self.hash)
+    }
+}

@@ -1,0 +1,24 @@
+/// How the audit's writer behaves.
+package struct AuditConfiguration: Sendable {
+    /// The most records that may wait or be reserved.
+    package var queueCapacity: Int
+    /// How long a record may wait for company in its transaction.
+    package var flushInterval: Duration
+    /// The pause before a refused write is repeated.
+    package var retryInterval: Duration
+    /// How long a commit may take before it counts as refused.
+    package var commitTimeout: Duration
+
+    /// The defaults: 10,000 records, 10 ms, 200 ms, 2 s.
+    package init(
+        queueCapacity: Int = 10_000,
+        flushInterval: Duration = .milliseconds(10),
+        retryInterval: Duration = .milliseconds(200),
+        commitTimeout: Duration = .seconds(2)
+    ) {
+        self.queueCapacity = queueCapacity
+        self.flushInterval = flushInterval
+        self.retryInterval = retryInterval
+        self.commitTimeout = commitTimeout
+    }
+}

@@ -1,0 +1,66 @@
+/// One thing that was done, or refused, and by whom. Never holds a payload, a token or a secret.
+package struct AuditRecord: Sendable, Hashable {
+    /// When.
+    package var time: Timestamp
+    /// The tenant concerned, if any.
+    package var tenant: String?
+    /// Who: `key:<id>`, `admin`, or `gateway`.
+    package var principal: String
+    /// The HTTP method, empty where there was none.
+    package var method = ""
+    /// What: for instance `message.send` or `tenant.put`.
+    package var action: String
+    /// The kind of what it was done to: a target kind, or an object's kind.
+    package var targetKind = ""
+    /// The pseudonyms of the recipients, 16 bytes each, in the request's order.
+    package var targets: [UInt8] = []
+    /// A name that is no secret, such as the changed key's id.
+    package var object: String?
+    /// How many recipients were asked for.
+    package var recipients = 0
+    /// How many of them were accepted.
+    package var accepted = 0
+    /// The payload's size.
+    package var bytes = 0
+    /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done` or `failed`.
+    package var outcome: Outcome
+    /// The code of a refusal.
+    package var code: String?
+    /// What the upstream said.
+    package var upstreamCode: String?
+    /// FCM's id of the message.
+    package var fcmMessageID: String?
+    /// The gateway's id of the message.
+    package var messageID: String?
+    /// The request's id.
+    package var requestID: String
+    /// The trace's id.
+    package var traceID: String?
+
+    /// What became of an action.
+    package enum Outcome: String, Sendable, Hashable, CaseIterable {
+        case accepted
+        case partial
+        case rejected
+        case intent
+        case done
+        case failed
+    }
+
+    /// A record; the rest is set as far as it applies.
+    package init(
+        time: Timestamp,
+        tenant: String?,
+        principal: String,
+        action: String,
+        outcome: Outcome,
+        requestID: String
+    ) {
+        self.time = time
+        self.tenant = tenant
+        self.principal = principal
+        self.action = action
+        self.outcome = outcome
+        self.requestID = requestID
+    }
+}

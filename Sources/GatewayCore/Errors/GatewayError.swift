@@ -1,0 +1,32 @@
+/// What went wrong inside the gateway, as opposed to a refusal that was to be expected.
+package struct GatewayError: Error, Sendable {
+    /// The kinds, a closed set that metrics may use.
+    package enum Code: String, Sendable, Hashable {
+        /// The store did not answer, or refused to write.
+        case storeUnavailable = "store_unavailable"
+        /// What the operation needs is not there.
+        case notFound = "not_found"
+        /// What the operation would make is already there.
+        case conflict
+        /// Nothing can be recorded, so nothing is done.
+        case auditUnavailable = "audit_unavailable"
+        /// The operation's input breaks a rule.
+        case invalid
+        /// The surrounding task was cancelled.
+        case cancelled
+    }
+
+    /// The kind.
+    package var code: Code
+    /// Shown to the caller: never holds a token, key or payload.
+    package var message: String
+    /// Logged, never shown.
+    package var cause: (any Error)?
+
+    /// An error.
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+}

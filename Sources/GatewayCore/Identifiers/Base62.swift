@@ -1,0 +1,28 @@
+/// Text of `0-9 A-Z a-z`, safe in headers, shells and double clicks.
+enum Base62 {
+    static let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
+
+    /// A number in base 62, padded with leading zeros; digits beyond the width are dropped.
+    static func text(_ number: UInt32, width: Int) -> String {
+        var digits = [UInt8](repeating: Self.alphabet[0], count: width)
+        var rest = number
+        for position in digits.indices.reversed() {
+            digits[position] = Self.alphabet[Int(rest % 62)]
+            rest /= 62
+        }
+        return String(decoding: digits, as: UTF8.self)
+    }
+
+    /// Whether every byte is one of the alphabet's.
+    static func contains(_ text: some StringProtocol) -> Bool {
+        text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"):
+                true
+            default:
+                false
+            }
+        }
+    }
+}

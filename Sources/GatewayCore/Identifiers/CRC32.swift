@@ -1,0 +1,16 @@
+/// The CRC-32 of zip and Ethernet (reflected polynomial 0xEDB88320).
+enum CRC32 {
+    private static let table: [UInt32] = (0..<256)
+        .map { index in
+            (0..<8)
+                .reduce(UInt32(index)) { value, _ in
+                    value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1
+                }
+        }
+
+    static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
+        ~bytes.reduce(UInt32.max) { crc, byte in
+            crc >> 8 ^ Self.table[Int((crc ^ UInt32(byte)) & 0xFF)]
+        }
+    }
+}

@@ -1,0 +1,14 @@
+/// Bytes as lower-case hexadecimal text.
+package enum Hex {
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    /// Two digits for each byte.
+    package static func text(_ bytes: some Sequence<UInt8>) -> String {
+        var text: [UInt8] = []
+        for byte in bytes {
+            text.append(Self.digits[Int(byte >> 4)])
+            text.append(Self.digits[Int(byte & 0xF)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

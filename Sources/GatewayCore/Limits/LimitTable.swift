@@ -1,0 +1,133 @@
+import Synchronization
+
+/// The buckets of one limit scope, spread over shards so that event loops rarely meet at a lock.
+///
+/// A bucket that is full again says nothing and is dropped, at the latest when its shard has doubled since the last
+/// sweep. A shard that is still too large then drops its fullest buckets: memory stays bounded, and those forget least.
+final class LimitTable: Sendable {
+    /// The arrival times of two policies: most scopes have no more, and a device is worth every byte.
+    private struct Arrivals {
+        var first: Int64 = 0
+        var second: Int64 = 0
+
+        subscript(index: Int) -> Int64 {
+            get { index == 0 ? self.first : self.second }
+            set { if index == 0 { self.first = newValue } else { self.second = newValue } }
+        }
+
+        var latest: Int64 { max(self.first, self.second) }
+    }
+
+    private struct Shard {
+        /// Buckets by key; the second table is for the third and fourth policy of a scope that has them.
+        var tables: [[LimitKey: Arrivals]] = [[:], [:]]
+        var sweepAt: [Int] = [LimitTable.firstSweep, LimitTable.firstSweep]
+    }
+
+    /// What a charge achieved.
+    struct Charge {
+        /// How many events fit and were charged.
+        var granted: Int
+        /// Nanoseconds until one more fits.
+        var wait: Int64
+    }
+
+    private static let shardCount = 64
+    private static let firstSweep = 256
+
+    private let shards: [ShardBox]
+    private let maxEntriesPerShard: Int
+
+    /// A `Mutex` can't be copied into an array, so each sits in an object of its own.
+    private final class ShardBox: Sendable {
+        let shard = Mutex(Shard())
+    }
+
+    /// - Parameter maxEntries: the bound on live buckets over all shards.
+    init(maxEntries: Int) {
+        self.maxEntriesPerShard = max(Self.firstSweep, maxEntries / Self.shardCount)
+        self.shards = (0..<Self.shardCount).map { _ in ShardBox() }
+    }
+
+    /// Charges up to so many events, as many as every policy admits.
+    func charge(_ key: LimitKey, _ count: Int, policies: [RatePolicy], now: Int64) -> Charge {
+        self.withShard(of: key) { shard in
+            var granted = count
+            var wait: Int64 = 0
+            for (index, policy) in policies.enumerated() {
+                let gcra = GCRA(policy)
+                let arrival = shard.tables[index / 2][key]?[index % 2] ?? 0
+                granted = min(granted, gcra.available(arrival, at: now))
+                wait = max(wait, gcra.waitForOne(arrival, at: now))
+            }
+            guard granted > 0 else { return Charge(granted: 0, wait: wait) }
+            for (index, policy) in policies.enumerated() {
+                let gcra = GCRA(policy)
+                let table = index / 2
+                if shard.tables[table][key] == nil {
+                    self.makeRoom(in: &shard, table: table, now: now)
+                }
+                let arrival = shard.tables[table][key]?[index % 2] ?? 0
+                shard.tables[table][key, default: Arrivals()][index % 2] = gcra.charged(arrival, granted, at: now)
+            }
+            return Charge(granted: granted, wait: 0)
+        }
+    }
+
+    /// Gives back events that were charged a moment ago and did not happen.
+    func refund(_ key: LimitKey, _ count: Int, policies: [RatePolicy]) {
+        guard count > 0 else { return }
+        self.withShard(of: key) { shard in
+            for (index, policy) in policies.enumerated() {
+                guard let arrival = shard.tables[index / 2][key]?[index % 2] else { continue }
+                shard.tables[index / 2][key]?[index % 2] = GCRA(policy).refunded(arrival, count)
+            }
+        }
+    }
+
+    /// What is left under each policy.
+    func status(_ key: LimitKey, policies: [RatePolicy], now: Int64) -> [QuotaStatus] {
+        self.withShard(of: key) { shard in
+            policies.enumerated()
+                .map { index, policy in
+                    let gcra = GCRA(policy)
+                    let arrival = shard.tables[index / 2][key]?[index % 2] ?? 0
+                    let remaining = gcra.available(arrival, at: now)
+                    let wait =
+                        remaining > 0 ? gcra.waitUntilFull(arrival, at: now) : gcra.waitForOne(arrival, at: now)
+                    return QuotaStatus(policy: policy, remaining: remaining, resetSeconds: LimitTable.seconds(wait))
+                }
+        }
+    }
+
+    /// How many buckets are held.
+    var count: Int {
+        self.shards.reduce(0) { sum, box in
+            sum + box.shard.withLock { $0.tables.reduce(0) { $0 + $1.count } }
+        }
+    }
+
+    /// Nanoseconds as whole seconds, rounded up.
+    static func seconds(_ nanoseconds: Int64) -> Int {
+        Int((nanoseconds + 999_999_999) / 1_000_000_000)
+    }
+
+    private func withShard<Result>(of key: LimitKey, _ body: (inout Shard) -> Result) -> Result {
+        self.shards[key.shard(of: Self.shardCount)].shard.withLock { shard in body(&shard) }
+    }
+
+    private func makeRoom(in shard: inout Shard, table: Int, now: Int64) {
+        guard shard.tables[table].count >= shard.sweepAt[table] else { return }
+        shard.tables[table] = shard.tables[table].filter { $0.value.latest > now }
+        if shard.tables[table].count >= self.maxEntriesPerShard {
+            var latest = shard.tables[table].values.map(\.latest)
+            latest.sort()
+            let median = latest[latest.count / 2]
+            shard.tables[table] = shard.tables[table].filter { $0.value.latest > median }
+        }
+        shard.sweepAt[table] = min(
+            self.maxEntriesPerShard,
+            max(Self.firstSweep, shard.tables[table].count * 2)
+        )
+    }
+}

@@ -1,0 +1,88 @@
+import FCMModel
+package import Metrics
+
+/// What is counted of sends.
+package final class SendMetrics: Sendable {
+    private struct MessageKey: Hashable {
+        var tenant: String
+        var kind: TargetKind
+        var outcome: String
+    }
+
+    private struct DecisionKey: Hashable {
+        var scope: LimitScope
+        var isAdmitted: Bool
+    }
+
+    private let messages: MetricFamily<MessageKey, Counter>
+    private let decisions: MetricFamily<DecisionKey, Counter>
+    private let tenantLabels: TenantLabels
+
+    /// Metrics made by a factory.
+    package init(factory: any MetricsFactory) {
+        self.tenantLabels = TenantLabels()
+        self.messages = MetricFamily { key in
+            Counter(
+                label: "fcmgw_messages_total",
+                dimensions: [("tenant", key.tenant), ("kind", key.kind.rawValue), ("outcome", key.outcome)],
+                factory: factory
+            )
+        }
+        self.decisions = MetricFamily { key in
+            Counter(
+                label: "fcmgw_limiter_decisions_total",
+                dimensions: [
+                    ("scope", key.scope.rawValue), ("decision", key.isAdmitted ? "admitted" : "denied"),
+                    ("source", "memory"),
+                ],
+                factory: factory
+            )
+        }
+    }
+
+    /// Counts a send's recipients by what became of them.
+    func count(_ command: SendCommand, _ answer: SendOutcome.Answer) {
+        let tenant = self.tenantLabels.label(of: command.principal.profile.id)
+        let kind = command.target.kind
+        func add(_ outcome: String, _ amount: Int) {
+            self.messages[MessageKey(tenant: tenant, kind: kind, outcome: outcome)].increment(by: amount)
+        }
+        switch answer {
+        case .single(let result):
+            add(result.metricLabel, 1)
+        case .multiple(let results):
+            let amounts: [String: Int] = results.reduce(into: [:]) { $0[$1.metricLabel, default: 0] += 1 }
+            for (outcome, amount) in amounts {
+                add(outcome, amount)
+            }
+        case .group(let group):
+            if group.success > 0 { add("accepted", group.success) }
+            if group.failure > 0 { add(OutcomeCode.upstreamUnavailable.rawValue, group.failure) }
+        case .refused(let refusal):
+            add(refusal.code.rawValue, command.target.recipientCount)
+        }
+    }
+
+    /// Counts a limiter's decision.
+    func count(_ decision: LimitDecision) {
+        switch decision.admission {
+        case .all:
+            self.decisions[DecisionKey(scope: .tenant, isAdmitted: true)].increment()
+        case .none(let denial):
+            self.decisions[DecisionKey(scope: denial.scope, isAdmitted: false)].increment()
+        case .some(let denials):
+            for denial in denials {
+                self.decisions[DecisionKey(scope: denial?.scope ?? .tenant, isAdmitted: denial == nil)].increment()
+            }
+        }
+    }
+}
+
+extension RecipientOutcome {
+    fileprivate var metricLabel: String {
+        switch self {
+        case .accepted: "accepted"
+        case .rejected(let rejection): rejection.code.rawValue
+        }
+    }
+}

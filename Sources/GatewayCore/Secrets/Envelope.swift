@@ -1,0 +1,91 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A secret sealed for storage: encrypted with a data key of its own, which is wrapped by the master key.
+///
+/// Both layers are AES-256-GCM and authenticate what the secret belongs to, so that rows swapped in the store do not
+/// open. Rotating the master key rewraps the data key and leaves the secret's ciphertext alone.
+package struct Envelope: Sendable, Hashable {
+    /// What a secret belongs to; part of what is authenticated.
+    package struct Context: Sendable, Hashable {
+        /// The tenant's id, or a name of the gateway's own.
+        package var owner: String
+        /// What the secret is, for instance `legacy`.
+        package var kind: String
+        /// Rises with every replacement.
+        package var version: Int
+
+        /// Names a secret.
+        package init(owner: String, kind: String, version: Int) {
+            self.owner = owner
+            self.kind = kind
+            self.version = version
+        }
+
+        /// Unambiguous bytes: each part is preceded by its length.
+        var authenticatedData: Data {
+            var data = Data()
+            for part in [self.owner, self.kind, String(self.version)] {
+                data.append(contentsOf: Array("\(part.utf8.count):\(part);".utf8))
+            }
+            return data
+        }
+    }
+
+    /// Why a secret could not be opened; says nothing about its content.
+    package struct OpeningError: Error, Sendable, Hashable {
+        /// What was to be opened.
+        package let context: Context
+    }
+
+    /// Nonce, wrapped data key and tag.
+    package let wrappedKey: Data
+    /// Nonce, ciphertext and tag.
+    package let sealed: Data
+
+    /// An envelope as it was stored.
+    package init(wrappedKey: Data, sealed: Data) {
+        self.wrappedKey = wrappedKey
+        self.sealed = sealed
+    }
+
+    /// Seals a secret under a fresh data key.
+    ///
+    /// - Throws: what the cryptographic library throws; does not happen for keys of 256 bits.
+    package init(sealing secret: Secret, for context: Context, under masterKey: MasterKey) throws {
+        let dataKey = SymmetricKey(size: .bits256)
+        let aad = context.authenticatedData
+        let sealed = try AES.GCM.seal(secret.revealBytes(), using: dataKey, authenticating: aad)
+        let wrapped = try AES.GCM.seal(Secret(dataKey).revealBytes(), using: masterKey.key, authenticating: aad)
+        guard let sealedBytes = sealed.combined, let wrappedBytes = wrapped.combined else {
+            throw OpeningError(context: context)
+        }
+        self.init(wrappedKey: wrappedBytes, sealed: sealedBytes)
+    }
+
+    /// Opens the secret.
+    ///
+    /// - Throws: ``OpeningError`` for a wrong master key, another context, or changed bytes.
+    package func open(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Secret {
+        let aad = context.authenticatedData
+        do {
+            let dataKey = SymmetricKey(
+                data: try AES.GCM.open(
+                    AES.GCM.SealedBox(combined: self.wrappedKey),
+                    using: masterKey.key,
+                    authenticating: aad
+                )
+            )
+            return Secret(
+                bytes: try AES.GCM.open(AES.GCM.SealedBox(combined: self.sealed), using: dataKey, authenticating: aad)
+            )
+        } catch {
+            throw OpeningError(context: context)
+        }
+    }
+}

@@ -1,0 +1,56 @@
+/// The gateway's own secrets, opened.
+package struct GatewaySecrets: Sendable {
+    /// Keys the digests of API keys.
+    package let keyPepper: Secret
+    /// The root of the audit's pseudonyms and seals.
+    package let auditKey: Secret
+
+    /// Reads the secrets from the store, making them on the first start.
+    ///
+    /// - Throws: `storeUnavailable`; `invalid` when they do not open, which means that the master key is another one
+    ///   than the store was made with.
+    package init(store: any DirectoryStore, masterKey: MasterKey) async throws(GatewayError) {
+        var candidates: [GatewaySecret: Envelope] = [:]
+        for secret in GatewaySecret.allCases {
+            do {
+                candidates[secret] = try Envelope(
+                    sealing: Secret(randomBytes: 32),
+                    for: secret.context,
+                    under: masterKey
+                )
+            } catch {
+                throw GatewayError(.invalid, "A fresh secret can't be sealed", cause: error)
+            }
+        }
+        let stored = try await store.gatewaySecrets(orInsert: candidates)
+        self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
+        self.auditKey = try Self.open(.auditKey, stored, masterKey)
+    }
+
+    /// Opens secrets that are stored already.
+    ///
+    /// - Throws: `invalid` when one is missing or does not open.
+    package init(stored: [GatewaySecret: Envelope], masterKey: MasterKey) throws(GatewayError) {
+        self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
+        self.auditKey = try Self.open(.auditKey, stored, masterKey)
+    }
+
+    private static func open(
+        _ secret: GatewaySecret,
+        _ stored: [GatewaySecret: Envelope],
+        _ masterKey: MasterKey
+    ) throws(GatewayError) -> Secret {
+        do {
+            guard let envelope = stored[secret] else {
+                throw GatewayError(.invalid, "The store lacks the gateway's own secrets")
+            }
+            return try envelope.open(for: secret.context, under: masterKey)
+        } catch {
+            throw GatewayError(
+                .invalid,
+                "The store was made with another master key: its secrets do not open",
+                cause: error
+            )
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import FCMModel
+
+/// The one way that a message takes, whichever surface it came in by: scope, limits, upstream, audit.
+package struct SendPipeline: Sendable {
+    private let limiter: any RateLimiter
+    private let upstream: any UpstreamSender
+    private let audit: AuditLog
+    private let clock: any WallClock
+    private let metrics: SendMetrics
+
+    /// A pipeline of these parts.
+    package init(
+        limiter: any RateLimiter,
+        upstream: any UpstreamSender,
+        audit: AuditLog,
+        clock: any WallClock,
+        metrics: SendMetrics
+    ) {
+        self.limiter = limiter
+        self.upstream = upstream
+        self.audit = audit
+        self.clock = clock
+        self.metrics = metrics
+    }
+
+    /// Sends a message and records what became of it.
+    ///
+    /// A place in the audit is taken first, so that nothing is sent that can't be recorded.
+    package func send(_ command: SendCommand) async -> SendOutcome {
+        let now = self.clock.now()
+        let messageID = UUIDv7.generate(at: now)
+        guard let place = self.audit.reserve() else {
+            self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
+            return SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
+        }
+        let targets = SendTargets(command.target, profile: command.principal.profile)
+        let delivery = await self.deliver(command, targets: targets, now: now)
+        let outcome = SendOutcome(messageID: messageID, answer: delivery.answer, quotas: delivery.quotas)
+        place.fill(
+            AuditRecord(
+                sending: command,
+                outcome: outcome,
+                targets: targets,
+                upstreamCode: delivery.upstreamCode,
+                at: now
+            )
+        )
+        self.metrics.count(command, outcome.answer)
+        return outcome
+    }
+
+    /// What a delivery came to, before it is recorded.
+    private struct Delivery {
+        var answer: SendOutcome.Answer
+        var quotas: [QuotaStatus] = []
+        var upstreamCode: String?
+    }
+
+    private func deliver(_ command: SendCommand, targets: SendTargets, now: Timestamp) async -> Delivery {
+        if let refusal = self.refusal(of: command) {
+            return Delivery(answer: .refused(refusal))
+        }
+        let decision = await self.limiter.admit(
+            LimitRequest(
+                tenant: targets.tenantKey,
+                policies: command.principal.profile.limits,
+                recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
+                isCollapsible: command.message.collapseKey != nil
+            ),
+            now: now
+        )
+        self.metrics.count(decision)
+        let quotas = decision.tenantQuotas
+        switch decision.admission {
+        case .none(let denial):
+            return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
+        case .all:
+            let result = await self.call(command, target: command.target)
+            return Delivery(
+                answer: Self.answer(result, to: command.target),
+                quotas: quotas,
+                upstreamCode: result.upstreamCode
+            )
+        case .some(let denials):
+            return await self.deliverSome(command, denials: denials, quotas: quotas)
+        }
+    }
+
+    private func refusal(of command: SendCommand) -> SendRefusal? {
+        guard command.principal.has(.sendMessages) else {
+            return SendRefusal(code: .forbidden, detail: "The key lacks the scope messages:send")
+        }
+        for topic in command.target.topics where !command.principal.key.mayAddress(topic: topic.text) {
+            return SendRefusal(code: .forbidden, detail: "The key may not address this topic")
+        }
+        if let objection = self.upstream.objection(to: command.target, of: command.principal.profile) {
+            return SendRefusal(code: objection.code, field: objection.field, detail: objection.detail)
+        }
+        return nil
+    }
+
+    /// Sends to the recipients that were not denied and puts every result at its recipient's place.
+    private func deliverSome(
+        _ command: SendCommand,
+        denials: [LimitDenial?],
+        quotas: [QuotaStatus]
+    ) async -> Delivery {
+        guard case .tokens(let tokens) = command.target else {
+            // Only a list of recipients can be admitted in part.
+            let denial = denials.lazy.compactMap { $0 }.first ?? LimitDenial(scope: .tenant, retryAfter: 1)
+            return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
+        }
+        let admitted = zip(tokens, denials).compactMap { token, denial in denial == nil ? token : nil }
+        var outcomes = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
+        guard !admitted.isEmpty else {
+            return Delivery(answer: .multiple(outcomes.compactMap { $0 }), quotas: quotas)
+        }
+        let target = Target.tokens(admitted)
+        let result = await self.call(command, target: target)
+        var sent = Self.outcomes(of: result, count: admitted.count).makeIterator()
+        for index in outcomes.indices where outcomes[index] == nil {
+            outcomes[index] = sent.next()
+        }
+        return Delivery(
+            answer: .multiple(outcomes.map { $0 ?? .rejected(.upstreamProtocol) }),
+            quotas: quotas,
+            upstreamCode: result.upstreamCode
+        )
+    }
+
+    private func call(_ command: SendCommand, target: Target) async -> UpstreamResult {
+        await self.upstream.send(
+            UpstreamCall(
+                profile: command.principal.profile,
+                target: target,
+                message: command.message,
+                deadline: command.deadline
+            )
+        )
+    }
+
+    private static func answer(_ result: UpstreamResult, to target: Target) -> SendOutcome.Answer {
+        switch result.answer {
+        case .failed(let code):
+            return .refused(
+                SendRefusal(
+                    code: code,
+                    retryAfter: code.isRetryable ? result.retryAfter : nil,
+                    limitedBy: code.isRateLimit ? .fcm : nil
+                )
+            )
+        case .group(let group):
+            return .group(group)
+        case .recipients:
+            let outcomes = Self.outcomes(of: result, count: target.recipientCount)
+            if target.isList { return .multiple(outcomes) }
+            return .single(outcomes.first ?? .rejected(.upstreamProtocol))
+        }
+    }
+
+    /// One outcome for each recipient of a call, with the upstream's delay on what can be repeated.
+    private static func outcomes(of result: UpstreamResult, count: Int) -> [RecipientOutcome] {
+        func completed(_ outcome: RecipientOutcome) -> RecipientOutcome {
+            guard case .rejected(var rejection) = outcome, rejection.code.isRetryable else { return outcome }
+            rejection.retryAfter = rejection.retryAfter ?? result.retryAfter
+            if rejection.code.isRateLimit { rejection.limitedBy = .fcm }
+            return .rejected(rejection)
+        }
+        switch result.answer {
+        case .recipients(let outcomes):
+            return outcomes.map(completed)
+        case .failed(let code):
+            return Array(repeating: completed(.rejected(code)), count: count)
+        case .group:
+            return Array(repeating: .rejected(.upstreamProtocol), count: count)
+        }
+    }
+}
+
+extension OutcomeCode {
+    /// Whether the code tells of an exhausted quota.
+    fileprivate var isRateLimit: Bool {
+        self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
+    }
+}

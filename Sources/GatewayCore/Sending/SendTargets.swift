@@ -1,0 +1,68 @@
+import FCMModel
+
+/// A target's recipients as limits and audit know them: by pseudonym.
+struct SendTargets: Sendable {
+    /// The recipients' pseudonyms, 16 bytes each, in the request's order.
+    let pseudonyms: [Pseudonym]
+    /// The tenant's own bucket.
+    let tenantKey: LimitKey
+    private let areTopics: Bool
+
+    init(_ target: Target, profile: TenantProfile) {
+        let pseudonymizer = profile.pseudonymizer
+        switch target {
+        case .token(let text), .installation(let text), .notificationKey(let text):
+            self.pseudonyms = [pseudonymizer.pseudonym(of: text)]
+            self.areTopics = false
+        case .tokens(let texts), .installations(let texts):
+            self.pseudonyms = texts.map(pseudonymizer.pseudonym(of:))
+            self.areTopics = false
+        case .topic, .condition:
+            self.pseudonyms = target.topics.map { pseudonymizer.pseudonym(of: $0.text) }
+            self.areTopics = true
+        }
+        self.tenantKey = profile.limitKey
+    }
+
+    /// How many events the tenant pays for.
+    var count: Int { self.areTopics ? 1 : self.pseudonyms.count }
+
+    /// What the limiter is asked about.
+    var limited: LimitRequest.Recipients {
+        let keys = self.pseudonyms.map(LimitKey.init)
+        return self.areTopics ? .topics(keys) : .devices(keys)
+    }
+
+    /// The pseudonyms as the audit stores them.
+    var auditBytes: [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(self.pseudonyms.count * Pseudonym.byteCount)
+        for pseudonym in self.pseudonyms {
+            pseudonym.append(to: &bytes)
+        }
+        return bytes
+    }
+}
+
+extension Target {
+    /// The topics that a send counts on, each once.
+    var topics: [TopicName] {
+        switch self {
+        case .topic(let topic):
+            return [topic]
+        case .condition(let condition):
+            var seen: Set<TopicName> = []
+            return condition.topics.filter { seen.insert($0).inserted }
+        case .token, .tokens, .installation, .installations, .notificationKey:
+            return []
+        }
+    }
+
+    /// Whether the answer is a list of results even for one recipient.
+    var isList: Bool {
+        switch self {
+        case .tokens, .installations: true
+        case .token, .installation, .topic, .condition, .notificationKey: false
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/// An immutable picture of the directory with everything opened and compiled that a request needs.
+package final class DirectorySnapshot: Sendable {
+    /// The tenants by id.
+    package let tenants: [TenantID: TenantProfile]
+    /// The keys by id, revoked ones included.
+    package let keys: [String: APIKeyRecord]
+
+    /// An empty picture.
+    package convenience init() {
+        self.init(tenants: [:], keys: [:])
+    }
+
+    /// A picture of these tenants and keys.
+    package init(tenants: [TenantID: TenantProfile], keys: [String: APIKeyRecord]) {
+        self.tenants = tenants
+        self.keys = keys
+    }
+
+    /// Opens and compiles stored contents.
+    ///
+    /// A credential that does not open under the master key leaves its tenant without one; its sends answer
+    /// `upstream_credentials` instead of stopping everybody else's.
+    package convenience init(
+        contents: DirectoryContents,
+        masterKey: MasterKey,
+        auditKey: Secret,
+        defaultLimits: LimitPolicies
+    ) {
+        let credentials = Dictionary(
+            contents.credentials.map { ([$0.tenant.text, $0.kind.rawValue], $0) },
+            uniquingKeysWith: { $0.version > $1.version ? $0 : $1 }
+        )
+        var tenants: [TenantID: TenantProfile] = [:]
+        for tenant in contents.tenants {
+            let stored = credentials[[tenant.id.text, UpstreamKind.legacy.rawValue]]
+            tenants[tenant.id] = TenantProfile(
+                tenant: tenant,
+                legacyCredential: stored.flatMap { LegacyCredential(opening: $0, under: masterKey) },
+                storedCredentials: stored.map { [$0] } ?? [],
+                limits: defaultLimits.overridden(by: contents.limits[tenant.id] ?? LimitOverrides()),
+                pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? [])
+            )
+        }
+        self.init(
+            tenants: tenants,
+            keys: Dictionary(contents.keys.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
+        )
+    }
+}

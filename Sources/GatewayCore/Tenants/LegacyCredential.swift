@@ -1,0 +1,19 @@
+/// An opened legacy credential.
+package struct LegacyCredential: Sendable {
+    /// The server key that authorises calls.
+    package let serverKey: Secret
+    /// The server to call instead of the configured one.
+    package let endpoint: String?
+
+    /// A credential in clear.
+    package init(serverKey: Secret, endpoint: String?) {
+        self.serverKey = serverKey
+        self.endpoint = endpoint
+    }
+
+    /// Opens a stored credential; `nil` when it does not open.
+    init?(opening stored: StoredCredential, under masterKey: MasterKey) {
+        guard let secret = try? stored.envelope.open(for: stored.context, under: masterKey) else { return nil }
+        self.init(serverKey: secret, endpoint: stored.endpoint)
+    }
+}

@@ -1,0 +1,41 @@
+/// A tenant's credential for one upstream, as the store keeps it.
+package struct StoredCredential: Sendable, Hashable {
+    /// The tenant it belongs to.
+    package var tenant: TenantID
+    /// The protocol it is for.
+    package var kind: UpstreamKind
+    /// 1 for the first; rises with every replacement.
+    package var version: Int
+    /// The sealed secret; for legacy the server key.
+    package var envelope: Envelope
+    /// Another endpoint than the configured one: a private server or an emulator.
+    package var endpoint: String?
+    /// The first 16 hexadecimal digits of the secret's SHA-256, to recognise it by.
+    package var fingerprint: String
+    /// When this version was put.
+    package var createdAt: Timestamp
+
+    /// A credential.
+    package init(
+        tenant: TenantID,
+        kind: UpstreamKind,
+        version: Int,
+        envelope: Envelope,
+        endpoint: String?,
+        fingerprint: String,
+        createdAt: Timestamp
+    ) {
+        self.tenant = tenant
+        self.kind = kind
+        self.version = version
+        self.envelope = envelope
+        self.endpoint = endpoint
+        self.fingerprint = fingerprint
+        self.createdAt = createdAt
+    }
+
+    /// What the envelope is sealed for.
+    package var context: Envelope.Context {
+        Self.context(tenant: self.tenant, kind: self.kind, version: self.version)
+    }
+}

@@ -1,0 +1,34 @@
+/// A tenant with what its requests need at hand.
+package final class TenantProfile: Sendable {
+    /// The tenant.
+    package let tenant: Tenant
+    /// Its opened legacy credential, if it has one that opens.
+    package let legacyCredential: LegacyCredential?
+    /// Its credentials as stored, for showing.
+    package let storedCredentials: [StoredCredential]
+    /// The limits in force for it.
+    package let limits: LimitPolicies
+    /// Makes its audit pseudonyms.
+    package let pseudonymizer: Pseudonymizer
+    /// The bucket of everything that it sends.
+    package let limitKey: LimitKey
+
+    /// A tenant's picture.
+    package init(
+        tenant: Tenant,
+        legacyCredential: LegacyCredential?,
+        storedCredentials: [StoredCredential],
+        limits: LimitPolicies,
+        pseudonymizer: Pseudonymizer
+    ) {
+        self.tenant = tenant
+        self.legacyCredential = legacyCredential
+        self.storedCredentials = storedCredentials
+        self.limits = limits
+        self.pseudonymizer = pseudonymizer
+        self.limitKey = LimitKey(pseudonymizer.pseudonym(of: tenant.id.text))
+    }
+
+    /// The tenant's name.
+    package var id: TenantID { self.tenant.id }
+}

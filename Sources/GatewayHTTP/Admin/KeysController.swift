@@ -1,0 +1,173 @@
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import StrictJSON
+
+/// Makes, shows, rotates and revokes a tenant's keys.
+struct KeysController {
+    private static let maxOverlapSeconds = 30 * 86_400
+
+    let administration: Administration
+
+    var endpoints: RouteCollection<GatewayRequestContext> {
+        let routes = RouteCollection(context: GatewayRequestContext.self)
+        routes.get("admin/v1/tenants/:tenant/keys", use: self.list)
+        routes.post("admin/v1/tenants/:tenant/keys", use: self.create)
+        routes.delete("admin/v1/tenants/:tenant/keys/:key", use: self.revoke)
+        routes.post("admin/v1/tenants/:tenant/keys/:key/rotate", use: self.rotate)
+        return routes
+    }
+
+    @Sendable
+    private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let query = try QueryReader(request, allowed: ["limit", "cursor"])
+        let limit = try query.limit()
+        let after = try query.cursor()
+        var keys = try self.administration.keys(of: context.tenantID())[...]
+        if let after {
+            guard let index = keys.firstIndex(where: { $0.id == after }) else { throw Cursor.problem }
+            keys = keys[(index + 1)...]
+        }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("keys")
+        writer.beginArray()
+        for key in keys.prefix(limit) { writer.write(key, secret: nil) }
+        writer.endArray()
+        if keys.count > limit, let last = keys.prefix(limit).last {
+            writer.member("next_cursor", Cursor.text(of: last.id))
+        }
+        writer.endObject()
+        return Response(json: writer.finish())
+    }
+
+    @Sendable
+    private func create(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let id = try context.tenantID()
+        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let (key, record) = try await self.administration.createKey(
+            APIKeyDraft(members),
+            tenant: id,
+            origin: context.origin(method: request.method.rawValue)
+        )
+        return Self.created(key, record)
+    }
+
+    @Sendable
+    private func rotate(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let id = try context.tenantID()
+        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        var problems = FieldProblems()
+        var overlap: Int?
+        for member in members {
+            let pointer = JSONPointer().appending(member.key)
+            guard member.key == "overlap_s" else {
+                problems.unknown(pointer)
+                continue
+            }
+            overlap = problems.integer(member.value, in: 0...Self.maxOverlapSeconds, at: pointer)
+        }
+        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        guard let overlap else {
+            problems.report(.invalidField, at: JSONPointer().appending("overlap_s"), "This must be given")
+            throw Problem(problems.list)
+        }
+        let (key, record) = try await self.administration.rotateKey(
+            context.parameters.get("key") ?? "",
+            tenant: id,
+            overlapSeconds: overlap,
+            origin: context.origin(method: request.method.rawValue)
+        )
+        return Self.created(key, record)
+    }
+
+    @Sendable
+    private func revoke(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        try await self.administration.revokeKey(
+            context.parameters.get("key") ?? "",
+            tenant: context.tenantID(),
+            origin: context.origin(method: request.method.rawValue)
+        )
+        return Response(status: .noContent)
+    }
+
+    private static func created(_ key: APIKey, _ record: APIKeyRecord) -> Response {
+        var writer = JSONWriter()
+        writer.write(record, secret: key)
+        var response = Response(status: .created, json: writer.finish())
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+}
+
+extension APIKeyDraft {
+    /// Reads a key's body.
+    ///
+    /// - Throws: a problem with every field at fault.
+    fileprivate init(_ members: JSONMembers) throws(Problem) {
+        var problems = FieldProblems()
+        var draft = APIKeyDraft(name: "", scopes: [])
+        for member in members {
+            let pointer = JSONPointer().appending(member.key)
+            switch member.key {
+            case "name":
+                draft.name = problems.text(member.value, at: pointer) ?? ""
+            case "scopes":
+                draft.scopes = problems.scopes(member.value, at: pointer)
+            case "topic_prefixes":
+                draft.topicPrefixes = problems.strings(member.value, at: pointer) ?? []
+                for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
+                    problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
+                }
+            case "expires_at":
+                draft.expiresAt = problems.text(member.value, at: pointer).flatMap { Timestamp(rfc3339: $0) }
+                if draft.expiresAt == nil {
+                    problems.report(.invalidField, at: pointer, "This must be a time such as 2026-03-01T12:00:00Z")
+                }
+            default:
+                problems.unknown(pointer)
+            }
+        }
+        if draft.scopes.isEmpty, problems.list.isEmpty {
+            let scopes = Scope.allCases.map(\.rawValue).joined(separator: ", ")
+            problems.report(.invalidField, at: JSONPointer().appending("scopes"), "Give an array of some of: \(scopes)")
+        }
+        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        self = draft
+    }
+}
+
+extension FieldProblems {
+    fileprivate mutating func scopes(_ value: JSONValue, at pointer: JSONPointer) -> Set<Scope> {
+        guard let elements = value.elements else { return [] }
+        var scopes: Set<Scope> = []
+        for (index, element) in zip(0..., elements) {
+            if let scope = self.word(element, as: Scope.self, at: pointer.appending(index)) { scopes.insert(scope) }
+        }
+        return scopes
+    }
+}
+
+extension JSONWriter {
+    /// - Parameter secret: the key in clear, for the one time it is shown.
+    fileprivate mutating func write(_ record: APIKeyRecord, secret: APIKey?) {
+        self.beginObject()
+        self.member("id", record.id)
+        if let secret { self.member("key", secret.secret.revealText()) }
+        self.member("name", record.name)
+        self.key("scopes")
+        self.beginArray()
+        for scope in record.scopes.map(\.rawValue).sorted() { self.string(scope) }
+        self.endArray()
+        self.key("topic_prefixes")
+        self.beginArray()
+        for prefix in record.topicPrefixes { self.string(prefix) }
+        self.endArray()
+        self.member("created_at", record.createdAt.rfc3339)
+        if let expiresAt = record.expiresAt { self.member("expires_at", expiresAt.rfc3339) }
+        if let revokedAt = record.revokedAt { self.member("revoked_at", revokedAt.rfc3339) }
+        self.endObject()
+    }
+}

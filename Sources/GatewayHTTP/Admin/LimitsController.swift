@@ -1,0 +1,119 @@
+import FCMModel
+import GatewayCore
+import Hummingbird
+import NIOCore
+import StrictJSON
+
+/// Shows the limits in force for a tenant and replaces its own.
+struct LimitsController {
+    let administration: Administration
+
+    var endpoints: RouteCollection<GatewayRequestContext> {
+        let routes = RouteCollection(context: GatewayRequestContext.self)
+        routes.get("admin/v1/tenants/:tenant/limits", use: self.get)
+        routes.put("admin/v1/tenants/:tenant/limits", use: self.put)
+        return routes
+    }
+
+    @Sendable
+    private func get(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        Self.response(try self.administration.profile(of: context.tenantID()).limits)
+    }
+
+    @Sendable
+    private func put(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let id = try context.tenantID()
+        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        try await self.administration.putLimits(
+            LimitOverrides(members),
+            tenant: id,
+            origin: context.origin(method: request.method.rawValue)
+        )
+        return Self.response(try self.administration.profile(of: id).limits)
+    }
+
+    private static func response(_ limits: LimitPolicies) -> Response {
+        var writer = JSONWriter()
+        writer.beginObject()
+        for scope in LimitScope.allCases {
+            writer.key(scope.rawValue)
+            writer.beginArray()
+            for policy in limits[scope] {
+                writer.beginObject()
+                writer.member("rate", policy.rate)
+                writer.member("per_s", policy.periodSeconds)
+                writer.member("burst", policy.burst)
+                writer.endObject()
+            }
+            writer.endArray()
+        }
+        writer.endObject()
+        return Response(json: writer.finish())
+    }
+}
+
+extension LimitOverrides {
+    /// Reads a tenant's limits.
+    ///
+    /// - Throws: a problem with every field at fault.
+    fileprivate init(_ members: JSONMembers) throws(Problem) {
+        var problems = FieldProblems()
+        var overrides = LimitOverrides()
+        for member in members {
+            let pointer = JSONPointer().appending(member.key)
+            guard let scope = LimitScope(rawValue: member.key) else {
+                problems.unknown(pointer)
+                continue
+            }
+            let policies = problems.policies(member.value, at: pointer)
+            switch scope {
+            case .tenant: overrides.tenant = policies
+            case .device: overrides.device = policies
+            case .deviceCollapsible: overrides.deviceCollapsible = policies
+            case .topic: overrides.topic = policies
+            }
+        }
+        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        self = overrides
+    }
+}
+
+extension FieldProblems {
+    fileprivate mutating func policies(_ value: JSONValue, at pointer: JSONPointer) -> [RatePolicy]? {
+        let most = LimitPolicies.maxPoliciesPerScope
+        guard let elements = value.elements, (1...most).contains(elements.count) else {
+            self.report(.invalidField, at: pointer, "This must be an array of 1 to \(most) policies")
+            return nil
+        }
+        var policies: [RatePolicy] = []
+        for (index, element) in zip(0..., elements) {
+            if let policy = self.policy(element, at: pointer.appending(index)) { policies.append(policy) }
+        }
+        return policies
+    }
+
+    private mutating func policy(_ value: JSONValue, at pointer: JSONPointer) -> RatePolicy? {
+        guard let members = self.members(value, at: pointer) else { return nil }
+        var parts: [String: Int] = [:]
+        for member in members {
+            let place = pointer.appending(member.key)
+            switch member.key {
+            case "rate", "burst":
+                parts[member.key] = self.integer(member.value, in: 1...RatePolicy.maxCount, at: place)
+            case "per_s":
+                parts[member.key] = self.integer(member.value, in: 1...RatePolicy.maxPeriodSeconds, at: place)
+            default:
+                self.unknown(place)
+            }
+        }
+        guard let rate = parts["rate"], let period = parts["per_s"], let burst = parts["burst"] else {
+            self.report(.invalidField, at: pointer, "A policy has rate, per_s and burst")
+            return nil
+        }
+        guard let policy = RatePolicy(rate: rate, periodSeconds: period, burst: burst) else {
+            self.report(.invalidField, at: pointer, "A policy must refill its burst within 30 days")
+            return nil
+        }
+        return policy
+    }
+}

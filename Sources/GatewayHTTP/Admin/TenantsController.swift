@@ -1,0 +1,142 @@
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import StrictJSON
+
+/// Makes, shows and removes tenants.
+struct TenantsController {
+    let administration: Administration
+
+    var endpoints: RouteCollection<GatewayRequestContext> {
+        let routes = RouteCollection(context: GatewayRequestContext.self)
+        routes.get("admin/v1/tenants", use: self.list)
+        routes.get("admin/v1/tenants/:tenant", use: self.get)
+        routes.put("admin/v1/tenants/:tenant", use: self.put)
+        routes.delete("admin/v1/tenants/:tenant", use: self.delete)
+        return routes
+    }
+
+    @Sendable
+    private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let query = try QueryReader(request, allowed: ["limit", "cursor"])
+        let limit = try query.limit()
+        let after = try query.cursor()
+        let tenants = self.administration.tenants.drop { tenant in after.map { tenant.id.text <= $0 } ?? false }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("tenants")
+        writer.beginArray()
+        for tenant in tenants.prefix(limit) { writer.write(tenant) }
+        writer.endArray()
+        if tenants.count > limit, let last = tenants.prefix(limit).last {
+            writer.member("next_cursor", Cursor.text(of: last.id.text))
+        }
+        writer.endObject()
+        return Response(json: writer.finish())
+    }
+
+    @Sendable
+    private func get(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let profile = try self.administration.profile(of: context.tenantID())
+        return Self.response(profile.tenant)
+    }
+
+    @Sendable
+    private func put(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let id = try context.tenantID()
+        let draft = try TenantDraft(JSONBody.members(of: context.body, contentType: request.headers[.contentType]))
+        let (tenant, isNew) = try await self.administration.put(
+            draft,
+            id: id,
+            origin: context.origin(method: request.method.rawValue)
+        )
+        return Self.response(tenant, status: isNew ? .created : .ok)
+    }
+
+    @Sendable
+    private func delete(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        try await self.administration.deleteTenant(
+            context.tenantID(),
+            origin: context.origin(method: request.method.rawValue)
+        )
+        return Response(status: .noContent)
+    }
+
+    private static func response(_ tenant: Tenant, status: HTTPResponse.Status = .ok) -> Response {
+        var writer = JSONWriter()
+        writer.write(tenant)
+        return Response(status: status, json: writer.finish())
+    }
+}
+
+extension GatewayRequestContext {
+    /// The tenant that the path names.
+    ///
+    /// - Throws: `not_found` for a name that no tenant can have.
+    func tenantID() throws(Problem) -> TenantID {
+        guard let id = self.parameters.get("tenant").flatMap({ TenantID($0) }) else {
+            throw Problem(.notFound, "A tenant's name is 1 to 63 characters of a-z 0-9 -, and starts with none of -")
+        }
+        return id
+    }
+}
+
+extension TenantDraft {
+    /// Reads a tenant's body.
+    ///
+    /// - Throws: a problem with every field at fault.
+    fileprivate init(_ members: JSONMembers) throws(Problem) {
+        var problems = FieldProblems()
+        var draft = TenantDraft(displayName: "", upstream: .legacy)
+        var hasName = false
+        for member in members {
+            let pointer = JSONPointer().appending(member.key)
+            switch member.key {
+            case "display_name":
+                hasName = true
+                draft.displayName = problems.text(member.value, at: pointer) ?? ""
+            case "upstream":
+                let upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer)
+                if upstream == .v1 {
+                    problems.report(.invalidField, at: pointer, "This version sends by the legacy protocol only")
+                }
+                draft.upstream = upstream ?? .legacy
+            case "project_id":
+                draft.projectID = problems.text(member.value, at: pointer)
+            case "sender_id":
+                draft.senderID = problems.text(member.value, at: pointer)
+                if let id = draft.senderID,
+                    !id.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+                {
+                    problems.report(.invalidField, at: pointer, "A sender id is a number, written as a string")
+                }
+            case "disabled":
+                draft.isDisabled = problems.bool(member.value, at: pointer) ?? false
+            default:
+                problems.unknown(pointer)
+            }
+        }
+        if !hasName {
+            problems.report(.invalidField, at: JSONPointer().appending("display_name"), "This must be given")
+        }
+        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        self = draft
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ tenant: Tenant) {
+        self.beginObject()
+        self.member("tenant", tenant.id.text)
+        self.member("display_name", tenant.displayName)
+        self.member("upstream", tenant.upstream.rawValue)
+        if let projectID = tenant.projectID { self.member("project_id", projectID) }
+        if let senderID = tenant.senderID { self.member("sender_id", senderID) }
+        self.member("disabled", tenant.isDisabled)
+        self.member("created_at", tenant.createdAt.rfc3339)
+        self.member("updated_at", tenant.updatedAt.rfc3339)
+        self.endObject()
+    }
+}

@@ -1,0 +1,35 @@
+import FCMModel
+import NIOCore
+import StrictJSON
+
+/// A request's JSON body.
+enum JSONBody {
+    /// The members of a body that must be a JSON object.
+    ///
+    /// - Throws: a problem that names the media type, or where the JSON is at fault.
+    static func members(of body: ByteBuffer, contentType: String?) throws(Problem) -> JSONMembers {
+        guard Self.isJSON(contentType) else {
+            throw Problem(.unsupportedMediaType, "Send the body as application/json")
+        }
+        let document: JSONDocument
+        do {
+            document = try JSONDocument(parsing: body)
+        } catch {
+            throw Problem(error)
+        }
+        guard let members = document.root.members else {
+            var problem = Problem(.malformedJSON, "The body must be a JSON object")
+            problem.offset = document.root.offset
+            problem.pointer = ""
+            throw problem
+        }
+        return members
+    }
+
+    /// Whether a media type is `application/json`, in any case and with any parameters.
+    static func isJSON(_ contentType: String?) -> Bool {
+        guard let contentType else { return false }
+        let type = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
+        return type == "application/json" || type.lowercased() == "application/json"
+    }
+}

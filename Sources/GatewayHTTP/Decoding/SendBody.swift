@@ -1,0 +1,33 @@
+import FCMModel
+import StrictJSON
+
+/// The body of a send, read and checked.
+struct SendBody {
+    /// Whom the message is for.
+    var target: SendBodyTarget
+    /// What it says.
+    var message: Message
+
+    /// Reads a body.
+    ///
+    /// - Throws: a problem with every field at fault.
+    init(_ members: JSONMembers) throws(Problem) {
+        var reader = SendBodyReader()
+        for member in members {
+            reader.read(member.key, member.value)
+        }
+        guard let target = reader.finishedTarget(), reader.problems.list.isEmpty else {
+            throw Problem(reader.problems.list)
+        }
+        self.target = target
+        self.message = reader.message
+    }
+}
+
+/// A target as a caller names it.
+enum SendBodyTarget {
+    /// A target in FCM's own terms.
+    case direct(Target)
+    /// A device group by the name that the tenant gave it.
+    case deviceGroup(String)
+}

@@ -1,0 +1,65 @@
+package import GatewayCore
+package import Logging
+
+/// The surface for operators, probes and Prometheus.
+package enum AdminListener {
+    /// What the surface needs.
+    package struct Dependencies: Sendable {
+        /// The operators' token.
+        package var token: AdminToken
+        /// Changes the directory.
+        package var administration: Administration
+        /// Holds the audit's records.
+        package var audit: any AuditStore
+        /// Whether traffic is welcome.
+        package var readiness: Readiness
+        /// Renders the metrics.
+        package var exposition: MetricsExposition
+        /// Tells the time.
+        package var clock: any WallClock
+        /// Measures requests.
+        package var metrics: HTTPMetrics
+
+        /// The parts of an admin listener.
+        package init(
+            token: AdminToken,
+            administration: Administration,
+            audit: any AuditStore,
+            readiness: Readiness,
+            exposition: MetricsExposition,
+            clock: any WallClock,
+            metrics: HTTPMetrics
+        ) {
+            self.token = token
+            self.administration = administration
+            self.audit = audit
+            self.readiness = readiness
+            self.exposition = exposition
+            self.clock = clock
+            self.metrics = metrics
+        }
+    }
+
+    /// Builds what answers requests. Probes and Prometheus need no token: they carry none, and what they read names
+    /// tenants at most.
+    package static func responder(_ dependencies: Dependencies, logger: Logger) -> RoutedResponder {
+        let administration = dependencies.administration
+        let routing = ListenerRouting(
+            clock: dependencies.clock,
+            metrics: dependencies.metrics,
+            guards: [AdminAuthenticationMiddleware(token: dependencies.token, metrics: dependencies.metrics)],
+            open: [
+                HealthController(readiness: dependencies.readiness).endpoints,
+                MetricsController(exposition: dependencies.exposition).endpoints,
+            ],
+            guarded: [
+                TenantsController(administration: administration).endpoints,
+                CredentialsController(administration: administration).endpoints,
+                KeysController(administration: administration).endpoints,
+                LimitsController(administration: administration).endpoints,
+                AdminAuditController(audit: dependencies.audit, administration: administration).endpoints,
+            ]
+        )
+        return routing.responder(logger: logger)
+    }
+}

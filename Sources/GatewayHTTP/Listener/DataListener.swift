@@ -1,0 +1,72 @@
+package import GatewayCore
+package import HTTPTypes
+package import Logging
+
+/// The surface for tenants' services.
+package enum DataListener {
+    /// What the surface needs.
+    package struct Dependencies: Sendable {
+        /// Finds out who calls.
+        package var authenticator: Authenticator
+        /// Sends messages.
+        package var pipeline: SendPipeline
+        /// Holds the audit's records.
+        package var audit: any AuditStore
+        /// Tells the time.
+        package var clock: any WallClock
+        /// Measures requests.
+        package var metrics: HTTPMetrics
+        /// How long a caller waits at most.
+        package var requestDeadline: Duration
+
+        /// The parts of a data listener.
+        package init(
+            authenticator: Authenticator,
+            pipeline: SendPipeline,
+            audit: any AuditStore,
+            clock: any WallClock,
+            metrics: HTTPMetrics,
+            requestDeadline: Duration
+        ) {
+            self.authenticator = authenticator
+            self.pipeline = pipeline
+            self.audit = audit
+            self.clock = clock
+            self.metrics = metrics
+            self.requestDeadline = requestDeadline
+        }
+    }
+
+    /// The most that the body of a send may have, in bytes.
+    package static let maxSendBodyBytes = 1024 * 1024
+    /// The most that any other body may have, in bytes.
+    package static let maxOtherBodyBytes = 64 * 1024
+
+    /// The bound of a request's body, known before the first byte of it is read.
+    package static func bodyLimit(of request: HTTPRequest) -> Int {
+        let path = request.path?.prefix { $0 != "?" } ?? ""
+        return path.hasSuffix("/messages") ? Self.maxSendBodyBytes : Self.maxOtherBodyBytes
+    }
+
+    /// Builds what answers requests.
+    package static func responder(_ dependencies: Dependencies, logger: Logger) -> RoutedResponder {
+        let routing = ListenerRouting(
+            clock: dependencies.clock,
+            metrics: dependencies.metrics,
+            guards: [
+                DeadlineMiddleware(limit: dependencies.requestDeadline),
+                AuthenticationMiddleware(
+                    authenticator: dependencies.authenticator,
+                    clock: dependencies.clock,
+                    metrics: dependencies.metrics
+                ),
+            ],
+            open: [],
+            guarded: [
+                SendController(pipeline: dependencies.pipeline).endpoints,
+                AuditController(audit: dependencies.audit).endpoints,
+            ]
+        )
+        return routing.responder(logger: logger)
+    }
+}

@@ -1,0 +1,75 @@
+import FCMModel
+package import GatewayCore
+package import Hummingbird
+package import Logging
+package import NIOCore
+
+/// What is known of a request beside the request itself.
+package struct GatewayRequestContext: RequestContext {
+    /// What a context is made from.
+    package typealias Source = GatewayRequestSource
+
+    /// Hummingbird's own part: parameters, the route's template, the logger.
+    package var coreContext: CoreRequestContextStorage
+    /// The whole body.
+    package var body: ByteBuffer
+    /// The caller's address, without the port.
+    package let remoteAddress: String?
+    /// When the request was complete.
+    package let receivedAt: ContinuousClock.Instant
+    /// The request's id; set by ``IdentityMiddleware``.
+    package var requestID = ""
+    /// The trace's id, where the caller sent one; set by ``TraceMiddleware``.
+    package var traceID: String?
+    /// When the caller stops waiting; set by ``DeadlineMiddleware``.
+    package var deadline: ContinuousClock.Instant
+    /// Who calls; set by ``AuthenticationMiddleware``.
+    package var principal: Principal?
+
+    /// A context for a request that just arrived.
+    package init(source: GatewayRequestSource) {
+        self.coreContext = CoreRequestContextStorage(source: source)
+        self.body = source.body
+        self.remoteAddress = source.remoteAddress
+        self.receivedAt = source.receivedAt
+        self.deadline = source.receivedAt
+    }
+
+    /// What is recorded of this request.
+    func origin(method: String) -> RequestOrigin {
+        RequestOrigin(method: method, requestID: self.requestID, traceID: self.traceID)
+    }
+
+    /// Who calls.
+    ///
+    /// - Throws: `unauthenticated`, where a route was left without its middleware.
+    func authenticatedPrincipal() throws(Problem) -> Principal {
+        guard let principal = self.principal else { throw Problem(.unauthenticated) }
+        return principal
+    }
+}
+
+/// What a context is made from.
+package struct GatewayRequestSource: RequestContextSource {
+    /// The listener's logger.
+    package let logger: Logger
+    /// The whole body.
+    package let body: ByteBuffer
+    /// The caller's address.
+    package let remoteAddress: String?
+    /// When the request was complete.
+    package let receivedAt: ContinuousClock.Instant
+
+    /// A source.
+    package init(
+        logger: Logger,
+        body: ByteBuffer,
+        remoteAddress: String?,
+        receivedAt: ContinuousClock.Instant
+    ) {
+        self.logger = logger
+        self.body = body
+        self.remoteAddress = remoteAddress
+        self.receivedAt = receivedAt
+    }
+}

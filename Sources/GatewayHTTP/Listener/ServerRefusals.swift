@@ -1,0 +1,31 @@
+package import EventLoopHTTP
+import FCMModel
+import NIOCore
+
+/// Puts the server's own refusals into the gateway's words.
+package struct ServerRefusals: Sendable {
+    private let metrics: HTTPMetrics
+
+    /// Refusals that are counted here.
+    package init(metrics: HTTPMetrics) {
+        self.metrics = metrics
+    }
+
+    /// The answer to a request that never reached a route.
+    package func response(to refusal: HTTPServerRefusal) -> HTTPServerResponse {
+        let code: OutcomeCode =
+            switch refusal {
+            case .badRequest, .unsupportedTransferEncoding, .httpVersionNotSupported, .expectationFailed: .badRequest
+            case .uriTooLong: .uriTooLong
+            case .headerTooLarge: .headerTooLarge
+            case .bodyTooLarge: .bodyTooLarge
+            case .headTimeout, .bodyTimeout: .requestTimeout
+            case .tooManyConnections: .overloaded
+            }
+        self.metrics.rejected(reason: code.rawValue)
+        var response = Problem(code, refusal.reason).response
+        // The protocol's own faults have statuses of their own beside the common 400.
+        response.status = refusal.status
+        return response
+    }
+}

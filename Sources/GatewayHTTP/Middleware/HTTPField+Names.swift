@@ -1,0 +1,15 @@
+import HTTPTypes
+
+extension HTTPField.Name {
+    /// A header name of the gateway's own; the texts below are all well-formed.
+    private static func own(_ name: String) -> HTTPField.Name {
+        HTTPField.Name(name) ?? .userAgent
+    }
+
+    static let requestID = own("X-Request-ID")
+    static let requestTimeout = own("X-Request-Timeout-Ms")
+    static let traceParent = own("traceparent")
+    static let idempotencyKey = own("Idempotency-Key")
+    static let rateLimit = own("RateLimit")
+    static let rateLimitPolicy = own("RateLimit-Policy")
+}

@@ -1,0 +1,80 @@
+package import CoreMetrics
+import GatewayCore
+import Metrics
+import Synchronization
+
+/// What is measured of requests to one listener.
+package final class HTTPMetrics: Sendable {
+    private struct RequestKey: Hashable {
+        var route: String
+        var method: String
+        var status: Int
+    }
+
+    private let durations: MetricFamily<RequestKey, Timer>
+    private let rejections: MetricFamily<String, Counter>
+    private let authentications: MetricFamily<String, Counter>
+    private let active: Meter
+    private let activeCount = Atomic(0)
+
+    /// Metrics made by a factory.
+    ///
+    /// - Parameters:
+    ///   - factory: makes the metrics.
+    ///   - listener: `data` or `admin`.
+    package init(factory: any MetricsFactory, listener: String) {
+        self.durations = MetricFamily { key in
+            Timer(
+                label: "fcmgw_http_request_duration_seconds",
+                dimensions: [("route", key.route), ("method", key.method), ("status", String(key.status))],
+                factory: factory
+            )
+        }
+        self.rejections = MetricFamily { reason in
+            Counter(label: "fcmgw_http_rejected_total", dimensions: [("reason", reason)], factory: factory)
+        }
+        self.authentications = MetricFamily { result in
+            Counter(
+                label: "fcmgw_auth_total",
+                dimensions: [("method", listener == "admin" ? "admin_token" : "api_key"), ("result", result)],
+                factory: factory
+            )
+        }
+        self.active = Meter(
+            label: "fcmgw_http_active_requests",
+            dimensions: [("listener", listener)],
+            factory: factory
+        )
+        self.active.set(0)
+    }
+
+    /// Notes that a request began.
+    func began() {
+        self.active.set(self.activeCount.add(1, ordering: .relaxed).newValue)
+    }
+
+    /// Notes that a request ended with an answer.
+    ///
+    /// - Parameters:
+    ///   - route: the route's template; a bounded set.
+    ///   - method: the method, `other` unless it is a common one.
+    ///   - status: the answer's status.
+    ///   - duration: from the last byte of the request to the finished answer.
+    func ended(route: String, method: String, status: Int, in duration: Duration) {
+        self.active.set(self.activeCount.subtract(1, ordering: .relaxed).newValue)
+        let method = Self.methods.contains(method) ? method : "other"
+        self.durations[RequestKey(route: route, method: method, status: status)].record(duration: duration)
+    }
+
+    /// Counts a request that the server refused before routing.
+    package func rejected(reason: String) {
+        self.rejections[reason].increment()
+    }
+
+    /// Counts an attempt to authenticate.
+    func authenticated(result: String) {
+        self.authentications[result].increment()
+    }
+
+    private static let methods: Set<String> = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"]
+}

@@ -1,0 +1,53 @@
+package import EventLoopHTTP
+import FCMModel
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+extension Problem {
+    /// The problem as an answer.
+    package var response: HTTPServerResponse {
+        var headers: HTTPFields = [.contentType: "application/problem+json"]
+        if let retryAfter = self.retryAfterHeader { headers[.retryAfter] = String(retryAfter) }
+        if !self.allowedMethods.isEmpty { headers[.allow] = self.allowedMethods.joined(separator: ", ") }
+        if self.code == .unauthenticated { headers[.wwwAuthenticate] = "Bearer" }
+        return HTTPServerResponse(status: self.code.httpStatus, headers: headers, body: self.body)
+    }
+
+    private var body: ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: 384)
+        writer.beginObject()
+        writer.member("type", "/problems/\(self.code.rawValue)")
+        writer.member("title", self.code.title)
+        writer.member("status", self.code.httpStatus.code)
+        writer.member("code", self.code.rawValue)
+        if let detail = self.detail { writer.member("detail", detail) }
+        writer.member("retryable", self.code.isRetryable)
+        if let action = self.code.action { writer.member("action", action.rawValue) }
+        if let retryAfter = self.retryAfterHeader { writer.member("retry_after", retryAfter) }
+        if let limitedBy = self.limitedBy { writer.member("limited_by", limitedBy.rawValue) }
+        if let offset = self.offset { writer.member("offset", offset) }
+        if let pointer = self.pointer { writer.member("pointer", pointer) }
+        if let messageID = self.messageID { writer.member("id", messageID) }
+        if !self.violatedPolicies.isEmpty {
+            writer.key("violated_policies")
+            writer.beginArray()
+            for policy in self.violatedPolicies { writer.string(policy) }
+            writer.endArray()
+        }
+        if !self.errors.isEmpty {
+            writer.key("errors")
+            writer.beginArray()
+            for error in self.errors {
+                writer.beginObject()
+                writer.member("pointer", error.pointer.description)
+                writer.member("code", error.code.rawValue)
+                writer.member("detail", error.detail)
+                writer.endObject()
+            }
+            writer.endArray()
+        }
+        writer.endObject()
+        return writer.finish()
+    }
+}

@@ -1,0 +1,67 @@
+import GatewayCore
+import Hummingbird
+import NIOCore
+import StrictJSON
+
+/// A page of audit records.
+struct AuditPageAnswer {
+    private let page: AuditPage
+
+    init(_ page: AuditPage) {
+        self.page = page
+    }
+
+    var response: Response {
+        var writer = JSONWriter(reservingCapacity: 64 + self.page.records.count * 512)
+        writer.beginObject()
+        writer.key("records")
+        writer.beginArray()
+        for record in self.page.records {
+            writer.write(record)
+        }
+        writer.endArray()
+        if let next = self.page.next {
+            writer.member("next_cursor", Cursor.text(of: "\(next.writer).\(next.sequence)"))
+        }
+        writer.endObject()
+        return Response(json: writer.finish())
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ chained: ChainedAuditRecord) {
+        let record = chained.record
+        self.beginObject()
+        self.member("writer", chained.writer)
+        self.member("seq", chained.sequence)
+        self.member("time", record.time.rfc3339)
+        if let tenant = record.tenant { self.member("tenant", tenant) }
+        self.member("principal", record.principal)
+        if !record.method.isEmpty { self.member("method", record.method) }
+        self.member("action", record.action)
+        self.member("outcome", record.outcome.rawValue)
+        if let code = record.code { self.member("code", code) }
+        if let messageID = record.messageID { self.member("message", messageID) }
+        if !record.targetKind.isEmpty { self.writeTarget(of: record) }
+        if let object = record.object { self.member("object", object) }
+        if let upstreamCode = record.upstreamCode { self.member("upstream_code", upstreamCode) }
+        if let fcmMessageID = record.fcmMessageID { self.member("fcm_message_id", fcmMessageID) }
+        if !record.requestID.isEmpty { self.member("request_id", record.requestID) }
+        if let traceID = record.traceID { self.member("trace_id", traceID) }
+        self.member("hash", Hex.text(chained.hash))
+        self.endObject()
+    }
+
+    private mutating func writeTarget(of record: AuditRecord) {
+        self.member("target_kind", record.targetKind)
+        self.member("recipients", record.recipients)
+        self.member("accepted", record.accepted)
+        self.member("bytes", record.bytes)
+        self.key("targets")
+        self.beginArray()
+        for start in stride(from: 0, to: record.targets.count, by: Pseudonym.byteCount) {
+            self.string(Hex.text(record.targets[start..<min(start + Pseudonym.byteCount, record.targets.count)]))
+        }
+        self.endArray()
+    }
+}

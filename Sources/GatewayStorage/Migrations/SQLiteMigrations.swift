@@ -1,0 +1,17 @@
+import GRDB
+
+/// The schema's history. Entries are only ever added; what has been released is never edited.
+enum SQLiteMigrations {
+    /// Tenants and what belongs to them.
+    static let directory = "v001-directory"
+    /// The audit's chains.
+    static let audit = "v002-audit"
+
+    /// All migrations in order, each in a transaction of its own.
+    static let migrator: DatabaseMigrator = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration(Self.directory, migrate: Self.makeDirectory)
+        migrator.registerMigration(Self.audit, migrate: Self.makeAudit)
+        return migrator
+    }()
+}

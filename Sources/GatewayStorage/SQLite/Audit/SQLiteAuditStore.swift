@@ -1,0 +1,75 @@
+import GRDB
+package import GatewayCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The audit's chains in the gateway's own file.
+package struct SQLiteAuditStore: AuditStore {
+    private let database: SQLiteDatabase
+    private let reader: SQLiteAuditReader
+
+    /// An audit in an open database.
+    package init(database: SQLiteDatabase) {
+        self.database = database
+        self.reader = SQLiteAuditReader(reading: database)
+    }
+
+    /// Adds records and moves the writer's head, in one transaction; both are on the disk when it returns.
+    ///
+    /// Records that are there already are left alone, so that a commit can be repeated.
+    ///
+    /// - Throws: `storeUnavailable`, or `conflict` when another record is in the place of one; then nothing was added.
+    package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
+        try await self.database.write { db in
+            try AuditRowWriter(db: db).insert(records)
+            try AuditSpans.note(records, db)
+            // A repeated commit must not take the head back.
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO audit_heads (writer, sequence, hash, state, seal) VALUES (?, ?, ?, ?, ?)
+                    ON CONFLICT (writer) DO UPDATE SET
+                        sequence = excluded.sequence, hash = excluded.hash, state = excluded.state, seal = excluded.seal
+                    WHERE excluded.sequence >= audit_heads.sequence
+                    """
+            ).execute(arguments: [head.writer, head.sequence, Data(head.hash), head.state.rawValue, Data(head.seal)])
+        }
+    }
+
+    /// Records that match, newest first.
+    ///
+    /// A page looks at a bounded number of records, so it may hold fewer than asked for, or none, and still have a next.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
+        try await self.database.read { try AuditPager.page(query, $0) }
+    }
+
+    /// The end of every writer's chain, by rising writer.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func heads() async throws(GatewayError) -> [AuditHead] {
+        try await self.reader.heads()
+    }
+
+    /// Records of one writer, by rising sequence, after one of them.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func records(
+        of writer: Int,
+        after sequence: Int,
+        limit: Int
+    ) async throws(GatewayError) -> [ChainedAuditRecord] {
+        try await self.reader.records(of: writer, after: sequence, limit: limit)
+    }
+
+    /// The writers that have records, rising.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func writersWithRecords() async throws(GatewayError) -> [Int] {
+        try await self.reader.writersWithRecords()
+    }
+}

@@ -1,0 +1,96 @@
+import GRDB
+package import GatewayCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A store open for looking only, whether or not a process serves it; never makes, migrates or changes it.
+package final class SQLiteReadOnlyDatabase: SQLiteReading {
+    private let file: StoreFile
+    private let queue: DatabaseQueue
+    /// What the file looked like when it was opened, if it is read without locks.
+    private let stamp: StoreFile.Stamp?
+
+    /// Opens a store for looking.
+    ///
+    /// Blocks; for commands.
+    ///
+    /// - Parameter path: the file's path.
+    /// - Throws: `notFound` when there is no file, `invalid` when it is not a gateway's store, one without an audit, or
+    ///   one of a later version, `storeUnavailable` otherwise.
+    package init(path: String) throws(GatewayError) {
+        self.file = StoreFile(path)
+        guard let stamp = self.file.stamp else {
+            throw GatewayError(.notFound, "There is no store at \(self.file.path)")
+        }
+        do {
+            if !stamp.hasWriteAheadLog, let queue = try Self.openUnlocked(self.file) {
+                self.queue = queue
+                self.stamp = stamp
+            } else {
+                self.queue = try DatabaseQueue(path: self.file.path, configuration: Self.configuration())
+                self.stamp = nil
+            }
+            try self.queue.read { db in
+                try SQLiteSchema.requireKnown(db)
+                try SQLiteSchema.requireAudit(db)
+            }
+        } catch {
+            throw GatewayError(translating: error)
+        }
+    }
+
+    /// Closes the file; later reads fail.
+    ///
+    /// - Throws: `storeUnavailable` when something still reads.
+    package func close() throws(GatewayError) {
+        do {
+            try self.queue.close()
+        } catch {
+            throw GatewayError(translating: error)
+        }
+    }
+
+    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+        let result: Result<T, any Error>
+        do {
+            result = .success(try await self.queue.read(body))
+        } catch {
+            result = .failure(error)
+        }
+        // Without locks, what was read counts only if nobody has begun to write.
+        if let stamp = self.stamp, self.file.stamp != stamp {
+            throw GatewayError(.storeUnavailable, "A process began to serve the store while it was read; try again")
+        }
+        do {
+            return try result.get()
+        } catch {
+            throw GatewayError(translating: error)
+        }
+    }
+
+    /// Opens a file that nobody writes without making the files that SQLite's locks need, so that it can lie in a
+    /// directory that can't be written and nothing is left behind.
+    ///
+    /// - Returns: `nil` where this build of SQLite takes no such names.
+    private static func openUnlocked(_ file: StoreFile) throws -> DatabaseQueue? {
+        let takesURIs = try DatabaseQueue().read { db in
+            try String.fetchAll(db, sql: "PRAGMA compile_options").contains("USE_URI")
+        }
+        guard takesURIs else { return nil }
+        let name = URL(fileURLWithPath: file.path).absoluteString + "?immutable=1"
+        return try DatabaseQueue(path: name, configuration: Self.configuration())
+    }
+
+    private static func configuration() -> Configuration {
+        var configuration = Configuration()
+        configuration.label = "fcm-gateway.store.reader"
+        configuration.readonly = true
+        configuration.busyMode = .timeout(2)
+        configuration.prepareDatabase { try SQLiteSchema.requireOurs($0) }
+        return configuration
+    }
+}

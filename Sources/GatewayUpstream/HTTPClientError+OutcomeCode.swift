@@ -1,0 +1,18 @@
+import EventLoopHTTP
+import FCMModel
+
+extension HTTPClientError {
+    /// What callers are told of a call that got no answer.
+    ///
+    /// Once a request may have reached FCM and nothing came back, nobody knows whether the message was delivered.
+    var outcomeCode: OutcomeCode {
+        switch self.code {
+        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted, .shutDown:
+            .upstreamUnavailable
+        case .deadlineExceeded, .connectionClosed, .cancelled:
+            self.requestSent ? .outcomeUnknown : .upstreamUnavailable
+        case .responseTooLarge, .invalidResponse:
+            .upstreamProtocol
+        }
+    }
+}

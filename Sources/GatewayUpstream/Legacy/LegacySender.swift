@@ -1,0 +1,105 @@
+import EventLoopHTTP
+package import FCMModel
+package import GatewayCore
+import HTTPTypes
+package import Logging
+package import NIOCore
+
+/// Sends by the legacy protocol: one `POST /fcm/send` for each call.
+package final class LegacySender: UpstreamSender {
+    private static let path = "/fcm/send"
+
+    private let configuration: UpstreamConfiguration
+    private let pools: OriginPools
+    private let clock: any WallClock
+    private let metrics: LegacyMetrics
+
+    /// A sender whose connections live on the event loops of a group.
+    package init(
+        configuration: UpstreamConfiguration,
+        eventLoopGroup: any EventLoopGroup,
+        clock: any WallClock,
+        metrics: LegacyMetrics,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.pools = OriginPools(
+            configuration: configuration.client,
+            eventLoopGroup: eventLoopGroup,
+            logger: logger
+        )
+        self.clock = clock
+        self.metrics = metrics
+    }
+
+    /// The legacy protocol knows no installation ids, no negation and at most two operators in a condition.
+    package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
+        switch target {
+        case .token, .tokens, .topic, .notificationKey:
+            nil
+        case .installation, .installations:
+            UpstreamObjection(
+                code: .invalidTarget,
+                field: target.kind.rawValue,
+                detail: "This tenant sends by the legacy protocol, which knows registration tokens only"
+            )
+        case .condition(let condition):
+            condition.fits(.legacy)
+                ? nil
+                : UpstreamObjection(
+                    code: .invalidField,
+                    field: target.kind.rawValue,
+                    detail: "This tenant sends by the legacy protocol: at most two operators and no negation"
+                )
+        }
+    }
+
+    /// Sends a message and reads the answer.
+    package func send(_ call: UpstreamCall) async -> UpstreamResult {
+        guard let credential = call.profile.legacyCredential else {
+            return UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "no_credential")
+        }
+        guard let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.legacyEndpoint) else {
+            return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "no_endpoint")
+        }
+        let body: ByteBuffer
+        do {
+            body = try LegacyRequestEncoder.encode(call.message, to: call.target)
+        } catch {
+            return UpstreamResult(answer: .failed(.invalidTarget), upstreamCode: "inexpressible")
+        }
+        let request = HTTPClientRequest(
+            method: .post,
+            path: Self.path,
+            headers: [
+                .authorization: "key=\(credential.serverKey.revealText())",
+                .contentType: "application/json",
+            ],
+            body: body
+        )
+        let start = ContinuousClock.now
+        self.metrics.began()
+        let timeLeft = min(self.configuration.attemptTimeout, call.deadline - start)
+        do {
+            let response = try await pool.execute(request, deadline: .now() + TimeAmount(timeLeft))
+            self.metrics.ended(outcome: "answered", in: ContinuousClock.now - start)
+            return LegacyResponseReader.read(
+                LegacyResponse(
+                    status: response.status.code,
+                    retryAfter: response.headers[.retryAfter],
+                    body: response.body
+                ),
+                for: call.target,
+                now: self.clock.now().seconds
+            )
+        } catch {
+            self.metrics.ended(outcome: error.code.rawValue, in: ContinuousClock.now - start)
+            return UpstreamResult(answer: .failed(error.outcomeCode), upstreamCode: error.code.rawValue)
+        }
+    }
+
+    /// Closes every connection.
+    package func shutdown() async {
+        await self.pools.shutdown()
+    }
+}

@@ -1,0 +1,266 @@
+/// Reads a text in one pass and lays its values out on a tape.
+///
+/// A loop without recursion: the stack of open containers is kept in their own nodes, whose `end` holds the parent
+/// until they close.
+struct JSONTapeBuilder: ~Copyable {
+    /// Objects up to this size are searched for duplicates name by name, larger ones through the hash table.
+    private static let maxScannedMembers = 8
+
+    /// The tape.
+    private(set) var nodes: [JSONNode] = []
+    private let limits: JSONLimits
+    private var largeObjects = JSONKeyIndex()
+    /// The innermost open container.
+    private var container = JSONNode.noParent
+    private var isInObject = false
+    /// What the innermost container holds so far; its node learns it when another container opens or this one closes.
+    private var count = 0
+    private var depth = 0
+    private var memberCount = 0
+    /// Whether an element, or a member whose name is known, is being read: then errors point to it.
+    private var isInsideItem = false
+
+    /// Creates a builder.
+    ///
+    /// - Parameters:
+    ///   - limits: The bounds the text must keep.
+    ///   - byteCount: The text's length, from which the tape's size is guessed.
+    init(limits: JSONLimits, byteCount: Int) {
+        self.limits = limits
+        // Messages have a node for every twelve bytes or so. A long text may be one long string: let the tape grow.
+        self.nodes.reserveCapacity(min(byteCount / 8 + 8, 512))
+    }
+
+    /// Reads a whole text; called once.
+    ///
+    /// - Parameter bytes: The text.
+    /// - Throws: Every code of ``JSONParseError``.
+    mutating func build(_ bytes: Span<UInt8>) throws(JSONFault) {
+        var position = JSONByteClass.skipBlanks(bytes, from: 0)
+        values: while true {
+            // A value must come, and `position` is at its first byte.
+            guard position < bytes.count else { throw Self.endsEarly(bytes) }
+            let byte = bytes[position]
+            if byte == UInt8(ascii: "\"") {
+                position = try self.readString(bytes, at: position)
+            } else if byte == UInt8(ascii: "{") {
+                try self.open(.object, at: position)
+                position = JSONByteClass.skipBlanks(bytes, from: position &+ 1)
+                guard position < bytes.count, bytes[position] == UInt8(ascii: "}") else {
+                    position = try self.readKey(bytes, at: position)
+                    continue values
+                }
+                self.close()
+                position &+= 1
+            } else if byte == UInt8(ascii: "[") {
+                try self.open(.array, at: position)
+                position = JSONByteClass.skipBlanks(bytes, from: position &+ 1)
+                guard position < bytes.count, bytes[position] == UInt8(ascii: "]") else {
+                    self.isInsideItem = position < bytes.count
+                    continue values
+                }
+                self.close()
+                position &+= 1
+            } else {
+                position = try self.readNumberOrWord(bytes, at: position, startingWith: byte)
+            }
+            // A value is complete. Close what ends here, until another value must come or the text is over.
+            while true {
+                self.isInsideItem = false
+                position = JSONByteClass.skipBlanks(bytes, from: position)
+                guard self.container != JSONNode.noParent else {
+                    guard position == bytes.count else {
+                        throw .malformed(at: position, "nothing may follow the document")
+                    }
+                    return
+                }
+                if !self.isInObject {
+                    self.count &+= 1
+                }
+                guard position < bytes.count else { throw Self.endsEarly(bytes) }
+                let byte = bytes[position]
+                if byte == UInt8(ascii: ",") {
+                    position = JSONByteClass.skipBlanks(bytes, from: position &+ 1)
+                    if self.isInObject {
+                        position = try self.readKey(bytes, at: position)
+                    } else {
+                        self.isInsideItem = true
+                    }
+                    continue values
+                }
+                guard byte == (self.isInObject ? UInt8(ascii: "}") : UInt8(ascii: "]")) else {
+                    throw .malformed(at: position, "a comma or the end of the object or array must stand here")
+                }
+                self.close()
+                position &+= 1
+            }
+        }
+    }
+
+    /// Names the value or member being read; meant for errors, so it takes its time.
+    ///
+    /// - Parameter bytes: The text.
+    /// - Returns: The pointer.
+    func pointer(in bytes: Span<UInt8>) -> JSONPointer {
+        // The open containers, innermost first.
+        var open: [Int] = []
+        var index = self.container
+        while index != JSONNode.noParent {
+            open.append(Int(index))
+            index = self.nodes[Int(index)].end
+        }
+        var pointer = JSONPointer()
+        for (parent, child) in zip(open.reversed(), open.reversed().dropFirst()) {
+            let node = self.nodes[parent]
+            pointer =
+                node.kind == .object
+                ? pointer.appending(JSONText.string(self.nodes[child - 1], in: bytes))
+                : pointer.appending(Int(node.extent))
+        }
+        guard self.isInsideItem else { return pointer }
+        guard self.isInObject else { return pointer.appending(self.count) }
+        return pointer.appending(JSONText.string(self.nodes[self.nodes.count - 1], in: bytes))
+    }
+
+    private static func endsEarly(_ bytes: Span<UInt8>) -> JSONFault {
+        .malformed(at: bytes.count, "the text ends too early")
+    }
+
+    @inline(__always)
+    private mutating func readString(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
+        let start = position &+ 1
+        let (end, hasEscapes) = try JSONStringScanner.scan(bytes, from: start)
+        self.nodes.append(JSONNode(scalar: .string, from: start, to: end, index: self.nodes.count, flag: hasEscapes))
+        return end &+ 1
+    }
+
+    private mutating func readNumberOrWord(
+        _ bytes: Span<UInt8>,
+        at position: Int,
+        startingWith byte: UInt8
+    ) throws(JSONFault) -> Int {
+        let kind: JSONValue.Kind
+        let end: Int
+        switch byte {
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+            kind = .number
+            end = try JSONNumberScanner.scan(bytes, from: position)
+        case UInt8(ascii: "t"):
+            kind = .bool
+            end = try Self.skip("true", bytes, at: position)
+        case UInt8(ascii: "f"):
+            kind = .bool
+            end = try Self.skip("false", bytes, at: position)
+        case UInt8(ascii: "n"):
+            kind = .null
+            end = try Self.skip("null", bytes, at: position)
+        default:
+            throw .malformed(at: position, "a value must stand here")
+        }
+        self.nodes.append(
+            JSONNode(
+                scalar: kind,
+                from: position,
+                to: end,
+                index: self.nodes.count,
+                flag: byte == UInt8(ascii: "t")
+            )
+        )
+        return end
+    }
+
+    private static func skip(_ word: String, _ bytes: Span<UInt8>, at start: Int) throws(JSONFault) -> Int {
+        var position = start
+        for byte in word.utf8 {
+            guard position < bytes.count, bytes[position] == byte else {
+                throw .malformed(at: position, "a value must stand here")
+            }
+            position &+= 1
+        }
+        return position
+    }
+
+    private mutating func open(_ kind: JSONValue.Kind, at position: Int) throws(JSONFault) {
+        guard self.depth < self.limits.maxDepth else {
+            throw JSONFault(code: .tooDeep, offset: position, reason: "objects and arrays nest too deep")
+        }
+        self.depth &+= 1
+        if self.container != JSONNode.noParent {
+            self.nodes[Int(self.container)].extent = UInt32(truncatingIfNeeded: self.count)
+        }
+        let index = UInt32(truncatingIfNeeded: self.nodes.count)
+        self.nodes.append(JSONNode(container: kind, at: position, parent: self.container))
+        self.container = index
+        self.isInObject = kind == .object
+        self.isInsideItem = false
+        self.count = 0
+    }
+
+    private mutating func close() {
+        let index = Int(self.container)
+        let parent = self.nodes[index].end
+        self.nodes[index].end = UInt32(truncatingIfNeeded: self.nodes.count)
+        self.nodes[index].extent = UInt32(truncatingIfNeeded: self.count)
+        self.depth &-= 1
+        self.container = parent
+        guard parent != JSONNode.noParent else { return }
+        self.isInObject = self.nodes[Int(parent)].kind == .object
+        self.count = Int(self.nodes[Int(parent)].extent)
+    }
+
+    /// Reads a member's name and its colon.
+    ///
+    /// - Returns: The position where the member's value must start.
+    private mutating func readKey(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
+        guard position < bytes.count else { throw Self.endsEarly(bytes) }
+        guard bytes[position] == UInt8(ascii: "\"") else {
+            throw .malformed(at: position, "a member's name must stand here")
+        }
+        let end = try self.readString(bytes, at: position)
+        self.count &+= 1
+        self.memberCount &+= 1
+        self.isInsideItem = true
+        guard self.memberCount <= self.limits.maxMembers else {
+            throw JSONFault(code: .tooManyMembers, offset: position, reason: "the document has too many members")
+        }
+        guard self.isNew(self.nodes.count &- 1, in: bytes) else {
+            throw JSONFault(code: .duplicateKey, offset: position, reason: "the object has a member of this name")
+        }
+        let colon = JSONByteClass.skipBlanks(bytes, from: end)
+        guard colon < bytes.count else { throw Self.endsEarly(bytes) }
+        guard bytes[colon] == UInt8(ascii: ":") else {
+            throw .malformed(at: colon, "a colon must stand here")
+        }
+        return JSONByteClass.skipBlanks(bytes, from: colon &+ 1)
+    }
+
+    /// Whether the innermost object has no other member of the name that was just added to it.
+    @inline(__always)
+    private mutating func isNew(_ key: Int, in bytes: Span<UInt8>) -> Bool {
+        guard self.count <= Self.maxScannedMembers else {
+            return self.isNewInLargeObject(key, in: bytes)
+        }
+        let name = self.nodes[key]
+        var other = Int(self.container) &+ 1
+        while other < key {
+            if JSONText.areEqual(self.nodes[other], name, in: bytes) {
+                return false
+            }
+            other = Int(self.nodes[other &+ 1].end)
+        }
+        return true
+    }
+
+    private mutating func isNewInLargeObject(_ key: Int, in bytes: Span<UInt8>) -> Bool {
+        let object = Int(self.container)
+        if self.count == Self.maxScannedMembers + 1 {
+            // The object has just become large: its earlier names, known to differ, go into the table first.
+            var other = object &+ 1
+            while other < key {
+                _ = self.largeObjects.insert(other, of: object, nodes: self.nodes, in: bytes)
+                other = Int(self.nodes[other &+ 1].end)
+            }
+        }
+        return self.largeObjects.insert(key, of: object, nodes: self.nodes, in: bytes)
+    }
+}

@@ -1,0 +1,107 @@
+import NIOCore
+
+/// A JSON number, kept exactly as it was written; no rounding ever happens.
+package struct JSONNumber: Hashable, Sendable {
+    /// The number as it was written, such as `1.0` or twenty digits.
+    package let text: String
+
+    /// Creates a number from its text.
+    ///
+    /// - Parameter text: The text; the result is nil unless it is a number as RFC 8259, section 6, has it.
+    package init?(text: String) {
+        let buffer = ByteBuffer(string: text)
+        let bytes = buffer.readableBytesUInt8Span
+        guard let end = try? JSONNumberScanner.scan(bytes, from: 0), end == bytes.count else { return nil }
+        self.text = text
+    }
+
+    /// Creates a number from text that was checked before.
+    ///
+    /// - Parameter text: A number as RFC 8259 has it.
+    init(checked text: String) {
+        self.text = text
+    }
+
+    /// Whether the number is written with digits and at most a minus sign: no fraction, no exponent.
+    package var isPlainInteger: Bool {
+        self.text.utf8.allSatisfy { JSONByteClass.isDigit($0) || $0 == UInt8(ascii: "-") }
+    }
+
+    /// The exact value when it is integral and fits; nil otherwise.
+    ///
+    /// `60`, `60.0`, `6e1` and `600e-1` are all 60, and `-0` is 0. Exponents of any magnitude are compared without
+    /// overflow, in time proportional to the length of the text.
+    package var integer: Int? {
+        // Digits are gathered downwards from zero, since the negative range is the larger one. Zeros wait until a
+        // further digit shows that they are not trailing: what remains ends in a digit other than zero, so any
+        // negative power of ten left over makes the number a fraction.
+        var value = 0
+        var fits = true
+        var isNegative = false
+        var trailingZeros = 0
+        var fractionDigits = 0
+        var isInFraction = false
+        var bytes = self.text.utf8.makeIterator()
+        var exponent = 0
+        scan: while let byte = bytes.next() {
+            switch byte {
+            case UInt8(ascii: "-"):
+                isNegative = true
+            case UInt8(ascii: "."):
+                isInFraction = true
+            case UInt8(ascii: "e"), UInt8(ascii: "E"):
+                exponent = Self.exponent(from: &bytes)
+                break scan
+            default:
+                fractionDigits += isInFraction ? 1 : 0
+                let digit = Int(byte) - Int(UInt8(ascii: "0"))
+                if digit == 0 {
+                    trailingZeros += 1
+                } else {
+                    fits = fits && Self.shift(&value, by: trailingZeros + 1) && Self.subtract(digit, from: &value)
+                    trailingZeros = 0
+                }
+            }
+        }
+        guard fits else { return nil }
+        guard value != 0 else { return 0 }
+        let power = exponent - fractionDigits + trailingZeros
+        guard power >= 0, Self.shift(&value, by: power) else { return nil }
+        if isNegative { return value }
+        // Only the lowest value has no positive counterpart.
+        return value == .min ? nil : -value
+    }
+
+    /// Reads an exponent's sign and digits; beyond ±2⁴⁰ it stops growing, which no text is long enough to make good.
+    private static func exponent(from bytes: inout String.UTF8View.Iterator) -> Int {
+        var exponent = 0
+        var isNegative = false
+        while let byte = bytes.next() {
+            switch byte {
+            case UInt8(ascii: "-"): isNegative = true
+            case UInt8(ascii: "+"): break
+            default: exponent = min(exponent * 10 + Int(byte) - Int(UInt8(ascii: "0")), 1 << 40)
+            }
+        }
+        return isNegative ? -exponent : exponent
+    }
+
+    /// Multiplies by a power of ten; false when the result does not fit.
+    private static func shift(_ value: inout Int, by power: Int) -> Bool {
+        guard value != 0 else { return true }
+        // Nineteen digits are the most that fit.
+        guard power < 19 else { return false }
+        for _ in 0..<power {
+            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+            guard !overflow else { return false }
+            value = product
+        }
+        return true
+    }
+
+    private static func subtract(_ digit: Int, from value: inout Int) -> Bool {
+        let (difference, overflow) = value.subtractingReportingOverflow(digit)
+        value = difference
+        return !overflow
+    }
+}

@@ -1,0 +1,225 @@
+package import NIOCore
+
+/// Writes one JSON value without blanks into a buffer; commas and colons are placed by the writer.
+///
+/// Escapes written: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, other controls below U+0020 as `\u00xx` in lower case;
+/// nothing else, in particular neither `/` nor anything beyond ASCII. Calls that would not make JSON (a value where a
+/// name must come, an end without a beginning) are programmer errors and stop the process, as does nesting more than 64
+/// levels by `beginObject` and `beginArray`.
+package struct JSONWriter: Sendable {
+    private enum State {
+        /// Nothing was written. Next: `firstKey`, `firstElement`, `complete`.
+        case root
+        /// An object has begun. Next: `memberValue`, or whatever follows its end.
+        case firstKey
+        /// A member is complete. Next: `memberValue`, or whatever follows the object's end.
+        case nextKey
+        /// A name was written. Next: `nextKey`, `firstKey`, `firstElement`.
+        case memberValue
+        /// An array has begun. Next: `nextElement`, `firstKey`, `firstElement`, or whatever follows its end.
+        case firstElement
+        /// An element is complete. Next: the same as for `firstElement`.
+        case nextElement
+        /// The value is complete.
+        case complete
+    }
+
+    /// What the buffer held before.
+    private let prefix: ByteBuffer
+    /// What was written: an array, because writing small pieces to it costs a fraction of what a buffer asks for.
+    private var bytes: ContiguousArray<UInt8> = []
+    private var state = State.root
+    private var depth = 0
+    /// One bit for each open level, the innermost lowest; set for objects.
+    private var objects: UInt64 = 0
+
+    /// Creates a writer that appends to a buffer.
+    ///
+    /// - Parameter buffer: The buffer; ``finish()`` gives it back.
+    package init(into buffer: ByteBuffer = ByteBuffer()) {
+        self.prefix = buffer
+    }
+
+    /// Creates a writer that knows about how much it will write.
+    ///
+    /// - Parameter capacity: The room to make beforehand, in bytes.
+    package init(reservingCapacity capacity: Int) {
+        self.prefix = ByteBuffer()
+        self.bytes.reserveCapacity(capacity)
+    }
+
+    /// Begins an object.
+    package mutating func beginObject() {
+        self.begin(UInt8(ascii: "{"), isObject: true)
+    }
+
+    /// Ends the object begun last.
+    package mutating func endObject() {
+        precondition(self.state == .firstKey || self.state == .nextKey, "no object can end in state \(self.state)")
+        self.end(UInt8(ascii: "}"))
+    }
+
+    /// Begins an array.
+    package mutating func beginArray() {
+        self.begin(UInt8(ascii: "["), isObject: false)
+    }
+
+    /// Ends the array begun last.
+    package mutating func endArray() {
+        precondition(
+            self.state == .firstElement || self.state == .nextElement,
+            "no array can end in state \(self.state)"
+        )
+        self.end(UInt8(ascii: "]"))
+    }
+
+    /// Writes a member's name that is known to need no escape; its value must follow.
+    ///
+    /// - Parameter key: The name: ASCII or UTF-8 without `"`, `\` and controls.
+    package mutating func key(_ key: StaticString) {
+        self.beginKey()
+        let start = self.bytes.count
+        self.bytes.append(contentsOf: key.description.utf8)
+        assert(!JSONStringEncoder.needsEscape(self.bytes, from: start), "the name \(key) needs an escape")
+        self.endKey()
+    }
+
+    /// Writes a member's name; its value must follow.
+    ///
+    /// - Parameter key: The name, unescaped. The writer does not look for duplicates.
+    package mutating func key(_ key: String) {
+        self.beginKey()
+        JSONStringEncoder.write(key, to: &self.bytes)
+        self.endKey()
+    }
+
+    /// Writes a string.
+    ///
+    /// - Parameter value: The string, unescaped.
+    package mutating func string(_ value: String) {
+        self.beginValue()
+        self.bytes.append(UInt8(ascii: "\""))
+        JSONStringEncoder.write(value, to: &self.bytes)
+        self.bytes.append(UInt8(ascii: "\""))
+        self.endValue()
+    }
+
+    /// Writes an integer.
+    ///
+    /// - Parameter value: The integer.
+    package mutating func integer(_ value: Int) {
+        self.beginValue()
+        self.bytes.append(contentsOf: String(value).utf8)
+        self.endValue()
+    }
+
+    /// Writes an integer of any type.
+    ///
+    /// - Parameter value: The integer.
+    package mutating func integer(_ value: some BinaryInteger) {
+        self.beginValue()
+        self.bytes.append(contentsOf: String(value).utf8)
+        self.endValue()
+    }
+
+    /// Writes `true` or `false`.
+    ///
+    /// - Parameter value: The truth value.
+    package mutating func bool(_ value: Bool) {
+        self.beginValue()
+        self.bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        self.endValue()
+    }
+
+    /// Writes `null`.
+    package mutating func null() {
+        self.beginValue()
+        self.bytes.append(contentsOf: "null".utf8)
+        self.endValue()
+    }
+
+    /// Writes a number exactly as it was written.
+    ///
+    /// - Parameter value: The number.
+    package mutating func number(_ value: JSONNumber) {
+        self.beginValue()
+        self.bytes.append(contentsOf: value.text.utf8)
+        self.endValue()
+    }
+
+    /// Writes a value that was read, without its blanks; members keep their order, numbers their text.
+    ///
+    /// - Parameter value: The value, as deep as its document is.
+    package mutating func value(_ value: JSONValue) {
+        self.beginValue()
+        value.tape.write(value.index, to: &self.bytes, sortingMembers: false)
+        self.endValue()
+    }
+
+    /// Ends the writing.
+    ///
+    /// - Returns: The buffer, with one whole value more than it had.
+    package consuming func finish() -> ByteBuffer {
+        precondition(self.state == .complete, "the value is not complete but in state \(self.state)")
+        var buffer = self.prefix
+        buffer.writeBytes(self.bytes)
+        return buffer
+    }
+
+    private mutating func begin(_ bracket: UInt8, isObject: Bool) {
+        precondition(self.depth < 64, "the writer nests 64 levels at most, and \(self.depth) are open")
+        self.beginValue()
+        self.bytes.append(bracket)
+        self.depth &+= 1
+        self.objects = self.objects &<< 1 | (isObject ? 1 : 0)
+        self.state = isObject ? .firstKey : .firstElement
+    }
+
+    private mutating func end(_ bracket: UInt8) {
+        self.bytes.append(bracket)
+        self.depth &-= 1
+        self.objects &>>= 1
+        self.endValue()
+    }
+
+    @inline(__always)
+    private mutating func beginKey() {
+        switch self.state {
+        case .firstKey:
+            self.bytes.append(UInt8(ascii: "\""))
+        case .nextKey:
+            self.bytes.append(UInt8(ascii: ","))
+            self.bytes.append(UInt8(ascii: "\""))
+        case .root, .memberValue, .firstElement, .nextElement, .complete:
+            preconditionFailure("no name can stand in state \(self.state)")
+        }
+    }
+
+    @inline(__always)
+    private mutating func endKey() {
+        self.bytes.append(UInt8(ascii: "\""))
+        self.bytes.append(UInt8(ascii: ":"))
+        self.state = .memberValue
+    }
+
+    @inline(__always)
+    private mutating func beginValue() {
+        switch self.state {
+        case .root, .memberValue, .firstElement:
+            break
+        case .nextElement:
+            self.bytes.append(UInt8(ascii: ","))
+        case .firstKey, .nextKey, .complete:
+            preconditionFailure("no value can stand in state \(self.state)")
+        }
+    }
+
+    @inline(__always)
+    private mutating func endValue() {
+        if self.depth == 0 {
+            self.state = .complete
+        } else {
+            self.state = self.objects & 1 == 1 ? .nextKey : .nextElement
+        }
+    }
+}

@@ -1,0 +1,368 @@
+import EventLoopHTTP
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOPosix
+import Testing
+
+@Suite("HTTPClientPool", .timeLimit(.minutes(1)))
+struct HTTPClientPoolTests {
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+    private static let far = TimeAmount.seconds(600)
+
+    private static func pool(
+        port: Int,
+        configure: (inout HTTPClientConfiguration) -> Void = { _ in }
+    ) throws -> HTTPClientPool {
+        var configuration = HTTPClientConfiguration()
+        configure(&configuration)
+        return try HTTPClientPool(
+            origin: try #require(HTTPOrigin("http://127.0.0.1:\(port)")),
+            configuration: configuration,
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    private static func get(_ path: String = "/") -> HTTPClientRequest {
+        HTTPClientRequest(method: .get, path: path)
+    }
+
+    @Test("A request is written as HTTP/1.1, with its length and host")
+    func writesRequest() async throws {
+        let server = try await RawServer.start { _, request in
+            .send("HTTP/1.1 200 OK\r\nContent-Length: \(request.utf8.count)\r\nX-A: b\r\n\r\n\(request)")
+        }
+        let pool = try Self.pool(port: server.port)
+        let request = HTTPClientRequest(
+            method: .post,
+            path: "/v1/p q?x\r\nEvil: y#z",
+            headers: [.authorization: "Bearer t", .connection: "close", .contentLength: "9"],
+            body: ByteBuffer(string: "{}")
+        )
+        let response = try await pool.execute(request, deadline: .now() + Self.far)
+        #expect(response.status == .ok)
+        #expect(response.headers[try #require(HTTPField.Name("x-a"))] == "b")
+        #expect(
+            String(buffer: response.body)
+                == "POST /v1/p%20q?x%0D%0AEvil:%20y%23z HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"
+                + "Authorization: Bearer t\r\nContent-Length: 2\r\n\r\n{}"
+        )
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("One connection serves exchange after exchange")
+    func reuses() async throws {
+        let server = try await RawServer.start { number, _ in
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(number)")
+        }
+        let pool = try Self.pool(port: server.port)
+        for _ in 0..<5 {
+            let response = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+            #expect(String(buffer: response.body) == "1")
+        }
+        #expect(server.accepted.count == 1)
+        await pool.shutdown()
+        await server.closed.wait()
+        await server.stop()
+    }
+
+    private static let framings: [(String, String, Int, String)] = [
+        ("GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: t\r\n\r\n", 200, "abcde"),
+        ("GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, ""),
+        ("GET", "HTTP/1.1 204 No Content\r\n\r\n", 204, ""),
+        ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", 304, ""),
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", 200, ""),
+        ("GET", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", 200, "a"),
+        ("GET", "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n", 302, ""),
+    ]
+
+    @Test("Every way to end an answer is understood", arguments: Self.framings)
+    func endsOfAnswers(method: String, answer: String, status: Int, body: String) async throws {
+        let server = try await RawServer.start { _, _ in .send(answer) }
+        let pool = try Self.pool(port: server.port)
+        let request = HTTPClientRequest(method: try #require(HTTPRequest.Method(method)), path: "/")
+        for _ in 0..<2 {
+            let response = try await pool.execute(request, deadline: .now() + Self.far)
+            #expect(response.status.code == status)
+            #expect(String(buffer: response.body) == body)
+        }
+        #expect(server.accepted.count == 1)
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("An answer in single bytes is put together")
+    func dripped() async throws {
+        let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        let server = try await RawServer.start { _, _ in .nothing }
+        let pool = try Self.pool(port: server.port)
+        async let response = pool.execute(Self.get(), deadline: .now() + Self.far)
+        await server.requests.wait()
+        for byte in answer.utf8 {
+            server.push(String(decoding: [byte], as: UTF8.self))
+        }
+        #expect(String(buffer: try await response.body) == "abc")
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    private static let lastAnswers: [(RawServer.Reply, String)] = [
+        (RawServer.Reply.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"), "ok"),
+        (.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok"), "ok"),
+        (.send("HTTP/1.0 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\nok"), "ok"),
+        (.send(ok + "surplus"), "ok"),
+        (.send(ok + "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong"), "ok"),
+        (.sendAndClose("HTTP/1.1 200 OK\r\n\r\nuntil the end"), "until the end"),
+        (.sendAndClose("HTTP/1.0 200 OK\r\n\r\nuntil the end"), "until the end"),
+    ]
+
+    @Test("A connection that cannot serve again is not used again", arguments: Self.lastAnswers)
+    func doesNotReuse(reply: RawServer.Reply, body: String) async throws {
+        let server = try await RawServer.start { number, _ in number == 1 ? reply : .send(Self.ok) }
+        let pool = try Self.pool(port: server.port)
+        let first = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        #expect(String(buffer: first.body) == body)
+        await server.closed.wait()
+        let second = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        #expect(String(buffer: second.body) == "ok")
+        #expect(server.accepted.count == 2)
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("An idle connection the peer ends, or sends on, is dropped", arguments: [true, false])
+    func dropsIdle(ends: Bool) async throws {
+        let server = try await RawServer.start { _, _ in .send(Self.ok) }
+        let pool = try Self.pool(port: server.port)
+        _ = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        if ends {
+            server.halfClose()
+        } else {
+            server.push("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
+        }
+        await server.closed.wait()
+        let second = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        #expect(String(buffer: second.body) == "ok")
+        #expect(server.accepted.count == 2)
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("An idle connection is closed after its time")
+    func idleTimeout() async throws {
+        let server = try await RawServer.start { _, _ in .send(Self.ok) }
+        let pool = try Self.pool(port: server.port) { $0.idleTimeout = .milliseconds(30) }
+        _ = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        await server.closed.wait()
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    private static let brokenAnswers: [(RawServer.Reply, HTTPClientError.Code)] = [
+        (RawServer.Reply.close, HTTPClientError.Code.connectionClosed),
+        (.sendAndClose("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"), .connectionClosed),
+        (.sendAndClose("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"), .connectionClosed),
+        (.sendAndClose("HTTP/1.1 200 OK\r\nConte"), .connectionClosed),
+        (.send("HTTP/1.1 200 OK\r\nContent-Length: 1001\r\n\r\n"), .responseTooLarge),
+        (.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3E9\r\n"), .responseTooLarge),
+        (.send("HTTP/1.1 200 OK\r\n\r\n" + String(repeating: "x", count: 1001)), .responseTooLarge),
+        (.send("HTTP/1.1 200 OK\r\nX: " + String(repeating: "x", count: 40_000)), .responseTooLarge),
+        (.send("HTTP/1.1 200 OK\r\n" + (0..<200).map { "X\($0): y\r\n" }.joined() + "\r\n"), .responseTooLarge),
+        (.send("garbage\r\n\r\n"), .invalidResponse),
+        (.send("HTTP/2.0 200 OK\r\n\r\n"), .invalidResponse),
+        (.send("HTTP/1.1 999 X\r\n\r\n"), .invalidResponse),
+        (.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), .invalidResponse),
+        (.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok"), .invalidResponse),
+        (.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), .invalidResponse),
+        (.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx"), .invalidResponse),
+        (.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"), .invalidResponse),
+        (.send(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 20)), .invalidResponse),
+    ]
+
+    @Test("A broken or oversized answer is an error, and its connection is closed", arguments: Self.brokenAnswers)
+    func refusesAnswers(reply: RawServer.Reply, code: HTTPClientError.Code) async throws {
+        let server = try await RawServer.start { _, _ in reply }
+        let pool = try Self.pool(port: server.port) { $0.maxResponseBodyBytes = 1000 }
+        let error = try await pool.failedExchange()
+        #expect(error.code == code)
+        #expect(error.requestSent)
+        await server.closed.wait()
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("A hanging peer ends in deadlineExceeded, and its connection is closed")
+    func hangs() async throws {
+        let server = try await RawServer.start { _, _ in .nothing }
+        let pool = try Self.pool(port: server.port)
+        let error = try await pool.failedExchange(within: .seconds(1))
+        #expect(error.code == .deadlineExceeded)
+        #expect(error.requestSent)
+        await server.closed.wait()
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("A deadline that has passed sends nothing")
+    func pastDeadline() async throws {
+        let server = try await RawServer.start { _, _ in .send(Self.ok) }
+        let pool = try Self.pool(port: server.port)
+        let error = try await pool.failedExchange(within: .seconds(-1))
+        #expect(error.code == .deadlineExceeded)
+        #expect(!error.requestSent)
+        #expect(server.accepted.count == 0)
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("A refused connection is an error that sent nothing")
+    func refused() async throws {
+        let server = try await RawServer.start { _, _ in .nothing }
+        let port = server.port
+        await server.stop()
+        let pool = try Self.pool(port: port)
+        let error = try await pool.failedExchange()
+        #expect(error.code == .connectFailed)
+        #expect(!error.requestSent)
+        await pool.shutdown()
+    }
+
+    @Test("Cancelling the caller ends the exchange and closes its connection")
+    func cancels() async throws {
+        let server = try await RawServer.start { _, _ in .nothing }
+        let pool = try Self.pool(port: server.port)
+        let task = Task { try await pool.failedExchange() }
+        await server.requests.wait()
+        task.cancel()
+        let error = try await task.value
+        #expect(error.code == .cancelled)
+        #expect(error.requestSent)
+        await server.closed.wait()
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("A caller cancelled beforehand sends nothing")
+    func cancelledBefore() async throws {
+        let server = try await RawServer.start { _, _ in .nothing }
+        let pool = try Self.pool(port: server.port)
+        let gate = EventCounter()
+        let task = Task {
+            await gate.wait()
+            return try await pool.failedExchange()
+        }
+        task.cancel()
+        gate.increment()
+        let error = try await task.value
+        #expect(error.code == .cancelled)
+        #expect(server.requests.count == 0)
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("Beyond the maximum, exchanges wait in order; beyond the queue, they are refused")
+    func queues() async throws {
+        let server = try await RawServer.start { _, request in
+            request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
+        }
+        let pool = try Self.pool(port: server.port) {
+            $0.maxConnectionsPerLoop = 1
+            $0.maxWaitersPerLoop = 1
+        }
+        async let held = pool.execute(Self.get("/hold"), deadline: .now() + Self.far)
+        await server.requests.wait()
+        let waiting = Task { try await pool.execute(Self.get("/wait"), deadline: .now() + Self.far) }
+        // Whichever of the two comes second finds the queue full.
+        let other = Task { try await pool.execute(Self.get("/wait"), deadline: .now() + .milliseconds(50)) }
+        let otherError = await #expect(throws: HTTPClientError.self) { try await other.value }
+        #expect([.poolExhausted, .deadlineExceeded].contains(otherError?.code))
+        #expect(otherError?.requestSent == false)
+        server.push(Self.ok)
+        #expect(String(buffer: try await held.body) == "ok")
+        if otherError?.code == .poolExhausted {
+            #expect(String(buffer: try await waiting.value.body) == "ok")
+        } else {
+            _ = await waiting.result
+        }
+        #expect(server.accepted.count == 1)
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("An exchange that waits gets the place of a connection that is lost")
+    func waiterOpensConnection() async throws {
+        let server = try await RawServer.start { number, _ in number == 1 ? .nothing : .send(Self.ok) }
+        let pool = try Self.pool(port: server.port) { $0.maxConnectionsPerLoop = 1 }
+        let held = Task { try await pool.failedExchange(within: .seconds(1)) }
+        await server.requests.wait()
+        let second = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        #expect(String(buffer: second.body) == "ok")
+        #expect(try await held.value.code == .deadlineExceeded)
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("A pool that is shut down ends its exchanges and takes no more")
+    func shutsDown() async throws {
+        let server = try await RawServer.start { _, _ in .nothing }
+        let pool = try Self.pool(port: server.port)
+        let running = Task { try await pool.failedExchange() }
+        await server.requests.wait()
+        await pool.shutdown()
+        #expect(try await running.value.code == .shutDown)
+        let later = try await pool.failedExchange()
+        #expect(later.code == .shutDown)
+        #expect(!later.requestSent)
+        await server.closed.wait()
+        await server.stop()
+    }
+
+    @Test("An answer that overtakes a large request is delivered, and the connection is not used again")
+    func earlyAnswer() async throws {
+        // The peer answers once it has the head and never reads on.
+        let server = try await EarlyServer.start()
+        let pool = try Self.pool(port: server.port)
+        let request = HTTPClientRequest(
+            method: .post,
+            path: "/",
+            body: ByteBuffer(repeating: 0x62, count: 64 * 1024 * 1024)
+        )
+        let response = try await pool.execute(request, deadline: .now() + Self.far)
+        #expect(response.status.code == 413)
+        try await server.readOn()
+        await server.closed.wait()
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("A server's request and its exchange share one loop, and come back to it")
+    func staysOnLoop() async throws {
+        let upstream = try await RawServer.start { _, _ in .send(Self.ok) }
+        let pool = try HTTPClientPool(
+            origin: try #require(HTTPOrigin("http://127.0.0.1:\(upstream.port)")),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let responder = ClosureResponder { request in
+            let before = request.connection.eventLoop.inEventLoop
+            let response = try? await pool.execute(Self.get(), deadline: .now() + Self.far)
+            let after = request.connection.eventLoop.inEventLoop
+            return HTTPServerResponse(
+                status: response?.status ?? .badGateway,
+                body: ByteBuffer(string: "\(before) \(after)")
+            )
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            for number in 1...3 {
+                try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                #expect(await connection.responses(number).last?.body == "true true")
+            }
+        }
+        #expect(upstream.accepted.count == 1)
+        await pool.shutdown()
+        await upstream.stop()
+    }
+}

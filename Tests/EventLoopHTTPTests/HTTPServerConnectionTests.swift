@@ -1,0 +1,155 @@
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import Testing
+
+@testable import EventLoopHTTP
+
+/// The deadlines of a connection, on a loop whose clock the test moves.
+@Suite("HTTPServerConnection")
+struct HTTPServerConnectionTests {
+    private static let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    @Test("A fresh connection that stays silent gets 408 after the head's time")
+    func silent() throws {
+        let channel = try Self.connect()
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(4999))
+        #expect(try Self.answers(channel) == [])
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        #expect(try Self.answers(channel) == [408])
+        channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+        #expect(!channel.isActive)
+    }
+
+    @Test("Bytes dripping in do not move the head's deadline, on a used connection either")
+    func drippingHead() throws {
+        let channel = try Self.connect()
+        channel.embeddedEventLoop.advanceTime(by: .seconds(3))
+        try channel.writeInbound(ByteBuffer(string: Self.request))
+        channel.embeddedEventLoop.run()
+        #expect(try Self.answers(channel) == [200])
+        channel.embeddedEventLoop.advanceTime(by: .seconds(30))
+        for second in 0..<5 {
+            #expect(try Self.answers(channel) == [])
+            try channel.writeInbound(ByteBuffer(string: second == 0 ? "GET / HTTP/1.1\r\n" : "X\(second): y\r\n"))
+            channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        }
+        #expect(try Self.answers(channel) == [408])
+    }
+
+    @Test("Bytes dripping in do not move the body's deadline")
+    func drippingBody() throws {
+        let channel = try Self.connect()
+        try channel.writeInbound(ByteBuffer(string: "POST / HTTP/1.1\r\nHost: a\r\n"))
+        channel.embeddedEventLoop.advanceTime(by: .seconds(4))
+        try channel.writeInbound(ByteBuffer(string: "Content-Length: 1000\r\n\r\n"))
+        for _ in 0..<10 {
+            #expect(try Self.answers(channel) == [])
+            try channel.writeInbound(ByteBuffer(string: "b"))
+            channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        }
+        #expect(try Self.answers(channel) == [408])
+    }
+
+    @Test("An idle connection is closed without an answer, counted from its last answer")
+    func idle() throws {
+        let channel = try Self.connect()
+        for _ in 0..<3 {
+            try channel.writeInbound(ByteBuffer(string: Self.request))
+            channel.embeddedEventLoop.run()
+            #expect(try Self.answers(channel) == [200])
+            channel.embeddedEventLoop.advanceTime(by: .seconds(74))
+            #expect(channel.isActive)
+        }
+        channel.embeddedEventLoop.advanceTime(by: .seconds(1))
+        #expect(try Self.answers(channel) == [])
+        #expect(!channel.isActive)
+    }
+
+    @Test("A request may take as long as its responder needs")
+    func slowResponder() throws {
+        let proceed = EventCounter()
+        let responder = ClosureResponder { _ in
+            await proceed.wait()
+            return HTTPServerResponse(status: .ok)
+        }
+        let channel = try Self.connect(responder)
+        try channel.writeInbound(ByteBuffer(string: Self.request))
+        channel.embeddedEventLoop.advanceTime(by: .seconds(600))
+        #expect(try Self.answers(channel) == [])
+        proceed.increment()
+        channel.embeddedEventLoop.run()
+        #expect(try Self.answers(channel) == [200])
+        #expect(channel.isActive)
+    }
+
+    @Test("Behind a refusal input is discarded for a while, then the connection is closed")
+    func lingers() throws {
+        let channel = try Self.connect()
+        try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
+        #expect(try Self.answers(channel) == [400])
+        try channel.writeInbound(ByteBuffer(string: Self.request))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .seconds(2))
+        #expect(try Self.answers(channel) == [])
+        #expect(!channel.isActive)
+    }
+
+    @Test("A peer that floods behind a refusal is closed at once")
+    func floods() throws {
+        let channel = try Self.connect()
+        try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
+        for _ in 0..<17 {
+            try channel.writeInbound(ByteBuffer(repeating: 0, count: 64 * 1024))
+        }
+        #expect(!channel.isActive)
+    }
+
+    /// A connection of a server with default limits.
+    private static func connect(
+        _ responder: any HTTPServerResponder = ClosureResponder { _ in HTTPServerResponse(status: .ok) }
+    ) throws -> EmbeddedChannel {
+        let channel = EmbeddedChannel()
+        let core = HTTPServerCore(
+            configuration: HTTPServerConfiguration(),
+            responder: responder,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let connection = HTTPServerConnection(
+            core: core,
+            lane: HTTPServerLane(eventLoop: channel.eventLoop),
+            info: HTTPConnectionInfo(remoteAddress: nil, isTLS: false, eventLoop: channel.eventLoop)
+        )
+        let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(HalfClosureHandler())
+        try pipeline.addHandler(HTTPServerWireHandler(connection: connection))
+        try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
+        try pipeline.addHandler(HTTPServerPartHandler(connection: connection))
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        return channel
+    }
+
+    /// The statuses written since the last look.
+    private static func answers(_ channel: EmbeddedChannel) throws -> [Int] {
+        var text = ""
+        while let bytes = try channel.readOutbound(as: ByteBuffer.self) {
+            text += String(buffer: bytes)
+        }
+        return RawResponse.parse(text).map(\.status)
+    }
+}
+
+/// Makes up for the embedded channel, which takes the end of one side for the end of both.
+private final class HalfClosureHandler: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        if case .output = mode {
+            promise?.succeed()
+        } else {
+            context.close(mode: mode, promise: promise)
+        }
+    }
+}

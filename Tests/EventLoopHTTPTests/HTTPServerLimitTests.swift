@@ -1,0 +1,155 @@
+import EventLoopHTTP
+import HTTPTypes
+import NIOCore
+import NIOPosix
+import Testing
+
+@Suite("HTTPServer, limits", .timeLimit(.minutes(1)))
+struct HTTPServerLimitTests {
+    private static func padded(_ request: String, to count: Int) -> String {
+        let name = "P: "
+        let missing = count - request.utf8.count - name.utf8.count - 4
+        return request + name + String(repeating: "p", count: missing) + "\r\n\r\n"
+    }
+
+    private static let start = "GET / HTTP/1.1\r\nHost: a\r\n"
+    private static let field = "F: " + String(repeating: "f", count: 8 * 1024 - 3) + "\r\n"
+
+    private static let bounds: [(String, Int)] = [
+        ("GET /" + String(repeating: "u", count: 4095) + " HTTP/1.1\r\nHost: a\r\n\r\n", 200),
+        ("GET /" + String(repeating: "u", count: 4096) + " HTTP/1.1\r\nHost: a\r\n\r\n", 414),
+        ("GET /" + String(repeating: "u", count: 20_000), 414),
+        (start + "F: " + String(repeating: "f", count: 8 * 1024 - 3) + "\r\n\r\n", 200),
+        (start + "F: " + String(repeating: "f", count: 8 * 1024 - 2) + "\r\n\r\n", 431),
+        (start + "F:" + String(repeating: " ", count: 8 * 1024) + "f\r\n\r\n", 431),
+        (start + "F: " + String(repeating: "f", count: 10_000), 431),
+        (start + (1...63).map { "F\($0): f\r\n" }.joined() + "\r\n", 200),
+        (start + (1...64).map { "F\($0): f\r\n" }.joined() + "\r\n", 431),
+        (start + (1...5000).map { "F\($0): f\r\n" }.joined() + "\r\n", 431),
+        (padded(start + field, to: 16 * 1024), 200),
+        (padded(start + field, to: 16 * 1024 + 1), 431),
+        (String(repeating: "\r\n", count: 10_000) + start + "\r\n", 431),
+        (HTTPServerVectorTests.post("Content-Length: 1000", body: String(repeating: "b", count: 1000)), 200),
+        (HTTPServerVectorTests.post("Content-Length: 1001"), 413),
+        (HTTPServerVectorTests.post("Content-Length: 99999999999999999"), 413),
+        (HTTPServerVectorTests.chunked("3E8\r\n" + String(repeating: "b", count: 1000) + "\r\n0\r\n\r\n"), 200),
+        (HTTPServerVectorTests.chunked("3E9\r\n"), 413),
+        (
+            HTTPServerVectorTests.chunked(
+                String(repeating: "64\r\n" + String(repeating: "b", count: 100) + "\r\n", count: 10) + "1\r\n"
+            ), 413
+        ),
+        (HTTPServerVectorTests.chunked("1;" + String(repeating: "x", count: 1_000_000)), 413),
+    ]
+
+    @Test("Each bound admits what fits and refuses what does not", arguments: Self.bounds)
+    func holdsBounds(request: String, status: Int) async throws {
+        try await withServer(EchoResponder(), configure: { $0.bodyLimit = { _ in 1000 } }) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            connection.offer(request)
+            let responses = await connection.responses(1)
+            #expect(responses.map(\.status) == [status])
+            if status != 200 {
+                #expect(RawResponse.parse(await connection.textUntilClosed()).count == 1)
+            }
+            await connection.close()
+        }
+    }
+
+    @Test("Trailers are bounded with the head's fields and with the body's framing")
+    func trailers() async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            connection.offer(HTTPServerVectorTests.chunked("0\r\n" + String(repeating: "T: t\r\n", count: 10_000)))
+            // Which of the two is exceeded first depends on how the bytes arrive.
+            let responses = RawResponse.parse(await connection.textUntilClosed())
+            #expect(responses.count == 1)
+            #expect(responses.first.map { [413, 431].contains($0.status) } == true)
+        }
+    }
+
+    @Test("The body's limit depends on the head")
+    func bodyLimitByPath() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.bodyLimit = { $0.path == "/large" ? 100 : 1 }
+        }
+        try await withServer(EchoResponder(), configure: configure) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok")
+            try await connection.send("POST /small HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nno")
+            #expect(await connection.responses(2).map(\.status) == [200, 413])
+        }
+    }
+
+    @Test("A large refused body does not cost the client its answer")
+    func lingers() async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            connection.offer("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n")
+            connection.offer([UInt8](repeating: 0, count: 500_000))
+            #expect(RawResponse.parse(await connection.textUntilClosed()).map(\.status) == [413])
+        }
+    }
+
+    @Test(
+        "What does not arrive in time is answered with 408 and the connection ends",
+        arguments: ["", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel"]
+    )
+    func deadlines(start: String) async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.headTimeout = .milliseconds(50)
+            $0.bodyTimeout = .milliseconds(50)
+        }
+        try await withServer(EchoResponder(), configure: configure) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            connection.offer(start)
+            let responses = RawResponse.parse(await connection.textUntilClosed())
+            #expect(responses.map(\.status) == [408])
+            #expect(responses.first?.fields["connection"] == "close")
+        }
+    }
+
+    @Test("A connection idle for too long is closed without an answer")
+    func idle() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = { $0.keepAliveTimeout = .milliseconds(50) }
+        try await withServer(EchoResponder(), configure: configure) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(RawResponse.parse(await connection.textUntilClosed()).map(\.status) == [200])
+        }
+    }
+
+    @Test("A peer that does not read its answer is closed")
+    func writeStall() async throws {
+        let size = 64 * 1024 * 1024
+        let responder = ClosureResponder { _ in
+            HTTPServerResponse(status: .ok, body: ByteBuffer(repeating: 0x62, count: size))
+        }
+        let started = EventCounter()
+        let configure: (inout HTTPServerConfiguration) -> Void = { $0.writeStallTimeout = .milliseconds(50) }
+        try await withServer(responder, configure: configure) { server, port in
+            let connection = try await RawConnection.open(port: port, reads: false)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            started.increment()
+            // Returns once the connection is gone; the grace is longer than the test may take.
+            await server.shutdown(grace: .seconds(600))
+            #expect(server.openConnections == 0)
+            // Its system may have noticed by itself.
+            try? await connection.startReading()
+            #expect(await connection.textUntilClosed().utf8.count < size)
+        }
+    }
+
+    @Test("The connection beyond the limit is turned away with 503, and its place can be used again")
+    func tooManyConnections() async throws {
+        try await withServer(EchoResponder(), configure: { $0.maxConnections = 1 }) { _, port in
+            let first = try await RawConnection.open(port: port)
+            try await first.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(await first.responses(1).map(\.status) == [200])
+            let second = try await RawConnection.open(port: port)
+            #expect(RawResponse.parse(await second.textUntilClosed()).map(\.status) == [503])
+            try await first.send("GET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(RawResponse.parse(await first.textUntilClosed()).map(\.status) == [200, 200])
+        }
+    }
+}

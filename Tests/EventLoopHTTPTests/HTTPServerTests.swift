@@ -1,0 +1,324 @@
+import EventLoopHTTP
+import HTTPTypes
+import NIOCore
+import NIOPosix
+import Testing
+
+@Suite("HTTPServer", .timeLimit(.minutes(1)))
+struct HTTPServerTests {
+    @Test("A connection serves one request after another")
+    func keepAlive() async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            for number in 1...3 {
+                try await connection.send("POST /\(number) HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
+                let responses = await connection.responses(number)
+                #expect(responses.last?.body == "POST /\(number) hi")
+                #expect(responses.last?.fields["connection"] == nil)
+                #expect(responses.last?.fields["content-type"] == "text/plain")
+            }
+        }
+    }
+
+    @Test("Pipelined requests are answered in order, one at a time")
+    func pipelining() async throws {
+        let running = EventCounter()
+        let responder = ClosureResponder { request in
+            let path = request.head.path ?? ""
+            let before = running.count
+            if path == "/1" {
+                for _ in 0..<50 { await Task.yield() }
+            }
+            // Nobody else started while this one ran.
+            let alone = running.count == before
+            running.increment()
+            return HTTPServerResponse(status: .ok, body: ByteBuffer(string: "\(path) \(alone)"))
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            let requests = (1...20).map { number in
+                number % 2 == 0
+                    ? "GET /\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
+                    : "POST /\(number) HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+            }
+            try await connection.send(requests.joined())
+            let bodies = await connection.responses(20).map(\.body)
+            #expect(bodies == (1...20).map { "/\($0) true" })
+        }
+    }
+
+    @Test("More pipelined bytes than are held at once are all answered")
+    func longPipeline() async throws {
+        let responder = EchoResponder()
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            let count = 200
+            let body = String(repeating: "b", count: 10_000)
+            let request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n\(body)"
+            connection.offer(String(repeating: request, count: count))
+            #expect(await connection.responses(count).count == count)
+            #expect(responder.paths.count == count)
+        }
+    }
+
+    @Test("A chunked body arrives whole, however it is cut")
+    func chunkedBody() async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            let request =
+                "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
+                + "4;name=value\r\nWiki\r\n6\r\npedia \r\nD\r\nin\r\n\r\nchunks.\r\n0\r\nTrailer: t\r\n\r\n"
+            for byte in request.utf8 {
+                connection.offer([byte])
+            }
+            try await connection.send("GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
+            let responses = await connection.responses(2)
+            #expect(responses.map(\.body) == ["POST /c Wikipedia in\r\n\r\nchunks.", "GET /next "])
+        }
+    }
+
+    @Test("HEAD gets the length and no body, 204 and 304 get neither")
+    func bodiless() async throws {
+        let responder = ClosureResponder { request in
+            switch request.head.path {
+            case "/204": HTTPServerResponse(status: .noContent, body: ByteBuffer(string: "x"))
+            case "/304": HTTPServerResponse(status: .notModified, body: ByteBuffer(string: "x"))
+            case "/100": HTTPServerResponse(status: .init(code: 100))
+            default: HTTPServerResponse(status: .ok, body: ByteBuffer(string: "hello"))
+            }
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send(
+                "HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET /204 HTTP/1.1\r\nHost: a\r\n\r\nGET /304 HTTP/1.1\r\nHost: a\r\n\r\n"
+                    + "GET /100 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+            )
+            let responses = RawResponse.parse(await connection.textUntilClosed(), toHead: true)
+            #expect(responses.map(\.status) == [200, 204, 304, 500])
+            #expect(responses.map { $0.fields["content-length"] } == ["5", nil, nil, "0"])
+        }
+    }
+
+    @Test(
+        "The connection ends when either side says so",
+        arguments: [
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "close"),
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\n\r\n", "close"),
+            ("GET / HTTP/1.0\r\n\r\n", "close"),
+            ("GET /close HTTP/1.1\r\nHost: a\r\n\r\n", "close"),
+            // An upgrade is ignored; where HTTP would go on behind it is not worth guessing.
+            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "close"),
+        ]
+    )
+    func closes(request: String, connectionField: String) async throws {
+        let responder = ClosureResponder { request in
+            HTTPServerResponse(status: .ok, closesConnection: request.head.path == "/close")
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send(request + "GET /ignored HTTP/1.1\r\nHost: a\r\n\r\n")
+            let responses = RawResponse.parse(await connection.textUntilClosed())
+            #expect(responses.map(\.status) == [200])
+            #expect(responses.first?.fields["connection"] == connectionField)
+        }
+    }
+
+    @Test("HTTP/1.0 stays open on request, and is told so")
+    func http10KeepAlive() async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            #expect(await connection.responses(1).first?.fields["connection"] == "keep-alive")
+            try await connection.send("GET /2 HTTP/1.0\r\n\r\n")
+            #expect(RawResponse.parse(await connection.textUntilClosed()).count == 2)
+        }
+    }
+
+    @Test(
+        "The target is reduced to a path",
+        arguments: [
+            ("GET /a/b?c=d", "/a/b?c=d"), ("GET http://A.example:80/x?y", "/x?y"), ("GET http://a.example:80", "/"),
+            ("GET HTTP://a.example:80?q", "/?q"), ("OPTIONS *", "*"), ("OPTIONS http://a.example:80", "*"),
+            ("GET //b/x", "//b/x"),
+        ]
+    )
+    func targets(start: String, path: String) async throws {
+        let responder = ClosureResponder { request in
+            let head = request.head
+            let text = "\(head.path ?? "") \(head.authority ?? "") \(head.scheme ?? "")"
+            return HTTPServerResponse(status: .ok, body: ByteBuffer(string: text))
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("\(start) HTTP/1.1\r\nHost: a.example:80\r\n\r\n")
+            #expect(await connection.responses(1).first?.body == "\(path) a.example:80 http")
+        }
+    }
+
+    @Test("A client that waits for 100 gets it before it sends the body")
+    func expectContinue() async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("POST /e HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n")
+            #expect(await connection.text(containing: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
+            try await connection.send("hi")
+            #expect(await connection.responses(2).map(\.body) == ["", "POST /e hi"])
+        }
+    }
+
+    @Test("A client that waits for 100 with too long a body gets 413 instead")
+    func expectContinueTooLarge() async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send(
+                "POST /e HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 999999\r\n\r\n"
+            )
+            #expect(RawResponse.parse(await connection.textUntilClosed()).map(\.status) == [413])
+        }
+    }
+
+    @Test("Fields that would frame the answer are not taken from the responder")
+    func ownsFraming() async throws {
+        let responder = ClosureResponder { _ in
+            HTTPServerResponse(
+                status: .ok,
+                headers: [
+                    .contentLength: "99", .transferEncoding: "chunked", .connection: "close", .server: "a\r\nEvil: b",
+                ],
+                body: ByteBuffer(string: "body")
+            )
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            let responses = await connection.responses(2)
+            #expect(responses.map(\.body) == ["body", "body"])
+            #expect(responses.first?.fields["transfer-encoding"] == nil)
+            #expect(responses.first?.fields["evil"] == nil)
+        }
+    }
+
+    @Test("A large answer arrives whole")
+    func largeAnswer() async throws {
+        let responder = ClosureResponder { _ in
+            HTTPServerResponse(status: .ok, body: ByteBuffer(repeating: 0x62, count: 5_000_000))
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            let responses = RawResponse.parse(await connection.textUntilClosed())
+            #expect(responses.map(\.body.utf8.count) == [5_000_000, 5_000_000])
+        }
+    }
+
+    @Test("The request's task never leaves the connection's loop")
+    func staysOnLoop() async throws {
+        let responder = ClosureResponder { request in
+            func isHome() -> Bool { request.connection.eventLoop.inEventLoop }
+            var wasHome = isHome()
+            await Task.yield()
+            wasHome = wasHome && isHome()
+            wasHome = await withTaskGroup(of: Bool.self) { group in
+                group.addTask { isHome() }
+                return await group.next() ?? false
+            } && wasHome && isHome()
+            return HTTPServerResponse(
+                status: .ok,
+                body: ByteBuffer(string: "\(wasHome) \(request.connection.remoteAddress ?? "")")
+            )
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(await connection.responses(1).first?.body == "true 127.0.0.1")
+        }
+    }
+
+    @Test("The request's task is cancelled when the connection closes")
+    func cancels() async throws {
+        let started = EventCounter()
+        let cancelled = EventCounter()
+        let responder = ClosureResponder { _ in
+            await withTaskCancellationHandler {
+                started.increment()
+                await cancelled.wait()
+            } onCancel: {
+                cancelled.increment()
+            }
+            return HTTPServerResponse(status: .ok)
+        }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            await started.wait()
+            await connection.close()
+            await cancelled.wait()
+        }
+    }
+
+    @Test("A draining server still answers, and ends each connection with the answer")
+    func drains() async throws {
+        try await withServer(EchoResponder()) { server, port in
+            let old = try await RawConnection.open(port: port)
+            try await old.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(await old.responses(1).first?.fields["connection"] == nil)
+            server.beginDraining()
+            try await old.send("GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(RawResponse.parse(await old.textUntilClosed()).last?.fields["connection"] == "close")
+            let new = try await RawConnection.open(port: port)
+            try await new.send("GET /3 HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(RawResponse.parse(await new.textUntilClosed()).map(\.status) == [200])
+        }
+    }
+
+    @Test("Shutting down closes idle connections at once and waits for running requests")
+    func shutsDown() async throws {
+        let started = EventCounter()
+        let proceed = EventCounter()
+        let responder = ClosureResponder { request in
+            if request.head.path == "/slow" {
+                started.increment()
+                await proceed.wait()
+            }
+            return HTTPServerResponse(status: .ok)
+        }
+        try await withServer(responder) { server, port in
+            let idle = try await RawConnection.open(port: port)
+            try await idle.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = await idle.responses(1)
+            let busy = try await RawConnection.open(port: port)
+            try await busy.send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+            await started.wait()
+            async let stopped: Void = server.shutdown(grace: .seconds(600))
+            #expect(RawResponse.parse(await idle.textUntilClosed()).count == 1)
+            await #expect(throws: (any Error).self) { try await RawConnection.open(port: port) }
+            proceed.increment()
+            #expect(RawResponse.parse(await busy.textUntilClosed()).map(\.status) == [200])
+            await stopped
+            #expect(server.openConnections == 0)
+        }
+    }
+
+    @Test("What still runs when the grace is over is cancelled and closed")
+    func graceExpires() async throws {
+        let started = EventCounter()
+        let cancelled = EventCounter()
+        let responder = ClosureResponder { _ in
+            await withTaskCancellationHandler {
+                started.increment()
+                await cancelled.wait()
+            } onCancel: {
+                cancelled.increment()
+            }
+            return HTTPServerResponse(status: .ok)
+        }
+        try await withServer(responder) { server, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            await started.wait()
+            await server.shutdown(grace: .milliseconds(20))
+            await cancelled.wait()
+            #expect(await connection.textUntilClosed() == "")
+        }
+    }
+}

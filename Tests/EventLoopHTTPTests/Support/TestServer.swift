@@ -1,0 +1,59 @@
+import EventLoopHTTP
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOPosix
+import Synchronization
+
+/// Answers with what a closure makes of the request.
+struct ClosureResponder: HTTPServerResponder {
+    let answer: @Sendable (HTTPServerRequest) async -> HTTPServerResponse
+
+    func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+        await self.answer(request)
+    }
+}
+
+/// Echoes method, path and body, and remembers which paths it was asked for.
+final class EchoResponder: HTTPServerResponder {
+    private let seen = Mutex<[String]>([])
+
+    var paths: [String] {
+        self.seen.withLock { $0 }
+    }
+
+    func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+        let path = request.head.path ?? ""
+        self.seen.withLock { $0.append(path) }
+        return HTTPServerResponse(
+            status: .ok,
+            headers: [.contentType: "text/plain"],
+            body: ByteBuffer(string: "\(request.head.method) \(path) \(String(buffer: request.body))")
+        )
+    }
+}
+
+/// Runs a server on a free port for the length of a test.
+func withServer<Result>(
+    _ responder: any HTTPServerResponder,
+    configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+    _ body: (HTTPServer, Int) async throws -> Result
+) async throws -> Result {
+    var configuration = HTTPServerConfiguration()
+    configure(&configuration)
+    let server = HTTPServer(
+        configuration: configuration,
+        responder: responder,
+        eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    )
+    try await server.start()
+    do {
+        let result = try await body(server, server.port ?? 0)
+        await server.shutdown(grace: .zero)
+        return result
+    } catch {
+        await server.shutdown(grace: .zero)
+        throw error
+    }
+}

@@ -1,0 +1,103 @@
+import EventLoopHTTP
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import Testing
+
+@Suite("TLS", .timeLimit(.minutes(1)))
+struct TLSTests {
+    private static func pool(_ origin: String, tls: TLSConfiguration?) throws -> HTTPClientPool {
+        try HTTPClientPool(
+            origin: try #require(HTTPOrigin(origin)),
+            configuration: HTTPClientConfiguration(tls: tls),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    @Test("A trusted certificate is accepted by name and by address", arguments: ["localhost", "127.0.0.1"])
+    func trusted(host: String) async throws {
+        let responder = ClosureResponder { request in
+            HTTPServerResponse(
+                status: .ok,
+                body: ByteBuffer(string: "\(request.connection.isTLS) \(request.head.scheme ?? "")")
+            )
+        }
+        let tls = try TestCertificate.server()
+        try await withServer(responder, configure: { $0.tls = tls }) { _, port in
+            let pool = try Self.pool("https://\(host):\(port)", tls: try TestCertificate.client())
+            for _ in 0..<3 {
+                let request = HTTPClientRequest(method: .post, path: "/", body: ByteBuffer(repeating: 1, count: 50_000))
+                let response = try await pool.execute(request, deadline: .now() + .seconds(600))
+                #expect(String(buffer: response.body) == "true https")
+            }
+            await pool.shutdown()
+        }
+    }
+
+    @Test("A certificate nobody vouches for is refused before anything is sent")
+    func untrusted() async throws {
+        let tls = try TestCertificate.server()
+        let responder = EchoResponder()
+        try await withServer(responder, configure: { $0.tls = tls }) { _, port in
+            let pool = try Self.pool("https://localhost:\(port)", tls: nil)
+            let error = try await pool.failedExchange()
+            #expect(error.code == .tlsFailed)
+            #expect(!error.requestSent)
+            #expect(responder.paths.isEmpty)
+            await pool.shutdown()
+        }
+    }
+
+    @Test("A peer that never answers the handshake is given up in time")
+    func silentHandshake() async throws {
+        let server = try await RawServer.start { _, _ in .nothing }
+        var configuration = HTTPClientConfiguration()
+        configuration.connectTimeout = .milliseconds(50)
+        let pool = try HTTPClientPool(
+            origin: try #require(HTTPOrigin("https://127.0.0.1:\(server.port)")),
+            configuration: configuration,
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        let error = try await pool.failedExchange()
+        #expect(error.code == .connectTimeout)
+        #expect(!error.requestSent)
+        await server.closed.wait()
+        await pool.shutdown()
+        await server.stop()
+    }
+
+    @Test("A client that never shakes hands is closed at the head's deadline")
+    func silentClient() async throws {
+        let tls = try TestCertificate.server()
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.tls = tls
+            $0.headTimeout = .milliseconds(50)
+        }
+        try await withServer(EchoResponder(), configure: configure) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            #expect(await connection.textUntilClosed() == "")
+        }
+    }
+
+    @Test("A certificate that cannot be read leaves the old one in use")
+    func reload() async throws {
+        let tls = try TestCertificate.server()
+        try await withServer(EchoResponder(), configure: { $0.tls = tls }) { server, port in
+            var broken = tls
+            broken.certificateChain = [.certificate(try TestCertificate.other())]
+            #expect(throws: (any Error).self) { try server.reload(tls: broken) }
+            try server.reload(tls: tls)
+            let pool = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
+            let response = try await pool.execute(
+                HTTPClientRequest(method: .get, path: "/"),
+                deadline: .now() + .seconds(600)
+            )
+            #expect(response.status == .ok)
+            await pool.shutdown()
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Foundation
+import Testing
+
+@testable import FCMEmulator
+
+@Suite("LegacySendValidator")
+struct LegacySendValidatorTests {
+    /// What the emulator refuses on purpose although the facade takes it.
+    private static let stricter = [
+        "is null", "is an empty string", "unknown member", "device groups", "not representable",
+    ]
+
+    @Test("It disagrees with the vectors only where it is stricter", arguments: try SendVector.validate())
+    func vectors(vector: SendVector) throws {
+        let endpoint = LegacyEndpoint(serverKeys: ["AAAA-known"])
+        let headers = [
+            vector.contentType.map { HeaderField(name: "Content-Type", value: $0) },
+            vector.authorization.map { HeaderField(name: "Authorization", value: $0) },
+        ]
+        let request = ReceivedRequest(
+            time: Date(timeIntervalSince1970: 0),
+            method: vector.method,
+            target: "/fcm/send",
+            headers: headers.compactMap { $0 },
+            bodyBytes: vector.body
+        )
+        switch endpoint.verdict(on: request) {
+        case .accepted(let message, let format):
+            #expect(vector.isAccepted)
+            #expect(format == .json)
+            #expect(message.target.resultCount ?? 1 == vector.recipients)
+            let size = PayloadRules.byteCount(message.content.data, message.content.notification)
+            #expect(size == vector.payloadBytes)
+        case .refused(let answer, let reason):
+            if Self.stricter.contains(where: reason.contains) { return }
+            #expect(!vector.isAccepted, "\(reason)")
+            #expect(answer.status == vector.status, "\(reason)")
+            if answer.status == 200, let name = vector.refusalClass { #expect(answer.body.contains("\"\(name)\"")) }
+        }
+    }
+
+    @Test(
+        "What no careful caller writes is refused with a reason",
+        arguments: [
+            (#"{"to":"a","androd":{}}"#, "unknown member androd"),
+            (#"{"to":"a","notification":{"vibrate":"x"}}"#, "unknown member notification.vibrate"),
+            (#"{"to":"a","collapse_key":null}"#, "collapse_key is null; leave it out instead"),
+            (#"{"to":"a","data":{"k":null}}"#, "data.k is null; leave it out instead"),
+            (#"{"to":""}"#, "to is an empty string; leave it out instead"),
+            (#"{"to":"a","notification":{"title":""}}"#, "notification.title is an empty string; leave it out instead"),
+            (#"{"to":"a","time_to_live":"60"}"#, "time_to_live must not be a string"),
+            (#"{"to":"a","dry_run":1}"#, "dry_run must not be a number"),
+            (#"{"to":"a","registration_ids":["b"]}"#, "several targets: to, registration_ids"),
+            (#"{"to":"/topics/a b"}"#, "bad topic name in to"),
+            (#"{"condition":"'a' in topics &&"}"#, "bad condition: the condition ends too early"),
+            (#"{"notification_key":"g"}"#, "this emulator does not know device groups (notification_key)"),
+            (#"{"to":"a","notification":{"badge":"+1"}}"#, "notification.badge is no integer in 0 to 2147483647"),
+        ]
+    )
+    func reasons(body: String, reason: String) {
+        #expect(throws: LegacyRefusal.invalidParameters(reason: reason)) {
+            try LegacySendValidator.validate(Array(body.utf8))
+        }
+    }
+
+    @Test(
+        "What is allowed but unusual is noted",
+        arguments: [
+            (#"{"to":"a","dry_run":false}"#, "dry_run is false, which is its default"),
+            (#"{"to":"a","data":{"n":1}}"#, "data.n is a number, not a string"),
+            (#"{"to":"a","delay_while_idle":7}"#, "delay_while_idle is ignored"),
+            (#"{"to":"a","data":{}}"#, "data is empty"),
+            (#"{"to":"a","notification_key":"g"}"#, "notification_key is ignored beside another target"),
+            (
+                #"{"condition":"\"a\"  in topics"}"#,
+                "the condition is not in canonical form: 'a' in topics"
+            ),
+        ]
+    )
+    func notes(body: String, note: String) throws {
+        #expect(try LegacySendValidator.validate(Array(body.utf8)).notes == [note])
+    }
+
+    @Test("A careful request leaves no notes and is read completely")
+    func complete() throws {
+        let body = """
+            {"to":"tok","collapse_key":"c","priority":"high","time_to_live":60,"content_available":true,\
+            "mutable_content":true,"restricted_package_name":"com.x","dry_run":true,"data":{"k":"","n":"1"},\
+            "notification":{"title":"T","badge":"3","body_loc_args":"[\\"a\\",1]","color":"#00ffAA"}}
+            """
+        let message = try LegacySendValidator.validate(Array(body.utf8))
+        #expect(message.target == .device("tok"))
+        #expect(message.isDryRun)
+        #expect(message.notes.isEmpty)
+        #expect(
+            message.content
+                == DeliveredMessage(
+                    data: ["k": "", "n": "1"],
+                    notification: ["title": "T", "badge": "3", "body_loc_args": "[\"a\",1]", "color": "#00ffAA"],
+                    collapseKey: "c",
+                    priority: "high",
+                    timeToLive: 60,
+                    contentAvailable: true,
+                    mutableContent: true,
+                    restrictedPackageName: "com.x"
+                )
+        )
+    }
+}

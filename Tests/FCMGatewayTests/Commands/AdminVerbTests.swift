@@ -1,0 +1,248 @@
+import ArgumentParser
+import Testing
+
+@testable import FCMGateway
+
+struct AdminVerbTests {
+    /// One verb, the request it must make, and what it must print of the answer.
+    struct Case: Sendable, CustomTestStringConvertible {
+        var arguments: String
+        var request: String
+        var body = ""
+        var reply = "{}"
+        var status = 200
+        var answer = ""
+        var remark = ""
+
+        var testDescription: String { self.arguments }
+    }
+
+    @Test(
+        "Each verb makes its request and prints the answer",
+        arguments: [
+            Case(
+                arguments: "tenant list",
+                request: "GET /admin/v1/tenants?limit=500",
+                reply: #"{"tenants":[{"tenant":"a","upstream":"legacy","disabled":false},{"tenant":"bcd"}]}"#,
+                answer: """
+                    TENANT  DISPLAY_NAME  UPSTREAM  PROJECT_ID  DISABLED  UPDATED_AT
+                    a                     legacy                false
+                    bcd
+                    """
+            ),
+            Case(
+                arguments: "tenant list --limit 2",
+                request: "GET /admin/v1/tenants?limit=2",
+                reply: #"{"tenants":[]}"#,
+                remark: "no tenants"
+            ),
+            Case(
+                arguments: "tenant get demo",
+                request: "GET /admin/v1/tenants/demo",
+                reply: #"{"tenant":"demo","display_name":"D\u001b[1m","disabled":true}"#,
+                answer: """
+                    tenant:        demo
+                    display_name:  D\\u{1b}[1m
+                    disabled:      true
+                    """
+            ),
+            Case(
+                arguments: "tenant put demo --display-name Demo --sender-id 7 --output json",
+                request: "PUT /admin/v1/tenants/demo",
+                body: #"{"disabled":false,"display_name":"Demo","sender_id":"7","upstream":"legacy"}"#,
+                reply: #"{"tenant":"demo"}"#,
+                answer: "{\n  \"tenant\" : \"demo\"\n}"
+            ),
+            Case(
+                arguments: "tenant delete demo",
+                request: "DELETE /admin/v1/tenants/demo",
+                reply: "",
+                status: 204,
+                remark: "tenant demo deleted"
+            ),
+            Case(
+                arguments: "credential get demo legacy",
+                request: "GET /admin/v1/tenants/demo/credentials/legacy",
+                reply: #"{"kind":"legacy","fingerprint":"ab12","version":3}"#,
+                answer: "kind:         legacy\nfingerprint:  ab12\nversion:      3"
+            ),
+            Case(
+                arguments: "key create demo --scope messages:send --name ci --expires-at 2030-01-01T01:00:00+01:00",
+                request: "POST /admin/v1/tenants/demo/keys",
+                body: #"{"expires_at":"2030-01-01T00:00:00Z","name":"ci","scopes":["messages:send"]}"#,
+                reply: #"{"id":"k1","key":"fgw_k1_s_c","name":"ci","scopes":["messages:send"]}"#,
+                status: 201,
+                answer: "fgw_k1_s_c",
+                remark: """
+                    id:      k1
+                    name:    ci
+                    scopes:  messages:send
+                    This is the only time the key is shown.
+                    """
+            ),
+            Case(
+                arguments: "key rotate demo k1",
+                request: "POST /admin/v1/tenants/demo/keys/k1/rotate",
+                body: #"{"overlap_s":86400}"#,
+                reply: #"{"id":"k2","key":"fgw_k2_s_c"}"#,
+                status: 201,
+                answer: "fgw_k2_s_c",
+                remark: "id:  k2\nThis is the only time the key is shown."
+            ),
+            Case(
+                arguments: "key list demo",
+                request: "GET /admin/v1/tenants/demo/keys?limit=500",
+                reply: #"{"keys":[{"id":"k1","name":"ci","scopes":["a","b"],"topic_prefixes":[],"created_at":"t"}]}"#,
+                answer: """
+                    ID  NAME  SCOPES  TOPIC_PREFIXES  EXPIRES_AT  CREATED_AT  REVOKED_AT
+                    k1  ci    a,b                                 t
+                    """
+            ),
+            Case(
+                arguments: "key revoke demo k1/x",
+                request: "DELETE /admin/v1/tenants/demo/keys/k1%2Fx",
+                reply: "",
+                status: 204,
+                remark: "key k1/x revoked"
+            ),
+            Case(
+                arguments: "limit get demo",
+                request: "GET /admin/v1/tenants/demo/limits",
+                reply: #"{"tenant":[{"rate":9,"per_s":1,"burst":2}],"device":[{"rate":180,"per_s":60,"burst":60}]}"#,
+                answer: """
+                    SCOPE   RATE  PER_S  BURST
+                    device  180   60     60
+                    tenant  9     1      2
+                    """
+            ),
+            Case(
+                arguments: "limit put demo --device 180/1m:60 --device-collapsible 1/180s:20 --output json",
+                request: "PUT /admin/v1/tenants/demo/limits",
+                body: """
+                    {"device":[{"burst":60,"per_s":60,"rate":180}],\
+                    "device_collapsible":[{"burst":20,"per_s":180,"rate":1}]}
+                    """,
+                answer: "{\n\n}"
+            ),
+            Case(
+                arguments: "limit put demo --defaults",
+                request: "PUT /admin/v1/tenants/demo/limits",
+                body: "{}",
+                reply: "",
+                status: 204,
+                remark: "limits stored"
+            ),
+            Case(
+                arguments: "audit query --tenant demo --outcome rejected --target a+b --from 2026-01-01T00:00:00Z",
+                request: """
+                    GET /admin/v1/audit?tenant=demo&outcome=rejected&target=a%2Bb&from=2026-01-01T00%3A00%3A00Z&limit=500
+                    """,
+                reply: #"{"records":[{"time":"t1","action":"send","outcome":"rejected","bytes":3}]}"#,
+                answer: "TIME  ACTION  OUTCOME\nt1    send    rejected"
+            ),
+            Case(
+                arguments: "audit query --limit 1 --output json",
+                request: "GET /admin/v1/audit?limit=1",
+                reply: #"{"records":[{"seq":1}]}"#,
+                answer: "{\n  \"records\" : [\n    {\n      \"seq\" : 1\n    }\n  ]\n}"
+            ),
+        ]
+    )
+    func verb(_ test: Case) async throws {
+        let arguments = test.arguments.split(separator: " ").map(String.init)
+        let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? any AdminVerb)
+        let reply = StubServer.Reply(status: test.status, body: test.reply)
+        try await StubServer.withClient({ _ in reply }) { api, server in
+            let recorder = OutputRecorder()
+            try await verb.perform(AdminClient(api)) { recorder.print($0) }
+            #expect(server.requests.map(\.line) == [test.request])
+            #expect(server.requests.first?.body == test.body)
+            #expect(recorder.outputs == [CommandOutput(test.answer, remark: test.remark)])
+        }
+    }
+
+    @Test("A server key is read from its file, and printed nowhere")
+    func credentialPut() async throws {
+        try await TemporaryDirectory.with { directory in
+            let file = try directory.file("key", "AAAA:secret\n")
+            let arguments = [
+                "credential", "put", "demo", "legacy", "--server-key-file", file, "--endpoint",
+                "http://localhost:8085/",
+            ]
+            let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? CredentialCommand.Put)
+            let reply = StubServer.Reply(body: #"{"kind":"legacy","fingerprint":"f1","version":1}"#)
+            try await StubServer.withClient({ _ in reply }) { api, server in
+                let recorder = OutputRecorder()
+                try await verb.perform(AdminClient(api)) { recorder.print($0) }
+                #expect(server.requests.map(\.line) == ["PUT /admin/v1/tenants/demo/credentials/legacy"])
+                #expect(
+                    server.requests.first?.body
+                        == #"{"endpoint":"http://localhost:8085","server_key":"AAAA:secret"}"#
+                )
+                let expected = CommandOutput(
+                    "kind:         legacy\nfingerprint:  f1\nversion:      1",
+                    remark: "credential stored"
+                )
+                #expect(recorder.outputs == [expected])
+            }
+        }
+    }
+
+    @Test("A limits file is sent as it is")
+    func limitFile() async throws {
+        try await TemporaryDirectory.with { directory in
+            let body = #"{ "topic" : [], "topic": 1e2 }"#
+            let file = try directory.file("limits.json", body)
+            let arguments = ["limit", "put", "demo", "--file", file]
+            let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? LimitCommand.Put)
+            try await StubServer.withClient({ _ in .init(body: "{}") }) { api, server in
+                try await verb.perform(AdminClient(api)) { _ in }
+                #expect(server.requests.map(\.body) == [body])
+            }
+        }
+    }
+
+    @Test("The tail prints the newest records, oldest of them first, one a line")
+    func auditTail() async throws {
+        let reply = StubServer.Reply(
+            body:
+                #"{"records":[{"seq":2,"time":"t2","code":null},{"seq":1,"time":"t1","action":"send"}],"next_cursor":"n"}"#
+        )
+        for (arguments, lines) in [
+            (["audit", "tail", "-n", "2"], ["t1 action=send seq=1", "t2 seq=2"]),
+            (
+                ["audit", "tail", "-n", "2", "--output", "json"],
+                [#"{"action":"send","seq":1,"time":"t1"}"#, #"{"code":null,"seq":2,"time":"t2"}"#]
+            ),
+        ] {
+            let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? AuditCommand.Tail)
+            try await StubServer.withClient({ _ in reply }) { api, server in
+                let recorder = OutputRecorder()
+                try await verb.perform(AdminClient(api)) { recorder.print($0) }
+                #expect(server.requests.map(\.line) == ["GET /admin/v1/audit?limit=2"])
+                #expect(recorder.outputs.map(\.answer) == lines)
+            }
+        }
+    }
+
+    @Test("Following reads page after page until one reaches what was printed")
+    func auditFollow() async throws {
+        let verb = try #require(try FCMGatewayCommand.parseAsRoot(["audit", "tail", "-f"]) as? AuditCommand.Tail)
+        let answer: @Sendable (StubServer.Request) -> StubServer.Reply = { request in
+            if request.uri.contains("cursor=older") {
+                .init(body: #"{"records":[{"writer":"w","seq":3},{"writer":"w","seq":2}],"next_cursor":"oldest"}"#)
+            } else {
+                .init(body: #"{"records":[{"writer":"w","seq":5},{"writer":"w","seq":4}],"next_cursor":"older"}"#)
+            }
+        }
+        try await StubServer.withClient(answer) { api, server in
+            var trail = AuditTrail()
+            _ = trail.unseen([.object(["writer": .string("w"), "seq": .integer(2)])])
+            let records = try await verb.poll(AdminClient(api), &trail)
+            #expect(records.map { $0["seq"] } == [.integer(3), .integer(4), .integer(5)])
+            #expect(server.requests.count == 2)
+            #expect(try await verb.poll(AdminClient(api), &trail) == [])
+            #expect(server.requests.count == 3)
+        }
+    }
+}

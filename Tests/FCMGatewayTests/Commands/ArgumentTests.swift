@@ -1,0 +1,84 @@
+import Testing
+
+@testable import FCMGateway
+
+struct ArgumentTests {
+    @Test(
+        "A length of time is digits and a unit, nothing else",
+        arguments: [
+            ("0s", 0), ("90s", 90), ("15m", 900), ("24h", 86_400), ("28d", 2_419_200), ("", nil), ("s", nil),
+            ("90", nil), ("-1s", nil), ("+1s", nil), ("1.5h", nil), ("1h30m", nil), ("1 s", nil), ("1S", nil),
+            ("99999999999999999999s", nil), ("9223372036854775807d", nil), ("١s", nil),
+        ] as [(String, Int?)]
+    )
+    func duration(text: String, seconds: Int?) {
+        #expect(DurationArgument(argument: text)?.seconds == seconds)
+    }
+
+    @Test(
+        "A point in time is RFC 3339, and is handed on in UTC",
+        arguments: [
+            ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z"),
+            ("2026-01-31T00:30:00+01:00", "2026-01-30T23:30:00Z"),
+            ("2026-12-31T23:30:00-01:00", "2027-01-01T00:30:00Z"),
+            ("2028-02-29T00:00:00Z", "2028-02-29T00:00:00Z"),
+            ("2026-02-29T00:00:00Z", nil), ("2026-04-31T00:00:00Z", nil), ("2026-13-01T00:00:00Z", nil),
+            ("2026-01-31", nil), ("2026-01-31T12:00:00", nil), ("2026-01-31 12:00:00Z", nil),
+            ("2026-01-31T24:00:00Z", nil), ("2026-01-31T12:60:00Z", nil), ("2026-01-31T12:00:60Z", nil),
+            ("2026-01-31T12:00:00+25:00", nil), ("2026-1-31T12:00:00Z", nil), ("tomorrow", nil), ("", nil),
+            ("٢٠٢٦-01-31T12:00:00Z", nil),
+        ] as [(String, String?)]
+    )
+    func timestamp(text: String, utc: String?) {
+        #expect(TimestampArgument(argument: text)?.utc == utc)
+    }
+
+    @Test(
+        "A policy is RATE/PERIOD:BURST within the ranges of configuration",
+        arguments: [
+            ("180/60s:60", RatePolicyConfiguration(rate: 180, perS: 60, burst: 60)),
+            ("4000/1h:1000", RatePolicyConfiguration(rate: 4_000, perS: 3_600, burst: 1_000)),
+            ("0/60s:60", nil), ("1/0s:1", nil), ("1/2d:1", nil), ("1/60:1", nil), ("1/60s", nil), ("1/60s:", nil),
+            ("1/60s:1:1", nil), ("1/1/1s:1", nil), ("", nil),
+        ] as [(String, RatePolicyConfiguration?)]
+    )
+    func policy(text: String, policy: RatePolicyConfiguration?) {
+        #expect(PolicyArgument(argument: text)?.policy == policy)
+    }
+
+    @Test(
+        "A tenant's name is a-z, 0-9 and -, at most 63 characters",
+        arguments: [
+            ("demo", true), ("0", true), ("a-b-", true), (String(repeating: "a", count: 63), true),
+            (String(repeating: "a", count: 64), false), ("", false), ("-a", false), ("A", false), ("a/b", false),
+            ("a b", false), ("ä", false),
+        ]
+    )
+    func tenant(text: String, isAccepted: Bool) {
+        #expect((TenantArgument(argument: text) != nil) == isAccepted)
+    }
+
+    @Test(
+        "An address has a scheme and a host, and nothing that could hold a secret",
+        arguments: [
+            ("http://127.0.0.1:8081", "http://127.0.0.1:8081"), ("https://gw.example/", "https://gw.example"),
+            ("https://gw.example/admin-proxy", "https://gw.example/admin-proxy"),
+            ("http://[::1]:8081", "http://[::1]:8081"),
+            ("gw.example", nil), ("ftp://gw", nil), ("http://", nil), ("http://u:p@gw", nil), ("http://gw?a=b", nil),
+            ("", nil),
+        ] as [(String, String?)]
+    )
+    func baseURL(text: String, address: String?) {
+        #expect(BaseURL(text)?.text == address)
+    }
+
+    @Test("Segments and parameters are percent-encoded")
+    func encoding() throws {
+        let url = try #require(BaseURL("http://gw/p"))
+        #expect(
+            url.appending(["a/b", "ü~"], query: [(name: "x", value: "a&b=c +%"), (name: "y", value: "")])
+                == "http://gw/p/a%2Fb/%C3%BC~?x=a%26b%3Dc%20%2B%25&y="
+        )
+        #expect(url.appending([], query: []) == "http://gw/p")
+    }
+}

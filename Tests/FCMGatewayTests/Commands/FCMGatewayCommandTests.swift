@@ -1,0 +1,104 @@
+import ArgumentParser
+import Testing
+
+@testable import FCMGateway
+
+struct FCMGatewayCommandTests {
+    private static func exitCode(_ arguments: [String]) -> Int32? {
+        do {
+            _ = try FCMGatewayCommand.parseAsRoot(arguments)
+            return nil
+        } catch {
+            return FCMGatewayCommand.exitCode(for: error).rawValue
+        }
+    }
+
+    @Test(
+        "Right usage is accepted",
+        arguments: [
+            "tenant list --limit 3 --output json", "tenant get demo",
+            "tenant put demo --display-name Demo --upstream v1 --project-id p --sender-id 1 --disabled",
+            "tenant delete demo --admin-url http://gw:8081 --admin-token-file /t",
+            "credential put demo legacy --server-key-file - --endpoint http://localhost:8085", "credential get demo",
+            "key create demo --scope messages:send --scope audit:read --topic-prefix a --expires-at 2030-01-01T00:00:00Z",
+            "key list demo", "key rotate demo abc --overlap 15m", "key revoke demo abc",
+            "limit get demo", "limit put demo --device 180/60s:60 --device 4000/1h:1000 --tenant 9000/1s:9000",
+            "limit put demo --file -", "limit put demo --defaults",
+            "send demo --token t --title T --body B --data a=b --data c=d=e --priority high --ttl 1h --dry-run",
+            "send demo --file -", "send demo --topic news --key-file /k --url http://gw",
+            "audit tail -n 5 -f --tenant demo",
+            "audit query --from 2026-01-01T00:00:00Z --outcome rejected --limit 1000",
+            "config check", "config show --config g.yaml --output json",
+        ]
+    )
+    func accepted(line: String) {
+        #expect(Self.exitCode(line.split(separator: " ").map(String.init)) == nil)
+    }
+
+    @Test(
+        "Wrong usage exits with 64",
+        arguments: [
+            "nonsense", "tenant get", "tenant get Demo", "tenant put demo --upstream v2", "tenant list --limit 0",
+            "tenant list --output xml", "tenant get demo --admin-url nowhere", "credential put demo legacy",
+            "credential put demo legacy --server-key AAAA", "credential put demo v1 --server-key-file -",
+            "key create demo", "key create demo --scope a --expires-at tomorrow", "key rotate demo abc --overlap 15",
+            "limit put demo", "limit put demo --device 180/60", "limit put demo --defaults --device 180/60s:60",
+            "send demo", "send demo --token t --topic n", "send demo --file f --dry-run",
+            "send demo --file f --token t",
+            "send demo --token t --data novalue", "send demo --token t --data a=1 --data a=2",
+            "send demo --token t --ttl 29d", "send demo --token t --ttl 60", "send demo --token t --priority urgent",
+            "audit tail -n 0", "audit query --from yesterday", "config check --config",
+        ]
+    )
+    func refused(line: String) {
+        #expect(Self.exitCode(line.split(separator: " ").map(String.init)) == 64)
+    }
+
+    @Test("Help and version exit with 0", arguments: [["--version"], ["--help"], ["key", "create", "--help"]])
+    func help(arguments: [String]) {
+        // Help is a command of its own, which throws its text when it runs; the version is thrown by parsing.
+        let error = #expect(throws: (any Error).self) {
+            var command = try FCMGatewayCommand.parseAsRoot(arguments)
+            try command.run()
+        }
+        #expect(error.map { FCMGatewayCommand.exitCode(for: $0) } == .success)
+    }
+
+    @Test("A refusal and a failure exit with 1, a missing token with 64")
+    func failures() throws {
+        let refusal = Refusal(status: 404, requestID: nil, problem: nil)
+        #expect(FCMGatewayCommand.exitCode(for: refusal) == .failure)
+        #expect(FCMGatewayCommand.exitCode(for: CommandFailure("x")) == .failure)
+        let command = try #require(try FCMGatewayCommand.parseAsRoot(["tenant", "list"]) as? TenantCommand.List)
+        let error = #expect(throws: ValidationError.self) { try command.admin.token(environment: [:]) }
+        #expect(FCMGatewayCommand.exitCode(for: try #require(error)) == .validationFailure)
+    }
+
+    @Test("The token comes from the option's file, else from the environment")
+    func token() async throws {
+        try await TemporaryDirectory.with { directory in
+            let file = try directory.file("t", "from-the-option\n")
+            let other = try directory.file("o", "from-the-file\n")
+            let plain = try AdminOptions.parse([])
+            let option = try AdminOptions.parse(["--admin-token-file", file])
+            let environment = ["GATEWAY_ADMIN_TOKEN": "from-the-variable"]
+            #expect(try option.token(environment: environment).revealed == "from-the-option")
+            #expect(try plain.token(environment: environment).revealed == "from-the-variable")
+            #expect(try plain.token(environment: ["GATEWAY_ADMIN_TOKEN_FILE": other]).revealed == "from-the-file")
+            #expect(throws: CommandFailure.self) {
+                try plain.token(environment: ["GATEWAY_ADMIN_TOKEN": "a", "GATEWAY_ADMIN_TOKEN_FILE": other])
+            }
+            #expect(throws: CommandFailure.self) { try plain.token(environment: ["GATEWAY_ADMIN_TOKEN": "a\nb"]) }
+        }
+    }
+
+    @Test("The address comes from the option, else from the environment, else is the default")
+    func address() throws {
+        let plain = try AdminOptions.parse([])
+        let option = try AdminOptions.parse(["--admin-url", "http://a:1/"])
+        #expect(try plain.baseURL(environment: [:]).text == "http://127.0.0.1:8081")
+        #expect(try plain.baseURL(environment: ["GATEWAY_ADMIN_URL": "https://b"]).text == "https://b")
+        #expect(try option.baseURL(environment: ["GATEWAY_ADMIN_URL": "https://b"]).text == "http://a:1")
+        #expect(throws: ValidationError.self) { try plain.baseURL(environment: ["GATEWAY_ADMIN_URL": "b"]) }
+    }
+}

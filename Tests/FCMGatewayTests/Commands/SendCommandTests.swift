@@ -1,0 +1,98 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+struct SendCommandTests {
+    private static func command(_ arguments: [String]) throws -> SendCommand {
+        try #require(try FCMGatewayCommand.parseAsRoot(["send", "demo"] + arguments) as? SendCommand)
+    }
+
+    @Test(
+        "Options make the body",
+        arguments: [
+            (["--token", "t"], #"{"token":"t"}"#),
+            (["--token", "t", "--token", "u"], #"{"tokens":["t","u"]}"#),
+            (["--topic", "news", "--dry-run"], #"{"dry_run":true,"topic":"news"}"#),
+            (["--condition", "'a' in topics"], #"{"condition":"'a' in topics"}"#),
+            (
+                ["--token", "t", "--title", "T", "--body", "B/\"", "--priority", "high", "--ttl", "15m"],
+                #"{"notification":{"body":"B/\"","title":"T"},"priority":"high","token":"t","ttl":900}"#
+            ),
+            (["--token", "t", "--data", "a=b=c", "--data", "e="], #"{"data":{"a":"b=c","e":""},"token":"t"}"#),
+        ]
+    )
+    func body(arguments: [String], json: String) throws {
+        let body = try Self.command(arguments).message.makeBody()
+        #expect(String(decoding: body, as: UTF8.self) == json)
+    }
+
+    @Test("Files give tokens, or the whole body as it is")
+    func files() async throws {
+        try await TemporaryDirectory.with { directory in
+            let tokens = try directory.file("tokens", "t1\r\n\n  t2 \nt3")
+            let body = try Self.command(["--tokens-file", tokens]).message.makeBody()
+            #expect(String(decoding: body, as: UTF8.self) == #"{"tokens":["t1","t2","t3"]}"#)
+            let empty = try directory.file("empty", "\n\n")
+            #expect(throws: CommandFailure("\(empty) holds no token")) {
+                try Self.command(["--tokens-file", empty]).message.makeBody()
+            }
+            let raw = try directory.file("body.json", "{ not json")
+            #expect(try Self.command(["--file", raw]).message.makeBody() == Data("{ not json".utf8))
+            #expect(throws: CommandFailure.self) {
+                try Self.command(["--file", "\(directory.path)/none"]).message.makeBody()
+            }
+        }
+    }
+
+    @Test("One recipient's answer is printed member by member")
+    func one() async throws {
+        let reply = StubServer.Reply(body: #"{"id":"m1","status":"accepted","message_id":"0:1%3"}"#)
+        try await StubServer.withClient(token: "fgw_a_b_c", { _ in reply }) { api, server in
+            let output = try await Self.command(["--token", "t"]).perform(api, body: Data(#"{"token":"t"}"#.utf8))
+            #expect(output == CommandOutput("id:          m1\nstatus:      accepted\nmessage_id:  0:1%3"))
+            let request = try #require(server.requests.first)
+            #expect(request.line == "POST /v1/tenants/demo/messages")
+            #expect(request.headers["authorization"] == "Bearer fgw_a_b_c")
+            #expect(request.body == #"{"token":"t"}"#)
+        }
+    }
+
+    @Test("Several recipients' answer is a table, and a refused one makes the verb fail")
+    func several() async throws {
+        let reply = StubServer.Reply(
+            body: """
+                {"id":"m1","accepted":1,"rejected":1,"results":[{"token":"a","status":"accepted","message_id":"0:1"},\
+                {"token":"b","status":"rejected","code":"device_rate_exceeded","retryable":true,"retry_after":12}]}
+                """
+        )
+        try await StubServer.withClient({ _ in reply }) { api, _ in
+            let table = try await Self.command(["--token", "a"]).perform(api, body: Data())
+            let expected = CommandOutput(
+                """
+                STATUS    CODE                  RETRY_AFTER  MESSAGE_ID  TOKEN
+                accepted                                     0:1         a
+                rejected  device_rate_exceeded  12                       b
+                """,
+                remark: "message m1: 1 accepted, 1 rejected",
+                isRefusal: true
+            )
+            #expect(table == expected)
+            let json = try await Self.command(["--token", "a", "--output", "json"]).perform(api, body: Data())
+            #expect(json.isRefusal)
+            #expect(try JSONValue(parsing: Data(json.answer.utf8))["accepted"] == .integer(1))
+        }
+    }
+
+    @Test("The key comes from its file, else from the environment")
+    func key() async throws {
+        try await TemporaryDirectory.with { directory in
+            let file = try directory.file("k", "fgw_file\n")
+            let environment = ["GATEWAY_KEY": "fgw_variable"]
+            #expect(try Self.command(["--topic", "n"]).key(environment: environment).revealed == "fgw_variable")
+            let command = try Self.command(["--topic", "n", "--key-file", file])
+            #expect(try command.key(environment: environment).revealed == "fgw_file")
+        }
+    }
+}

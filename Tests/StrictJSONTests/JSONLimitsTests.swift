@@ -1,0 +1,71 @@
+import StrictJSON
+import Testing
+
+@Suite("JSONLimits")
+struct JSONLimitsTests {
+    @Test("The usual limits are 16 levels and 2,000 members")
+    func defaults() {
+        #expect(JSONLimits().maxDepth == 16)
+        #expect(JSONLimits().maxMembers == 2_000)
+    }
+
+    @Test("Nesting up to the limit is accepted, one level more refused", arguments: [1, 2, 16, 64, 1_000])
+    func boundsDepth(limit: Int) {
+        let limits = JSONLimits(maxDepth: limit)
+        for (begin, end) in [("[", "]"), ("{\"a\":", "}")] {
+            let start = String(repeating: begin, count: limit)
+            let finish = String(repeating: end, count: limit)
+            #expect(JSONParsing.refusal("\(start)0\(finish)".utf8, limits: limits) == nil)
+            let refusal = JSONParsing.refusal("\(start)\(begin)0\(end)\(finish)".utf8, limits: limits)
+            #expect(refusal?.code == .tooDeep)
+            #expect(refusal?.offset == start.utf8.count)
+            let token = begin == "[" ? "/0" : "/a"
+            #expect(refusal?.pointer.description == String(repeating: token, count: limit))
+        }
+    }
+
+    @Test("Depth counts levels, not containers")
+    func depthEnds() throws {
+        let siblings = (0..<50).map { _ in "{\"a\":[]}" }.joined(separator: ",")
+        _ = try JSONParsing.root("[\(siblings)]", limits: JSONLimits(maxDepth: 3))
+    }
+
+    @Test("Without a single level only scalars can be read")
+    func depthZero() {
+        #expect(JSONParsing.refusal("1".utf8, limits: JSONLimits(maxDepth: 0)) == nil)
+        let refusal = JSONParsing.refusal(" []".utf8, limits: JSONLimits(maxDepth: 0))
+        #expect(refusal?.code == .tooDeep)
+        #expect(refusal?.offset == 1)
+        #expect(refusal?.pointer == JSONPointer())
+    }
+
+    @Test("Members up to the limit are accepted, one more refused", arguments: [0, 1, 8, 9, 2_000])
+    func boundsMembers(limit: Int) {
+        let limits = JSONLimits(maxMembers: limit)
+        let names = (0...limit).map { "\"n\($0)\":0" }
+        #expect(JSONParsing.refusal("{\(names.dropLast().joined(separator: ","))}".utf8, limits: limits) == nil)
+        let refusal = JSONParsing.refusal("{\(names.joined(separator: ","))}".utf8, limits: limits)
+        #expect(refusal?.code == .tooManyMembers)
+        #expect(refusal?.pointer.description == "/n\(limit)")
+    }
+
+    @Test("Members are counted over the whole document")
+    func countsAllObjects() {
+        let limits = JSONLimits(maxMembers: 6)
+        #expect(
+            JSONParsing.refusal("[{\"a\":1,\"b\":2},{\"a\":{\"a\":1},\"b\":{\"a\":1}}]".utf8, limits: limits) == nil
+        )
+        let refusal = JSONParsing.refusal(
+            "[{\"a\":1,\"b\":2},{\"a\":{\"a\":1},\"b\":{\"a\":1,\"b\":2}}]".utf8,
+            limits: limits
+        )
+        #expect(refusal?.code == .tooManyMembers)
+        #expect(refusal?.pointer.description == "/1/b/b")
+    }
+
+    @Test("Elements of arrays are not members")
+    func ignoresElements() throws {
+        let elements = Array(repeating: "0", count: 5_000).joined(separator: ",")
+        #expect(try JSONParsing.root("[\(elements)]").elements?.count == 5_000)
+    }
+}

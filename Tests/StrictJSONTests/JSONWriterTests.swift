@@ -1,0 +1,209 @@
+import NIOCore
+import StrictJSON
+import Testing
+
+@Suite("JSONWriter")
+struct JSONWriterTests {
+    @Test("Commas and colons are placed between all kinds of values")
+    func placesPunctuation() throws {
+        var writer = JSONWriter(reservingCapacity: 64)
+        writer.beginObject()
+        writer.key("string")
+        writer.string("x")
+        writer.member("text", "y")
+        writer.member("count", -12)
+        writer.member("flag", true)
+        writer.key("list")
+        writer.beginArray()
+        writer.integer(1)
+        writer.integer(UInt64.max)
+        writer.bool(false)
+        writer.null()
+        writer.number(try #require(JSONNumber(text: "1.50e+2")))
+        writer.beginObject()
+        writer.endObject()
+        writer.beginArray()
+        writer.endArray()
+        writer.string("last")
+        writer.endArray()
+        writer.key("inner" as String)
+        writer.beginObject()
+        writer.member("a", Int.min)
+        writer.key("b")
+        writer.value(try JSONParsing.root(" [ 1 , { \"z\" : 2 , \"a\" : null } ] "))
+        writer.endObject()
+        writer.endObject()
+        let expected = """
+            {"string":"x","text":"y","count":-12,"flag":true,"list":[1,18446744073709551615,false,null,1.50e+2,{},[],\
+            "last"],"inner":{"a":-9223372036854775808,"b":[1,{"z":2,"a":null}]}}
+            """
+        #expect(String(buffer: writer.finish()) == expected)
+    }
+
+    @Test("A scalar may be all there is")
+    func writesScalarRoots() throws {
+        #expect(Self.written { $0.string("x") } == "\"x\"")
+        #expect(Self.written { $0.integer(0) } == "0")
+        #expect(Self.written { $0.bool(false) } == "false")
+        #expect(Self.written { $0.null() } == "null")
+    }
+
+    @Test("The writer appends to the buffer it is given")
+    func appends() {
+        var writer = JSONWriter(into: ByteBuffer(string: "before "))
+        writer.beginArray()
+        writer.endArray()
+        #expect(String(buffer: writer.finish()) == "before []")
+    }
+
+    @Test(
+        "Quotes, backslashes and controls are escaped, and nothing else",
+        arguments: [
+            ("", ""), ("plain", "plain"), ("a/b", "a/b"), ("\"", "\\\""), ("\\", "\\\\"),
+            ("\u{8}\u{C}\n\r\t", "\\b\\f\\n\\r\\t"),
+            ("\u{0}\u{1}\u{B}\u{E}\u{F}\u{10}\u{1A}\u{1F}", "\\u0000\\u0001\\u000b\\u000e\\u000f\\u0010\\u001a\\u001f"),
+            ("\u{7F}\u{80}é€𝄞\u{2028}\u{FEFF}", "\u{7F}\u{80}é€𝄞\u{2028}\u{FEFF}"), ("e\u{301}", "e\u{301}"),
+            ("a long text without any escapes in it", "a long text without any escapes in it"),
+            ("a long text with an escape at its end\n", "a long text with an escape at its end\\n"),
+        ]
+    )
+    func escapes(value: String, expected: String) throws {
+        #expect(Self.written { $0.string(value) }.utf8.elementsEqual("\"\(expected)\"".utf8))
+        let member = Self.written { writer in
+            writer.beginObject()
+            writer.key(value)
+            writer.null()
+            writer.endObject()
+        }
+        #expect(member.utf8.elementsEqual("{\"\(expected)\":null}".utf8))
+    }
+
+    @Test("Every byte that needs an escape is found at every position")
+    func findsEveryEscape() throws {
+        for value in (UInt8(0)..<0x20) + [0x22, 0x5C] {
+            for position in 0..<20 {
+                let text =
+                    String(repeating: "é", count: position) + String(Unicode.Scalar(value))
+                    + String(repeating: "x", count: 20 - position)
+                let written = Self.written { $0.string(text) }
+                #expect(try JSONParsing.root(written).string == text)
+            }
+        }
+    }
+
+    @Test("What is written is read back the same, and what is read is written the same")
+    func roundTrips() throws {
+        var generator = DocumentGenerator(seed: 0xB0B)
+        var count = 0
+        for _ in 0..<3_000 {
+            let text = generator.document()
+            guard let root = try? JSONDocument(parsing: ByteBuffer(bytes: text)).root else { continue }
+            count += 1
+            var writer = JSONWriter()
+            writer.value(root)
+            let copied = try JSONDocument(parsing: writer.finish()).root
+            #expect(copied.canonicalText.utf8.elementsEqual(root.canonicalText.utf8))
+            var rebuilt = JSONWriter()
+            Self.write(root, to: &rebuilt)
+            var again = JSONWriter()
+            again.value(copied)
+            #expect(rebuilt.finish() == again.finish())
+            // Canonical text is its own canonical text.
+            let canonical = try JSONParsing.root(root.canonicalText)
+            #expect(canonical.canonicalText.utf8.elementsEqual(root.canonicalText.utf8))
+        }
+        #expect(count > 1_000)
+    }
+
+    @Test("Calls that would not make JSON stop the process")
+    func refusesMisuse() async {
+        await #expect(processExitsWith: .failure) {
+            var writer = JSONWriter()
+            writer.beginObject()
+            _ = writer.finish()
+        }
+        await #expect(processExitsWith: .failure) {
+            _ = JSONWriter().finish()
+        }
+        await #expect(processExitsWith: .failure) {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.endArray()
+        }
+        await #expect(processExitsWith: .failure) {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.string("a value without a name")
+        }
+        await #expect(processExitsWith: .failure) {
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.key("a")
+            writer.endObject()
+        }
+        await #expect(processExitsWith: .failure) {
+            var writer = JSONWriter()
+            writer.beginArray()
+            writer.key("a name in an array")
+        }
+        await #expect(processExitsWith: .failure) {
+            var writer = JSONWriter()
+            writer.null()
+            writer.null()
+        }
+        await #expect(processExitsWith: .failure) {
+            var writer = JSONWriter()
+            for _ in 0...64 {
+                writer.beginArray()
+            }
+        }
+    }
+
+    @Test("Nesting of 64 levels is possible")
+    func nests() {
+        let text = Self.written { writer in
+            for _ in 0..<32 {
+                writer.beginArray()
+                writer.beginObject()
+                writer.key("a")
+            }
+            writer.null()
+            for _ in 0..<32 {
+                writer.endObject()
+                writer.endArray()
+            }
+        }
+        #expect(text == String(repeating: "[{\"a\":", count: 32) + "null" + String(repeating: "}]", count: 32))
+    }
+
+    private static func written(_ write: (inout JSONWriter) -> Void) -> String {
+        var writer = JSONWriter()
+        write(&writer)
+        return String(buffer: writer.finish())
+    }
+
+    private static func write(_ value: JSONValue, to writer: inout JSONWriter) {
+        if let members = value.members {
+            writer.beginObject()
+            for member in members {
+                writer.key(member.key)
+                self.write(member.value, to: &writer)
+            }
+            writer.endObject()
+        } else if let elements = value.elements {
+            writer.beginArray()
+            for element in elements {
+                self.write(element, to: &writer)
+            }
+            writer.endArray()
+        } else if let string = value.string {
+            writer.string(string)
+        } else if let number = value.number {
+            writer.number(number)
+        } else if let bool = value.bool {
+            writer.bool(bool)
+        } else {
+            writer.null()
+        }
+    }
+}
