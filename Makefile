@@ -22,6 +22,10 @@ build: ## Build the program as it is deployed: .build/release/fcm-gateway
 	@scripts/install-system-packages build
 	swift build $(RELEASE) --product fcm-gateway
 
+.PHONY: build-bench
+build-bench: build ## Build what `make bench` measures
+	swift build $(RELEASE) --product Micro
+
 .PHONY: test
 test: ## Run all functional tests (ARGS="--filter FCMModelTests")
 	@scripts/install-system-packages build test

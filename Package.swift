@@ -98,11 +98,8 @@ let package = Package(
         .target(
             name: "GatewayStorage",
             dependencies: [
-                "FCMModel",
                 "GatewayCore",
                 .product(name: "GRDB", package: "GRDB.swift"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
         .target(
@@ -152,10 +149,103 @@ let package = Package(
             ]
         ),
 
+        .executableTarget(
+            name: "Micro",
+            dependencies: [
+                "FCMModel",
+                "GatewayCore",
+                "GatewayStorage",
+                "StrictJSON",
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "Benchmarks/Micro"
+        ),
+
         // Tests.
         .testTarget(
             name: "StrictJSONTests",
             dependencies: ["StrictJSON", .product(name: "NIOCore", package: "swift-nio")]
+        ),
+        .testTarget(
+            name: "EventLoopHTTPTests",
+            dependencies: [
+                "EventLoopHTTP",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
+        .testTarget(
+            name: "FCMModelTests",
+            dependencies: ["FCMModel", "StrictJSON", .product(name: "NIOCore", package: "swift-nio")]
+        ),
+        .target(
+            name: "GatewayTestKit",
+            dependencies: [
+                "FCMModel",
+                "GatewayCore",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ],
+            path: "Tests/GatewayTestKit"
+        ),
+        .testTarget(
+            name: "GatewayCoreTests",
+            dependencies: [
+                "FCMModel",
+                "GatewayCore",
+                "GatewayTestKit",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+            ]
+        ),
+        .testTarget(
+            name: "GatewayUpstreamTests",
+            dependencies: [
+                "EventLoopHTTP",
+                "FCMModel",
+                "GatewayCore",
+                "GatewayTestKit",
+                "GatewayUpstream",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
+        .testTarget(
+            name: "GatewayHTTPTests",
+            dependencies: [
+                "EventLoopHTTP",
+                "FCMModel",
+                "GatewayCore",
+                "GatewayHTTP",
+                "GatewayTestKit",
+                "StrictJSON",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ]
+        ),
+        .testTarget(
+            name: "GatewayStorageTests",
+            dependencies: ["GatewayCore", "GatewayStorage", .product(name: "GRDB", package: "GRDB.swift")]
         ),
         .testTarget(
             name: "PrometheusMetricsTests",

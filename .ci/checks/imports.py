@@ -37,13 +37,13 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "GatewayCore": (["FCMModel"], ["CoreMetrics", "Crypto", "Logging", "Metrics", "ServiceLifecycle", "Tracing"]),
     "FCMEmulator": (
         ["FCMModel"],
-        ["HTTPTypes", "Hummingbird", "HummingbirdCore", "HummingbirdHTTP2", "JWTKit", "Logging", "NIO*",
+        ["CoreMetrics", "HTTPTypes", "NIOConcurrencyHelpers", "Hummingbird", "HummingbirdCore", "HummingbirdHTTP2", "JWTKit", "Logging", "NIO*",
          "ServiceLifecycle"],
     ),
     # Level 3: the adapters.
     "GatewayUpstream": (
         ["EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
-        ["AsyncHTTPClient", "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "Tracing"],
+        ["AsyncHTTPClient", "CoreMetrics", "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "Tracing"],
     ),
     "GatewayStorage": (
         ["CLibPQ", "FCMModel", "GatewayCore", "RedisClient"],
@@ -51,7 +51,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "GatewayHTTP": (
         ["EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
-        ["HTTPTypes", "Hummingbird*", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "Tracing"],
+        ["CoreMetrics", "HTTPTypes", "NIOConcurrencyHelpers", "Hummingbird*", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "Tracing"],
     ),
     # Level 4: the executable.
     "FCMGateway": (["*"], ["*"]),

@@ -7,9 +7,9 @@ extension HTTPClientError {
     /// Once a request may have reached FCM and nothing came back, nobody knows whether the message was delivered.
     var outcomeCode: OutcomeCode {
         switch self.code {
-        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted, .shutDown:
+        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted:
             .upstreamUnavailable
-        case .deadlineExceeded, .connectionClosed, .cancelled:
+        case .deadlineExceeded, .connectionClosed, .cancelled, .shutDown:
             self.requestSent ? .outcomeUnknown : .upstreamUnavailable
         case .responseTooLarge, .invalidResponse:
             .upstreamProtocol

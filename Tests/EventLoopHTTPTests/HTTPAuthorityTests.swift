@@ -15,7 +15,8 @@ struct HTTPAuthorityTests {
     @Test(
         "Anything else is refused",
         arguments: [
-            "", ":80", "a:", "a:65536", "a:123456", "a:8x", "a b", "a,b", "a/b", "u@a", "a?x", "a#x", "a%41", "[]", "[::1",
+            "", ":80", "a:", "a:65536", "a:123456", "a:8x", "a b", "a,b", "a/b", "u@a", "a?x", "a#x", "a%41", "[]",
+            "[::1",
             "[::g]", "[::1]x", "::1", "ä",
         ]
     )

@@ -69,12 +69,19 @@ struct HTTPClientPoolTests {
     }
 
     private static let framings: [(String, String, Int, String)] = [
-        ("GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: t\r\n\r\n", 200, "abcde"),
+        (
+            "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: t\r\n\r\n",
+            200, "abcde"
+        ),
         ("GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, ""),
         ("GET", "HTTP/1.1 204 No Content\r\n\r\n", 204, ""),
         ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", 304, ""),
         ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", 200, ""),
-        ("GET", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na", 200, "a"),
+        (
+            "GET",
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
+            200, "a"
+        ),
         ("GET", "HTTP/1.1 302 Found\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n", 302, ""),
     ]
 
@@ -95,7 +102,8 @@ struct HTTPClientPoolTests {
 
     @Test("An answer in single bytes is put together")
     func dripped() async throws {
-        let answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+        let answer =
+            "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
         let server = try await RawServer.start { _, _ in .nothing }
         let pool = try Self.pool(port: server.port)
         async let response = pool.execute(Self.get(), deadline: .now() + Self.far)
@@ -175,7 +183,10 @@ struct HTTPClientPoolTests {
         (.send("HTTP/1.1 999 X\r\n\r\n"), .invalidResponse),
         (.send("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"), .invalidResponse),
         (.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok"), .invalidResponse),
-        (.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), .invalidResponse),
+        (
+            .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+            .invalidResponse
+        ),
         (.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nx"), .invalidResponse),
         (.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"), .invalidResponse),
         (.send(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 20)), .invalidResponse),

@@ -24,7 +24,8 @@ struct HTTPOriginTests {
         "Anything else is no origin",
         arguments: [
             "", "fcm.googleapis.com", "ftp://a", "https://", "https://a/b", "https://a?x", "https://user@a",
-            "https://a:", "https://a:0", "https://a:65536", "https://a:80a", "https://[::1", "https://a b", "https://a//",
+            "https://a:", "https://a:0", "https://a:65536", "https://a:80a", "https://[::1", "https://a b",
+            "https://a//",
         ]
     )
     func refuses(url: String) {

@@ -93,7 +93,10 @@ struct HTTPServerLimitTests {
 
     @Test(
         "What does not arrive in time is answered with 408 and the connection ends",
-        arguments: ["", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel"]
+        arguments: [
+            "", "GET / HT", "GET / HTTP/1.1\r\nHost: a\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhel",
+        ]
     )
     func deadlines(start: String) async throws {
         let configure: (inout HTTPServerConfiguration) -> Void = {

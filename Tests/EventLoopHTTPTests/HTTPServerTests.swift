@@ -36,11 +36,12 @@ struct HTTPServerTests {
         }
         try await withServer(responder) { _, port in
             let connection = try await RawConnection.open(port: port)
-            let requests = (1...20).map { number in
-                number % 2 == 0
-                    ? "GET /\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
-                    : "POST /\(number) HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
-            }
+            let requests = (1...20)
+                .map { number in
+                    number % 2 == 0
+                        ? "GET /\(number) HTTP/1.1\r\nHost: a\r\n\r\n"
+                        : "POST /\(number) HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+                }
             try await connection.send(requests.joined())
             let bodies = await connection.responses(20).map(\.body)
             #expect(bodies == (1...20).map { "/\($0) true" })
@@ -159,7 +160,9 @@ struct HTTPServerTests {
     func expectContinue() async throws {
         try await withServer(EchoResponder()) { _, port in
             let connection = try await RawConnection.open(port: port)
-            try await connection.send("POST /e HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n")
+            try await connection.send(
+                "POST /e HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
+            )
             #expect(await connection.text(containing: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
             try await connection.send("hi")
             #expect(await connection.responses(2).map(\.body) == ["", "POST /e hi"])
@@ -205,7 +208,9 @@ struct HTTPServerTests {
         }
         try await withServer(responder) { _, port in
             let connection = try await RawConnection.open(port: port)
-            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            try await connection.send(
+                "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+            )
             let responses = RawResponse.parse(await connection.textUntilClosed())
             #expect(responses.map(\.body.utf8.count) == [5_000_000, 5_000_000])
         }
@@ -218,10 +223,11 @@ struct HTTPServerTests {
             var wasHome = isHome()
             await Task.yield()
             wasHome = wasHome && isHome()
-            wasHome = await withTaskGroup(of: Bool.self) { group in
-                group.addTask { isHome() }
-                return await group.next() ?? false
-            } && wasHome && isHome()
+            wasHome =
+                await withTaskGroup(of: Bool.self) { group in
+                    group.addTask { isHome() }
+                    return await group.next() ?? false
+                } && wasHome && isHome()
             return HTTPServerResponse(
                 status: .ok,
                 body: ByteBuffer(string: "\(wasHome) \(request.connection.remoteAddress ?? "")")

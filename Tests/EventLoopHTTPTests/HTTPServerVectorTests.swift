@@ -3,7 +3,9 @@ import HTTPTypes
 import NIOCore
 import Testing
 
-/// Requests that could be read in two ways, byte for byte. Each is answered at most once, nothing hidden in it reaches
+/// Requests that could be read in two ways, byte for byte.
+///
+/// Each is answered at most once, nothing hidden in it reaches
 /// the responder, and the connection ends.
 @Suite("HTTPServer, malformed and ambiguous requests", .timeLimit(.minutes(1)))
 struct HTTPServerVectorTests {

@@ -62,14 +62,15 @@ struct HTTPClientConnector: Sendable {
             } else {
                 bootstrap.connect(host: self.origin.host, port: self.origin.port)
             }
-        connecting.assumeIsolated().whenComplete { result in
-            switch result.flatMap({ channel in Result { try Self.connection(of: channel) } }) {
-            case .success(let connection):
-                connection.whenOpened(until: deadline, completion)
-            case .failure(let error):
-                completion(.failure(HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)))
+        connecting.assumeIsolated()
+            .whenComplete { result in
+                switch result.flatMap({ channel in Result { try Self.connection(of: channel) } }) {
+                case .success(let connection):
+                    connection.whenOpened(until: deadline, completion)
+                case .failure(let error):
+                    completion(.failure(HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)))
+                }
             }
-        }
     }
 
     private static func decoder(for configuration: HTTPClientConfiguration) -> HTTPResponseDecoder {

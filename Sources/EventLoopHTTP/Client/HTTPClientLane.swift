@@ -50,15 +50,17 @@ final class HTTPClientLane: Sendable {
 
     /// Ends every exchange and closes every connection.
     func shutDown() async {
-        try? await self.eventLoop.submit {
-            self.state.value.isShutDown = true
-            for exchange in self.state.value.pool.removeAllWaiters() {
-                self.fail(exchange, .shutDown)
+        try? await self.eventLoop
+            .submit {
+                self.state.value.isShutDown = true
+                for exchange in self.state.value.pool.removeAllWaiters() {
+                    self.fail(exchange, .shutDown)
+                }
+                for connection in Array(self.state.value.connections.values) {
+                    connection.abort(.shutDown)
+                }
             }
-            for connection in Array(self.state.value.connections.values) {
-                connection.abort(.shutDown)
-            }
-        }.get()
+            .get()
     }
 
     // MARK: On the loop
@@ -145,9 +147,10 @@ final class HTTPClientLane: Sendable {
 
     private func startTimeout(of exchange: HTTPClientExchange) {
         exchange.setTimeout(
-            self.eventLoop.assumeIsolated().scheduleTask(deadline: exchange.deadline) {
-                self.end(exchange, .deadlineExceeded)
-            }
+            self.eventLoop.assumeIsolated()
+                .scheduleTask(deadline: exchange.deadline) {
+                    self.end(exchange, .deadlineExceeded)
+                }
         )
     }
 

@@ -31,7 +31,9 @@ struct HTTPPoolState<Connection: AnyObject, Waiter: AnyObject> {
     var idleCount: Int { self.idle.count }
     var waiterCount: Int { self.waiters.count }
 
-    /// Decides how an exchange gets its connection. The most recently used one is preferred, so that surplus ones age.
+    /// Decides how an exchange gets its connection.
+    ///
+    /// The most recently used one is preferred, so that surplus ones age.
     mutating func checkOut(for waiter: Waiter) -> CheckOut {
         if let connection = self.idle.popLast() {
             return .reuse(connection)

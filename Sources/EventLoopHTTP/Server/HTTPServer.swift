@@ -75,11 +75,7 @@ package final class HTTPServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // Out of descriptors, accepting fails at once and for as long as the pending connection waits, so
-                    // the listener pauses instead of spinning.
-                    try channel.pipeline.syncOperations.addHandler(
-                        AcceptBackoffHandler(shouldForwardIOErrorCaught: false) { _ in .milliseconds(100) }
-                    )
+                    try channel.pipeline.syncOperations.addHandler(HTTPDescriptorReserveHandler())
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -89,7 +85,10 @@ package final class HTTPServer: Sendable {
             .bind(host: configuration.host, port: configuration.port)
             .get()
         self.state.withLock { $0.listener = listener }
-        self.core.logger.info("Listening.", metadata: ["address": "\(configuration.host)", "port": "\(self.port ?? 0)"])
+        self.core.logger.info(
+            "Listening.",
+            metadata: ["address": "\(configuration.host)", "port": "\(self.port ?? 0)"]
+        )
     }
 
     /// Uses another certificate for the connections accepted from now on.
@@ -118,11 +117,12 @@ package final class HTTPServer: Sendable {
             lane.closeIdle()
         }
         let lanes = self.lanes.values
-        let expiry = self.eventLoopGroup.next().scheduleTask(in: TimeAmount(grace)) {
-            for lane in lanes {
-                lane.closeAll()
+        let expiry = self.eventLoopGroup.next()
+            .scheduleTask(in: TimeAmount(grace)) {
+                for lane in lanes {
+                    lane.closeAll()
+                }
             }
-        }
         await self.core.gauge.waitUntilEmpty()
         expiry.cancel()
         self.core.logger.info("Stopped.")

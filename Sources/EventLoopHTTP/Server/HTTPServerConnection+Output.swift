@@ -31,10 +31,11 @@ extension HTTPServerConnection {
 
     /// Tells a waiting client to send its body (RFC 9110, section 10.1.1).
     func writeContinue() {
-        self.context?.writeAndFlush(
-            NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
-            promise: nil
-        )
+        self.context?
+            .writeAndFlush(
+                NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
+                promise: nil
+            )
     }
 
     /// Bytes of answers that have not left yet.
@@ -75,10 +76,11 @@ extension HTTPServerConnection {
         self.timer.set(self.deadline(in: self.core.timeouts.writeStall))
         // Writes complete in order, so this empty one completes behind the answer.
         let flushed = context.eventLoop.makePromise(of: Void.self)
-        flushed.futureResult.assumeIsolated().whenSuccess {
-            guard case .flushing = self.phase else { return }
-            self.finish(closes: closes)
-        }
+        flushed.futureResult.assumeIsolated()
+            .whenSuccess {
+                guard case .flushing = self.phase else { return }
+                self.finish(closes: closes)
+            }
         context.writeAndFlush(NIOAny(ByteBuffer()), promise: flushed)
     }
 

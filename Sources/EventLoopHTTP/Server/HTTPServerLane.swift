@@ -14,12 +14,12 @@ final class HTTPServerLane: Sendable {
         self.executor.eventLoop
     }
 
-    /// Remembers an open connection. On the loop only.
+    /// Remembers an open connection; on the loop only.
     func add(_ connection: HTTPServerConnection) {
         self.connections.value[ObjectIdentifier(connection)] = connection
     }
 
-    /// Forgets a connection that has closed. On the loop only.
+    /// Forgets a connection that has closed; on the loop only.
     func remove(_ connection: HTTPServerConnection) {
         self.connections.value[ObjectIdentifier(connection)] = nil
     }

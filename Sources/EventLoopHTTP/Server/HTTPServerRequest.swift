@@ -3,7 +3,9 @@ package import NIOCore
 
 /// A request that passed the server's checks, with its whole body.
 package struct HTTPServerRequest: Sendable {
-    /// Method, scheme, authority, path and fields. `Host` is the authority; the path starts with `/`, or is `*`.
+    /// Method, scheme, authority, path and fields.
+    ///
+    /// `Host` is the authority; the path starts with `/`, or is `*`.
     package var head: HTTPRequest
     /// The body with its transfer coding removed.
     package var body: ByteBuffer

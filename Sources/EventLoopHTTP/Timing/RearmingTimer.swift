@@ -15,7 +15,7 @@ final class RearmingTimer {
         self.eventLoop = eventLoop
     }
 
-    /// Sets what happens when a deadline passes. It is held until `stop()`.
+    /// Sets what happens when a deadline passes, until `stop()`.
     func start(onExpiry: @escaping () -> Void) {
         self.onExpiry = onExpiry
     }
@@ -45,10 +45,11 @@ final class RearmingTimer {
 
     private func schedule(at deadline: NIODeadline) {
         guard self.onExpiry != nil else { return }
-        let task = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) {
-            self.wakeUp = nil
-            self.wake()
-        }
+        let task = self.eventLoop.assumeIsolated()
+            .scheduleTask(deadline: deadline) {
+                self.wakeUp = nil
+                self.wake()
+            }
         self.wakeUp = (deadline, task)
     }
 

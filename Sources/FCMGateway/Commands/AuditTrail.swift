@@ -42,8 +42,8 @@ struct AuditTrail {
     /// The members a table shows: the usual ones that occur, or all when none does.
     static func columns(of records: [JSONValue]) -> [String] {
         let usual = [
-            "time", "seq", "tenant", "principal", "action", "outcome", "decision", "code", "target_kind", "target",
-            "message_id", "request_id",
+            "time", "seq", "tenant", "principal", "action", "outcome", "code", "target_kind", "targets",
+            "message", "request_id",
         ]
         let names = Set(records.flatMap { Self.names($0) })
         let columns = usual.filter { names.contains($0) }

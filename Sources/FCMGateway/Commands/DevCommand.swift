@@ -34,7 +34,9 @@ struct DevCommand: AsyncParsableCommand {
                 logger: logger
             )
             let setup = DemoSetup(gateway: gateway, emulator: emulator, files: files)
-            try await gateway.group(with: [emulator, setup], logger: logger).run()
+            try await GatewayError.namingEmulator("127.0.0.1", self.emulatorPort) {
+                try await gateway.group(with: [emulator, setup], logger: logger).run()
+            }
         }
     }
 }

@@ -23,12 +23,14 @@ struct EmulatorCommand: AsyncParsableCommand {
             logger: logger
         )
         try await GatewayError.reporting {
-            try await ServiceGroup(
-                services: [emulator],
-                gracefulShutdownSignals: [.sigterm, .sigint],
-                logger: logger
-            )
-            .run()
+            try await GatewayError.namingEmulator(self.host, self.port) {
+                try await ServiceGroup(
+                    services: [emulator],
+                    gracefulShutdownSignals: [.sigterm, .sigint],
+                    logger: logger
+                )
+                .run()
+            }
         }
     }
 }

@@ -57,7 +57,7 @@ struct TenantCommand: ParsableCommand {
         )
 
         @Argument(help: "The tenant: a-z, 0-9 and -, at most 63 characters.") var tenant: TenantArgument
-        @Option(name: .long, help: "A name for people.") var displayName: String?
+        @Option(name: .long, help: "A name for people (default: the tenant's name).") var displayName: String?
         @Option(name: .long, help: "The protocol its messages go through.") var upstream: Upstream = .legacy
         @Option(name: .long, help: "The Firebase project's id (default: the tenant's name).") var projectID: String?
         @Option(name: .long, help: "The Firebase sender's id.") var senderID: String?
@@ -66,10 +66,10 @@ struct TenantCommand: ParsableCommand {
 
         func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
             var members: [String: JSONValue] = [
+                "display_name": .string(self.displayName ?? self.tenant.name),
                 "upstream": .string(self.upstream.rawValue),
                 "disabled": .bool(self.disabled),
             ]
-            members["display_name"] = self.displayName.map(JSONValue.string)
             members["project_id"] = self.projectID.map(JSONValue.string)
             members["sender_id"] = self.senderID.map(JSONValue.string)
             let body = try JSONValue.object(members).encoded()

@@ -115,6 +115,7 @@ struct Gateway: Sendable {
                 eventLoopGroup: eventLoops,
                 logger: logger
             ),
+            address: "\(configuration.http.host):\(configuration.http.port)",
             readiness: self.readiness,
             drainGrace: configuration.http.drainGrace,
             shutdownTimeout: configuration.http.shutdownTimeout
@@ -126,6 +127,7 @@ struct Gateway: Sendable {
                 eventLoopGroup: adminLoop,
                 logger: logger
             ),
+            address: "\(configuration.admin.host):\(configuration.admin.port)",
             readiness: nil,
             drainGrace: .zero,
             shutdownTimeout: configuration.http.shutdownTimeout
@@ -141,8 +143,17 @@ struct Gateway: Sendable {
 
     /// A group that runs this gateway and whatever comes beside it.
     func group(with others: [any Service] = [], logger: Logger) -> ServiceGroup {
+        // A service that fails, as a listener does whose port is taken, must not take the audit's writer with it: only
+        // an orderly end closes the chain.
+        let services = (self.services + others)
+            .map {
+                ServiceGroupConfiguration.ServiceConfiguration(
+                    service: $0,
+                    failureTerminationBehavior: .gracefullyShutdownGroup
+                )
+            }
         var configuration = ServiceGroupConfiguration(
-            services: self.services + others,
+            services: services,
             gracefulShutdownSignals: [.sigterm, .sigint],
             logger: logger
         )

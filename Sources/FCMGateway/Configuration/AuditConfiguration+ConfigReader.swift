@@ -5,7 +5,7 @@ extension AuditConfiguration {
     ///
     /// - `audit.mode` (`bounded` or `strict`, default `bounded`).
     /// - `audit.retentionDays` (days, 1–36,500, default 400).
-    /// - `audit.flushIntervalMs` (ms, 1–1,000, default 20).
+    /// - `audit.flushIntervalMs` (ms, 1–1,000, default 10).
     /// - `audit.queueRecords` (records, 100–1,000,000, default 10,000).
     ///
     /// - Parameter reader: The root reader, whose last provider holds the defaults.

@@ -24,7 +24,7 @@ struct AuditConfiguration: Sendable, Equatable {
     init(
         mode: Mode = .bounded,
         retentionDays: Int = 400,
-        flushInterval: Duration = .milliseconds(20),
+        flushInterval: Duration = .milliseconds(10),
         queueRecords: Int = 10_000
     ) {
         self.mode = mode

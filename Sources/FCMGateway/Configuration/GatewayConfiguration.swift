@@ -76,19 +76,28 @@ struct GatewayConfiguration: Sendable {
         if self.admin.token == nil {
             warnings.append(Self.missingSecret("admin.token"))
         }
+        if self.audit.mode == .strict {
+            warnings.append(Self.unsupportedAuditMode)
+        }
         return warnings
     }
 
     /// The secrets that serving needs.
     ///
     /// - Returns: The master key and the admin token.
-    /// - Throws: One problem for each that is missing.
+    /// - Throws: One problem for each that is missing, and for an audit mode that can't be served.
     func servingSecrets() throws(ConfigurationProblems) -> ServingSecrets {
-        guard let masterKey = self.masterKey, let adminToken = self.admin.token else {
+        guard let masterKey = self.masterKey, let adminToken = self.admin.token, self.audit.mode == .bounded else {
             throw ConfigurationProblems(self.warnings)
         }
         return ServingSecrets(masterKey: masterKey, adminToken: adminToken)
     }
+
+    private static let unsupportedAuditMode = ConfigurationProblem(
+        place: .unknown,
+        key: "audit.mode",
+        message: "strict is not supported yet; serve does not start with it"
+    )
 
     private static func missingSecret(_ path: String) -> ConfigurationProblem {
         let variable = ConfigurationKey.environmentName(path)

@@ -9,7 +9,9 @@ final class LogOutput: Sendable {
         self.handle = Mutex(handle)
     }
 
-    /// Writes one line. A line that can't be written is lost: nothing may stop because its log has nowhere to go.
+    /// Writes one line.
+    ///
+    /// A line that can't be written is lost: nothing may stop because its log has nowhere to go.
     func write(_ line: Data) {
         self.handle.withLock { try? $0.write(contentsOf: line) }
     }

@@ -14,6 +14,7 @@ package enum LegacyRefusal: Error, Sendable, Hashable {
     /// What a legacy client gets to see.
     ///
     /// - Parameter multicastID: a positive integer below 2⁵³, used where the shape has one.
+    /// - Returns: the answer, in the shape that the request asked for.
     package func reply(multicastID: Int) -> LegacyReply {
         switch self {
         case .invalidJSON(let reason):

@@ -92,8 +92,9 @@ package enum LegacyRequestDecoder {
     }
 
     private static func recipient(_ to: String) throws(LegacyRefusal) -> Target {
-        guard to.hasPrefix(TopicName.legacyPrefix) else { return .token(to) }
-        guard let topic = TopicName(String(to.dropFirst(TopicName.legacyPrefix.count))) else {
+        guard TopicName.hasLegacyPrefix(to) else { return .token(to) }
+        let name = to.utf8.dropFirst(TopicName.legacyPrefix.utf8.count)
+        guard let topic = TopicName(String(decoding: name, as: UTF8.self)) else {
             throw .invalidParameters(reason: "to holds an invalid topic name")
         }
         return .topic(topic)
@@ -104,7 +105,7 @@ package enum LegacyRequestDecoder {
         for (index, token) in tokens.enumerated() {
             if token.isEmpty {
                 errors[index] = .missingRegistration
-            } else if token.hasPrefix(TopicName.legacyPrefix) {
+            } else if TopicName.hasLegacyPrefix(token) {
                 errors[index] = .invalidRegistration
             }
         }

@@ -14,6 +14,7 @@ package enum LegacyResponseReader {
     ///   - response: the answer.
     ///   - target: whom the request addressed; its order is the order of the outcomes.
     ///   - now: seconds since 1970, for a `Retry-After` that is a date.
+    /// - Returns: what became of each recipient, or why all of them failed.
     package static func read(_ response: LegacyResponse, for target: Target, now: Int) -> UpstreamResult {
         let reading = Self.reading(of: response, for: target)
         let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
@@ -108,9 +109,7 @@ package enum LegacyResponseReader {
         return reading
     }
 
-    /// One entry of T5.
-    ///
-    /// - Parameter word: keeps the first error name of the answer.
+    /// What one entry of T5 says; `word` keeps the first error name of the answer.
     private static func outcome(of result: JSONValue, sentTo token: String?, word: inout String?) -> RecipientOutcome {
         if let text = result["error"]?.string {
             let name = LegacyErrorName(wireText: text)

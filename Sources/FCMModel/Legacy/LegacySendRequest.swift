@@ -1,6 +1,8 @@
 /// A valid JSON request to the legacy `/fcm/send`.
 package struct LegacySendRequest: Sendable, Hashable {
-    /// Whom it addresses. A group's key in `to` looks like a token and stays one here.
+    /// Whom it addresses.
+    ///
+    /// A group's key in `to` looks like a token and stays one here.
     package var target: Target
     /// What it carries.
     package var message: Message

@@ -20,9 +20,14 @@ package enum ValueRules {
     }
 
     /// Whether FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY): empty, `from`, `message_type`, or starting with
-    /// `google` or `gcm`. Case counts.
+    /// `google` or `gcm`.
+    ///
+    /// Case counts.
     package static func isRefusedDataKey(_ key: String) -> Bool {
-        key.isEmpty || key == "from" || key == "message_type" || key.hasPrefix("google") || key.hasPrefix("gcm")
+        // Bytes, not characters: a combining mark after the prefix changes its last character, but FCM sees the prefix.
+        let bytes = key.utf8
+        return bytes.isEmpty || key == "from" || key == "message_type"
+            || bytes.starts(with: "google".utf8) || bytes.starts(with: "gcm".utf8)
     }
 
     /// Whether a time to live lies within FCM's four weeks, in seconds.

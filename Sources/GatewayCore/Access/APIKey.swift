@@ -17,22 +17,37 @@ package struct APIKey: Sendable {
     package let secret: Secret
 
     /// Reads a key's text; `nil` for a wrong form or checksum.
-    package init?(_ text: some StringProtocol) {
-        let parts = text.split(separator: "_", omittingEmptySubsequences: false)
-        guard text.hasPrefix(Self.prefix), parts.count == 4,
-            parts[1].utf8.count == Self.idLength, parts[1].utf8.allSatisfy(Self.isIDCharacter),
-            parts[2].utf8.count == Self.secretLength, Base62.contains(parts[2]),
-            parts[3].utf8.count == Self.checksumLength,
-            Self.checksum(of: text.utf8.dropLast(Self.checksumLength + 1)) == parts[3]
+    package init?(_ text: String) {
+        self.init(bytes: Array(text.utf8))
+    }
+
+    /// Reads a part of a text, such as what follows a scheme; `nil` for a wrong form or checksum.
+    package init?(_ text: Substring) {
+        self.init(bytes: Array(text.utf8))
+    }
+
+    /// Reads the bytes of a key's text; `nil` for a wrong form or checksum.
+    ///
+    /// Every request comes by here, so this is a walk over an array and nothing cleverer.
+    init?(bytes: [UInt8]) {
+        let underscore = UInt8(ascii: "_")
+        let secretStart = Self.prefix.utf8.count + Self.idLength + 1
+        let checksumStart = secretStart + Self.secretLength + 1
+        guard bytes.count == checksumStart + Self.checksumLength, bytes.starts(with: Self.prefix.utf8),
+            bytes[secretStart - 1] == underscore, bytes[checksumStart - 1] == underscore
         else { return nil }
-        self.id = String(parts[1])
-        self.secret = Secret(String(text))
+        let id = bytes[Self.prefix.utf8.count..<secretStart - 1]
+        guard id.allSatisfy(Self.isIDCharacter), bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
+            Self.checksum(of: bytes[..<(checksumStart - 1)]).utf8.elementsEqual(bytes[checksumStart...])
+        else { return nil }
+        self.id = String(decoding: id, as: UTF8.self)
+        self.secret = Secret(bytes: bytes)
     }
 
     private init(id: String, secretText: String) {
         let body = "\(Self.prefix)\(id)_\(secretText)"
         self.id = id
-        self.secret = Secret("\(body)_\(Self.checksum(of: body.utf8))")
+        self.secret = Secret("\(body)_\(Self.checksum(of: Array(body.utf8)[...]))")
     }
 
     /// Makes a new random key.
@@ -48,7 +63,7 @@ package struct APIKey: Sendable {
         )
     }
 
-    private static func checksum(of bytes: some Sequence<UInt8>) -> String {
+    private static func checksum(of bytes: ArraySlice<UInt8>) -> String {
         Base62.text(CRC32.checksum(bytes), width: Self.checksumLength)
     }
 

@@ -6,7 +6,9 @@ package struct Authenticator: Sendable {
         case refused(Refusal)
     }
 
-    /// Why a key is refused. Callers are told nothing of this; metrics are.
+    /// Why a key is refused.
+    ///
+    /// Callers are told nothing of this; metrics are.
     package enum Refusal: String, Sendable, CaseIterable {
         /// No key was presented.
         case missing
@@ -30,9 +32,9 @@ package struct Authenticator: Sendable {
     }
 
     /// Judges a key's text.
-    package func authenticate(key text: (some StringProtocol)?, now: Timestamp) -> Outcome {
+    package func authenticate(key text: String?, now: Timestamp) -> Outcome {
         guard let text else { return .refused(.missing) }
-        guard let key = APIKey(text) else { return .refused(.malformed) }
+        guard let key = APIKey(bytes: Array(text.utf8)) else { return .refused(.malformed) }
         let snapshot = self.directory.snapshot
         guard let record = snapshot.keys[key.id], self.pepper.matches(key, digest: record.digest),
             let profile = snapshot.tenants[record.tenant]

@@ -151,7 +151,11 @@ package struct Administration: Sendable {
 
     /// Makes a key like another and lets the other live on for a while.
     ///
-    /// - Parameter overlapSeconds: how long the old key stays valid, at least 0.
+    /// - Parameters:
+    ///   - keyID: the old key's id.
+    ///   - id: the tenant, which must own that key.
+    ///   - overlapSeconds: how long the old key stays valid, at least 0.
+    ///   - origin: the request to record.
     /// - Returns: the new key in clear and its record.
     /// - Throws: `notFound`, `conflict` for a key that is dead already, `auditUnavailable`, `storeUnavailable`.
     package func rotateKey(
@@ -244,7 +248,7 @@ package struct Administration: Sendable {
 
     // MARK: Recording
 
-    /// Records the intent, makes the change, refreshes the picture, and records how it went.
+    /// Records the intent, makes the change, refreshes the picture, and records whether the change was made.
     private func perform(
         _ change: DirectoryChange,
         action: String,
@@ -268,13 +272,21 @@ package struct Administration: Sendable {
         var failure: GatewayError?
         do {
             try await self.store.apply(change)
-            try await self.directory.reload()
+            record.outcome = .done
         } catch {
             failure = error
+            record.outcome = .failed
+            record.code = error.code.rawValue
+        }
+        if failure == nil {
+            // A change that was made is recorded as made, even where the picture can't be refreshed.
+            do {
+                try await self.directory.reload()
+            } catch {
+                failure = error
+            }
         }
         record.time = self.clock.now()
-        record.outcome = failure == nil ? .done : .failed
-        record.code = failure?.code.rawValue
         try await self.audit.commit(record)
         if let failure { throw failure }
     }

@@ -31,7 +31,9 @@ package struct AuditChain: Sendable, Hashable {
     /// The last record's hash, or the writer's own starting value.
     package private(set) var hash: [UInt8]
 
-    /// A chain without records. Its start names the writer, so that no chain can stand in for another.
+    /// A chain without records.
+    ///
+    /// Its start names the writer, so that no chain can stand in for another.
     package init(writer: Int) {
         self.writer = writer
         self.sequence = 0

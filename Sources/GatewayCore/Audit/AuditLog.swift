@@ -8,14 +8,31 @@ import Synchronization
 /// When the store refuses, nothing more is reserved, so nothing more is done that could not be recorded; what was
 /// already taken is kept and written when the store recovers.
 package final class AuditLog: Service {
+    /// How far the log's life has come.
+    private enum Phase {
+        /// Records are taken. Next: `closing`, `closed`.
+        case open
+        /// Nothing new is taken; what was promised a place is awaited. Next: `closed`.
+        case closing
+        /// The chain has ended.
+        case closed
+    }
+
     private struct State {
+        var phase = Phase.open
+        var isRunning = false
         var records: [AuditRecord] = []
         var reserved = 0
+        /// Records that the store is being given at this moment.
+        var writing = 0
         var isFailing = false
         var commits: [Int: CheckedContinuation<Bool, Never>] = [:]
         /// Records whose committer waits, by the committer's number.
         var strict: [(number: Int, record: AuditRecord)] = []
         var nextNumber = 0
+
+        /// Whether nothing is left to be written or awaited.
+        var isDrained: Bool { self.reserved == 0 && self.records.isEmpty && self.strict.isEmpty }
     }
 
     private let store: any AuditStore
@@ -27,6 +44,9 @@ package final class AuditLog: Service {
     private let state = Mutex(State())
     private let wake: AsyncStream<Void>
     private let wakeContinuation: AsyncStream<Void>.Continuation
+    /// When commits give up, in the order of their numbers.
+    private let deadlines: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>
+    private let deadlineContinuation: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>.Continuation
 
     /// A log that has not started.
     package init(
@@ -44,14 +64,16 @@ package final class AuditLog: Service {
         self.metrics = metrics
         self.logger = logger
         (self.wake, self.wakeContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.deadlines, self.deadlineContinuation) = AsyncStream.makeStream()
     }
 
     // MARK: Taking records
 
-    /// Takes a place for a record to come; `nil` when the queue is full or the store refuses.
+    /// Takes a place for a record to come; `nil` when the queue is full, the store refuses, or shutdown has begun.
     package func reserve() -> AuditReservation? {
         let isTaken = self.state.withLock { state in
-            guard !state.isFailing, state.records.count + state.reserved < self.configuration.queueCapacity else {
+            let waiting = state.records.count + state.reserved + state.writing
+            guard state.phase == .open, !state.isFailing, waiting < self.configuration.queueCapacity else {
                 return false
             }
             state.reserved += 1
@@ -62,35 +84,35 @@ package final class AuditLog: Service {
 
     /// Records something and returns when it is durable.
     ///
-    /// - Throws: `auditUnavailable` when the store refuses, or takes longer than the configuration allows.
+    /// A caller whose task is cancelled waits all the same: what it did is recorded even if nobody hears of it. Before
+    /// ``run()`` has begun nothing is written and no time runs.
+    ///
+    /// - Throws: `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when
+    ///   shutdown has begun; then the record is not written later, unless the store has it in its hands already.
     package func commit(_ record: AuditRecord) async throws(GatewayError) {
-        let number = self.state.withLock { state in
-            state.nextNumber += 1
-            return state.nextNumber
-        }
-        let isDurable = await withTaskGroup(of: Bool.self) { group in
-            group.addTask { await self.enqueueAndWait(record, number: number) }
-            group.addTask {
-                try? await Task.sleep(for: self.configuration.commitTimeout)
-                return false
+        let deadline = ContinuousClock.now + self.configuration.commitTimeout
+        let isDurable = await withCheckedContinuation { continuation in
+            let number = self.state.withLock { state -> Int? in
+                guard state.phase == .open else { return nil }
+                state.nextNumber += 1
+                state.commits[state.nextNumber] = continuation
+                state.strict.append((state.nextNumber, record))
+                return state.nextNumber
             }
-            let first = await group.next() ?? false
-            self.finishCommit(number, isDurable: false)
-            group.cancelAll()
-            return first
+            guard let number else { return continuation.resume(returning: false) }
+            self.deadlineContinuation.yield((number, deadline))
+            self.wakeContinuation.yield()
         }
         guard isDurable else {
             throw GatewayError(.auditUnavailable, "The audit log can't be written, so nothing is done")
         }
     }
 
-    private func enqueueAndWait(_ record: AuditRecord, number: Int) async -> Bool {
-        await withCheckedContinuation { continuation in
-            self.state.withLock { state in
-                state.commits[number] = continuation
-                state.strict.append((number, record))
-            }
-            self.wakeContinuation.yield()
+    /// Ends the waiting of commits whose time is up.
+    private func expireCommits() async {
+        for await commit in self.deadlines {
+            guard (try? await Task.sleep(until: commit.deadline, clock: .continuous)) != nil else { return }
+            self.finishCommit(commit.number, isDurable: false)
         }
     }
 
@@ -104,17 +126,28 @@ package final class AuditLog: Service {
 
     /// Called by a reservation that was dropped.
     func release() {
-        self.state.withLock { $0.reserved -= 1 }
+        let isAwaited = self.state.withLock { state in
+            state.reserved -= 1
+            return state.phase == .closing
+        }
+        if isAwaited { self.wakeContinuation.yield() }
     }
 
     /// Called by a reservation that is used.
     func fillReserved(_ record: AuditRecord) {
-        let wasEmpty = self.state.withLock { state in
+        let (phase, isNews) = self.state.withLock { state in
             state.reserved -= 1
-            state.records.append(record)
-            return state.records.count == 1
+            // The writer is awake already while records wait, unless it waits for the last of them.
+            let isNews = state.records.isEmpty || state.phase == .closing
+            if state.phase != .closed { state.records.append(record) }
+            return (state.phase, isNews)
         }
-        if wasEmpty { self.wakeContinuation.yield() }
+        guard phase != .closed else {
+            self.metrics.failed(1)
+            self.logger.error("A record came after the audit log had ended", metadata: ["action": "\(record.action)"])
+            return
+        }
+        if isNews { self.wakeContinuation.yield() }
     }
 
     // MARK: Writing
@@ -125,6 +158,14 @@ package final class AuditLog: Service {
     package func open() async throws(GatewayError) -> AuditChain {
         let heads = try await self.store.heads()
         for head in heads where head.state == .open {
+            guard self.sealer.isGenuine(head) else {
+                // Closing the chain would put a genuine seal on it and hide that somebody changed it.
+                self.logger.error(
+                    "The seal of an earlier process's audit chain is not genuine; the chain is left as it is",
+                    metadata: ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
+                )
+                continue
+            }
             var chain = head.chain
             var record = self.ownRecord("audit.recovered")
             record.object = "writer \(head.writer) ended after record \(head.sequence)"
@@ -143,8 +184,24 @@ package final class AuditLog: Service {
 
     /// Writes until shutdown, then closes the chain.
     ///
-    /// - Throws: when the chain can't be opened; later failures are retried and reported by metric and log.
+    /// At shutdown it waits for the records that were promised a place. Runs once.
+    ///
+    /// - Throws: when the chain can't be opened or closed; failures between are retried and reported by metric and log.
     package func run() async throws {
+        let isFirst = self.state.withLock { state in
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        precondition(isFirst, "The audit log runs once")
+        defer { self.end() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { await self.expireCommits() }
+            try await self.write()
+            group.cancelAll()
+        }
+    }
+
+    private func write() async throws {
         var chain = try await self.open()
         await withGracefulShutdownHandler {
             for await _ in self.wake {
@@ -154,19 +211,44 @@ package final class AuditLog: Service {
                     try? await Task.sleep(for: self.configuration.retryInterval)
                     if Task.isCancelled { break }
                 }
+                if self.state.withLock({ $0.phase == .closing && $0.isDrained }) { break }
             }
         } onGracefulShutdown: {
-            self.wakeContinuation.finish()
+            self.beginClosing()
         }
-        _ = await self.flush(&chain)
+        // A cancelled task comes here with records that still wait.
+        self.beginClosing()
+        guard await self.flush(&chain) else {
+            throw GatewayError(.storeUnavailable, "The audit log can't be written, so its chain stays open")
+        }
         let closed = chain.append(self.ownRecord("audit.closed"))
         try await self.store.append([closed], head: self.sealer.head(of: chain, state: .closed))
+    }
+
+    private func beginClosing() {
+        self.state.withLock { state in
+            if state.phase == .open { state.phase = .closing }
+        }
+        self.wakeContinuation.yield()
+    }
+
+    /// Turns away whoever comes or waits from now on.
+    private func end() {
+        let (commits, lost) = self.state.withLock { state in
+            defer { (state.phase, state.commits, state.strict, state.records) = (.closed, [:], [], []) }
+            return (state.commits.values, state.records.count)
+        }
+        for continuation in commits { continuation.resume(returning: false) }
+        guard lost > 0 else { return }
+        self.metrics.failed(lost)
+        self.logger.error("The audit log ended before all was written", metadata: ["records": "\(lost)"])
     }
 
     /// Writes what has gathered; `false` when the store refused, and then the records are kept.
     private func flush(_ chain: inout AuditChain) async -> Bool {
         let (records, strict) = self.state.withLock { state in
             defer { (state.records, state.strict) = ([], []) }
+            state.writing = state.records.count
             return (state.records, state.strict)
         }
         self.metrics.queued(records.count + strict.count)
@@ -178,13 +260,18 @@ package final class AuditLog: Service {
         do {
             try await self.store.append(chained, head: self.sealer.head(of: longer, state: .open))
             chain = longer
-            self.state.withLock { $0.isFailing = false }
+            self.state.withLock { state in
+                state.isFailing = false
+                state.writing = 0
+            }
+            self.metrics.queued(0)
             self.metrics.wrote(chained.count, in: ContinuousClock.now - start)
             for item in strict { self.finishCommit(item.number, isDurable: true) }
             return true
         } catch {
             self.state.withLock { state in
                 state.isFailing = true
+                state.writing = 0
                 state.records = records + state.records
             }
             for item in strict { self.finishCommit(item.number, isDurable: false) }

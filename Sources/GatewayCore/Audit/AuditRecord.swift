@@ -1,4 +1,6 @@
-/// One thing that was done, or refused, and by whom. Never holds a payload, a token or a secret.
+/// One thing that was done, or refused, and by whom.
+///
+/// Never holds a payload, a token or a secret.
 package struct AuditRecord: Sendable, Hashable {
     /// When.
     package var time: Timestamp

@@ -28,6 +28,7 @@ package struct AuditVerifier: Sendable {
     /// Verifies everything.
     ///
     /// - Parameter isLive: whether a process writes at this moment, so that the last writer may be open.
+    /// - Returns: whether the audit is intact, and the first place where it is not.
     /// - Throws: `storeUnavailable`.
     package func verify(isLive: Bool) async throws(GatewayError) -> Verdict {
         // Records are read after the heads, so a live writer may be ahead of its head, never behind.
@@ -60,11 +61,17 @@ package struct AuditVerifier: Sendable {
         return try await self.reader.heads().contains { $0.writer == stray } ? nil : stray
     }
 
+    private func head(of writer: Int) async throws(GatewayError) -> AuditHead? {
+        try await self.reader.heads().first { $0.writer == writer }
+    }
+
     /// - Returns: what is wrong with one chain, or `nil`.
     private func verify(_ head: AuditHead, mayGrow: Bool) async throws(GatewayError) -> Verdict? {
+        let writer = head.writer
         func tampered(_ sequence: Int, _ reason: String) -> Verdict {
-            .tampered(AuditPosition(writer: head.writer, sequence: sequence), reason: reason)
+            .tampered(AuditPosition(writer: writer, sequence: sequence), reason: reason)
         }
+        var head = head
         var chain = AuditChain(writer: head.writer)
         while true {
             let chunk = try await self.reader.records(of: head.writer, after: chain.sequence, limit: Self.chunk)
@@ -72,7 +79,11 @@ package struct AuditVerifier: Sendable {
                 guard stored.sequence == chain.sequence + 1 else {
                     return tampered(chain.sequence + 1, "the record is missing")
                 }
-                guard stored.sequence <= head.sequence || mayGrow else {
+                if stored.sequence > head.sequence, mayGrow {
+                    // A record and its head are written together, so the head of this moment covers the record.
+                    head = try await self.head(of: head.writer) ?? head
+                }
+                guard stored.sequence <= head.sequence else {
                     return tampered(stored.sequence, "the record was never written by the gateway")
                 }
                 guard chain.append(stored.record).hash == stored.hash else {
@@ -82,7 +93,7 @@ package struct AuditVerifier: Sendable {
                     return tampered(stored.sequence, "the chain's end is not the recorded one")
                 }
             }
-            guard chunk.count == Self.chunk else { break }
+            guard chunk.count == Self.chunk || !chunk.isEmpty && chain.sequence < head.sequence else { break }
         }
         guard chain.sequence >= head.sequence else {
             return tampered(chain.sequence + 1, "the record is missing")

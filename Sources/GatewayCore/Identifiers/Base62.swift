@@ -15,14 +15,17 @@ enum Base62 {
 
     /// Whether every byte is one of the alphabet's.
     static func contains(_ text: some StringProtocol) -> Bool {
-        text.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "a")...UInt8(ascii: "z"):
-                true
-            default:
-                false
-            }
+        text.utf8.allSatisfy(self.contains)
+    }
+
+    /// Whether a byte is one of the alphabet's.
+    static func contains(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default:
+            false
         }
     }
 }

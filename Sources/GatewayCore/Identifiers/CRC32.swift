@@ -9,8 +9,10 @@ enum CRC32 {
         }
 
     static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
-        ~bytes.reduce(UInt32.max) { crc, byte in
-            crc >> 8 ^ Self.table[Int((crc ^ UInt32(byte)) & 0xFF)]
+        var crc = UInt32.max
+        for byte in bytes {
+            crc = crc >> 8 ^ Self.table[Int((crc ^ UInt32(byte)) & 0xFF)]
         }
+        return ~crc
     }
 }

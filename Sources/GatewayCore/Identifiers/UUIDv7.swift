@@ -1,12 +1,16 @@
+import Synchronization
+
 /// Makes time-ordered identifiers: UUID version 7 (RFC 9562, 5.7).
 package enum UUIDv7 {
     private static let hexDigits = Array("0123456789abcdef".utf8)
+    private static let randomness = Mutex(RandomReserve())
 
     /// A new identifier in its usual text form, 36 lower-case characters.
     package static func generate(at time: Timestamp) -> String {
         let milliseconds = UInt64(truncatingIfNeeded: time.milliseconds)
-        let high = milliseconds << 16 | 0x7000 | UInt64.random(in: 0...0x0FFF)
-        let low = 0x8000_0000_0000_0000 | UInt64.random(in: 0...0x3FFF_FFFF_FFFF_FFFF)
+        let random = self.randomness.withLock { ($0.next(), $0.next()) }
+        let high = milliseconds << 16 | 0x7000 | random.0 & 0x0FFF
+        let low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
 
         var text: [UInt8] = []
         text.reserveCapacity(36)
@@ -17,5 +21,22 @@ package enum UUIDv7 {
             text.append(Self.hexDigits[Int(nibble)])
         }
         return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// Random words from the system, many for one call to it: a call costs as much as the rest of an identifier.
+private struct RandomReserve {
+    private static let wordsPerCall = 256
+
+    private var words: [UInt64] = []
+
+    mutating func next() -> UInt64 {
+        if let word = self.words.popLast() { return word }
+        let bytes = Secret(randomBytes: Self.wordsPerCall * 8).revealBytes()
+        self.words = Array(repeating: 0, count: Self.wordsPerCall)
+        for (index, byte) in bytes.enumerated() {
+            self.words[index / 8] = self.words[index / 8] << 8 | UInt64(byte)
+        }
+        return self.words.popLast() ?? 0
     }
 }

@@ -1,4 +1,6 @@
-/// The policies in force, by scope. Every policy of a scope must admit an event.
+/// The policies in force, by scope.
+///
+/// Every policy of a scope must admit an event.
 package struct LimitPolicies: Sendable, Hashable {
     /// The most policies that one scope may have.
     package static let maxPoliciesPerScope = 4

@@ -28,7 +28,7 @@ final class LimitTable: Sendable {
     struct Charge {
         /// How many events fit and were charged.
         var granted: Int
-        /// Nanoseconds until one more fits.
+        /// Nanoseconds until one more fits under every policy.
         var wait: Int64
     }
 
@@ -53,24 +53,25 @@ final class LimitTable: Sendable {
     func charge(_ key: LimitKey, _ count: Int, policies: [RatePolicy], now: Int64) -> Charge {
         self.withShard(of: key) { shard in
             var granted = count
-            var wait: Int64 = 0
             for (index, policy) in policies.enumerated() {
-                let gcra = GCRA(policy)
                 let arrival = shard.tables[index / 2][key]?[index % 2] ?? 0
-                granted = min(granted, gcra.available(arrival, at: now))
-                wait = max(wait, gcra.waitForOne(arrival, at: now))
+                granted = min(granted, GCRA(policy).available(arrival, at: now))
             }
-            guard granted > 0 else { return Charge(granted: 0, wait: wait) }
+            var wait: Int64 = 0
             for (index, policy) in policies.enumerated() {
                 let gcra = GCRA(policy)
                 let table = index / 2
                 if shard.tables[table][key] == nil {
+                    guard granted > 0 else { continue }
                     self.makeRoom(in: &shard, table: table, now: now)
                 }
+                // Written after a refusal too: a time from before the clock was set back must not stand until then.
                 let arrival = shard.tables[table][key]?[index % 2] ?? 0
-                shard.tables[table][key, default: Arrivals()][index % 2] = gcra.charged(arrival, granted, at: now)
+                let charged = gcra.charged(arrival, granted, at: now)
+                shard.tables[table][key, default: Arrivals()][index % 2] = charged
+                wait = max(wait, gcra.waitForOne(charged, at: now))
             }
-            return Charge(granted: granted, wait: 0)
+            return Charge(granted: granted, wait: wait)
         }
     }
 
@@ -83,6 +84,11 @@ final class LimitTable: Sendable {
                 shard.tables[index / 2][key]?[index % 2] = GCRA(policy).refunded(arrival, count)
             }
         }
+    }
+
+    /// Nanoseconds until one event fits under every policy; 0 if one fits now.
+    func wait(_ key: LimitKey, policies: [RatePolicy], now: Int64) -> Int64 {
+        self.charge(key, 0, policies: policies, now: now).wait
     }
 
     /// What is left under each policy.

@@ -35,14 +35,14 @@ package final class MemoryRateLimiter: RateLimiter {
 
     private func admitDevices(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
         let tenant = self.tenants.charge(request.tenant, keys.count, policies: request.policies.tenant, now: now)
-        guard tenant.granted > 0 else { return .none(Self.denial(.tenant, tenant)) }
+        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant, request, now)) }
 
         var denials: [LimitDenial?] = []
         var used = 0
         for (index, key) in keys.enumerated() {
             let denial =
                 used == tenant.granted
-                ? LimitDenial(scope: .tenant, retryAfter: 1)
+                ? Self.denial(.tenant, wait: tenant.wait)
                 : self.chargeDevice(key, request, now)
             if denial == nil { used += 1 }
             // Nothing is allocated until the first denial.
@@ -53,25 +53,30 @@ package final class MemoryRateLimiter: RateLimiter {
         }
         self.tenants.refund(request.tenant, tenant.granted - used, policies: request.policies.tenant)
         if denials.isEmpty { return .all }
-        if used == 0, let worst = Self.commonCause(denials) { return .none(worst) }
+        // No recipient's quota has room, so one refusal says it all.
+        if used == 0, let longest = denials.compactMap(\.self).max(by: { $0.retryAfter < $1.retryAfter }) {
+            return .none(longest)
+        }
         return .some(denials)
     }
 
     private func chargeDevice(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitDenial? {
         let device = self.devices.charge(key, 1, policies: request.policies.device, now: now)
-        guard device.granted == 1 else { return Self.denial(.device, device) }
+        guard device.granted == 1 else {
+            return Self.denial(.device, wait: max(device.wait, self.deviceWait(key, request, now)))
+        }
         guard request.isCollapsible else { return nil }
         let collapsible = self.collapsibles.charge(key, 1, policies: request.policies.deviceCollapsible, now: now)
         guard collapsible.granted == 1 else {
             self.devices.refund(key, 1, policies: request.policies.device)
-            return Self.denial(.deviceCollapsible, collapsible)
+            return Self.denial(.deviceCollapsible, wait: collapsible.wait)
         }
         return nil
     }
 
     private func admitTopics(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
         let tenant = self.tenants.charge(request.tenant, 1, policies: request.policies.tenant, now: now)
-        guard tenant.granted == 1 else { return .none(Self.denial(.tenant, tenant)) }
+        guard tenant.granted == 1 else { return .none(self.tenantDenial(tenant, request, now)) }
         for (index, key) in keys.enumerated() {
             let topic = self.topics.charge(key, 1, policies: request.policies.topic, now: now)
             guard topic.granted == 1 else {
@@ -79,7 +84,7 @@ package final class MemoryRateLimiter: RateLimiter {
                     self.topics.refund(charged, 1, policies: request.policies.topic)
                 }
                 self.tenants.refund(request.tenant, 1, policies: request.policies.tenant)
-                return .none(Self.denial(.topic, topic))
+                return .none(Self.denial(.topic, wait: max(topic.wait, self.topicsWait(keys, request, now))))
             }
         }
         return .all
@@ -88,19 +93,43 @@ package final class MemoryRateLimiter: RateLimiter {
     private func admitUncounted(_ count: Int, _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
         let tenant = self.tenants.charge(request.tenant, count, policies: request.policies.tenant, now: now)
         if tenant.granted == count { return .all }
-        guard tenant.granted > 0 else { return .none(Self.denial(.tenant, tenant)) }
-        let late = LimitDenial(scope: .tenant, retryAfter: 1)
+        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant, request, now)) }
+        let late = Self.denial(.tenant, wait: tenant.wait)
         return .some((0..<count).map { $0 < tenant.granted ? nil : late })
     }
 
-    private static func denial(_ scope: LimitScope, _ charge: LimitTable.Charge) -> LimitDenial {
-        LimitDenial(scope: scope, retryAfter: LimitTable.seconds(charge.wait))
+    // MARK: Waiting
+
+    /// The denial of a whole request by the tenant's quota; after its wait the recipients' quotas have room too.
+    private func tenantDenial(_ charge: LimitTable.Charge, _ request: LimitRequest, _ now: Int64) -> LimitDenial {
+        let recipients: Int64
+        switch request.recipients {
+        case .devices(let keys):
+            // One device with room is enough to send something.
+            var soonest = Int64.max
+            for key in keys where soonest > 0 {
+                soonest = min(soonest, self.deviceWait(key, request, now))
+            }
+            recipients = keys.isEmpty ? 0 : soonest
+        case .topics(let keys):
+            recipients = self.topicsWait(keys, request, now)
+        case .uncounted:
+            recipients = 0
+        }
+        return Self.denial(.tenant, wait: max(charge.wait, recipients))
     }
 
-    /// The denial that speaks for all, where all are of one scope: the one with the longest wait.
-    private static func commonCause(_ denials: [LimitDenial?]) -> LimitDenial? {
-        let all = denials.compactMap { $0 }
-        guard let scope = all.first?.scope, all.allSatisfy({ $0.scope == scope }) else { return nil }
-        return all.max { $0.retryAfter < $1.retryAfter }
+    private func deviceWait(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> Int64 {
+        let device = self.devices.wait(key, policies: request.policies.device, now: now)
+        guard request.isCollapsible else { return device }
+        return max(device, self.collapsibles.wait(key, policies: request.policies.deviceCollapsible, now: now))
+    }
+
+    private func topicsWait(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> Int64 {
+        keys.reduce(0) { max($0, self.topics.wait($1, policies: request.policies.topic, now: now)) }
+    }
+
+    private static func denial(_ scope: LimitScope, wait: Int64) -> LimitDenial {
+        LimitDenial(scope: scope, retryAfter: LimitTable.seconds(wait))
     }
 }

@@ -38,9 +38,12 @@ package struct Envelope: Sendable, Hashable {
     }
 
     /// Why a secret could not be opened; says nothing about its content.
-    package struct OpeningError: Error, Sendable, Hashable {
+    package struct OpeningError: Error, Sendable, Hashable, CustomStringConvertible {
         /// What was to be opened.
         package let context: Context
+
+        /// Names what did not open.
+        package var description: String { "\(self.context.kind) of \(self.context.owner) does not open" }
     }
 
     /// Nonce, wrapped data key and tag.

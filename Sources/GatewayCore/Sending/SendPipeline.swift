@@ -105,19 +105,17 @@ package struct SendPipeline: Sendable {
         denials: [LimitDenial?],
         quotas: [QuotaStatus]
     ) async -> Delivery {
-        guard case .tokens(let tokens) = command.target else {
+        guard let target = command.target.keeping(denials.map { $0 == nil }) else {
             // Only a list of recipients can be admitted in part.
             let denial = denials.lazy.compactMap { $0 }.first ?? LimitDenial(scope: .tenant, retryAfter: 1)
             return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
         }
-        let admitted = zip(tokens, denials).compactMap { token, denial in denial == nil ? token : nil }
         var outcomes = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
-        guard !admitted.isEmpty else {
+        guard target.recipientCount > 0 else {
             return Delivery(answer: .multiple(outcomes.compactMap { $0 }), quotas: quotas)
         }
-        let target = Target.tokens(admitted)
         let result = await self.call(command, target: target)
-        var sent = Self.outcomes(of: result, count: admitted.count).makeIterator()
+        var sent = Self.outcomes(of: result, count: target.recipientCount).makeIterator()
         for index in outcomes.indices where outcomes[index] == nil {
             outcomes[index] = sent.next()
         }

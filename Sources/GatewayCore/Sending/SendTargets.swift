@@ -58,6 +58,18 @@ extension Target {
         }
     }
 
+    /// A list without the recipients whose entry is `false`; `nil` for anything that is no list.
+    func keeping(_ isKept: [Bool]) -> Target? {
+        func kept(_ texts: [String]) -> [String] {
+            zip(texts, isKept).compactMap { text, isKept in isKept ? text : nil }
+        }
+        switch self {
+        case .tokens(let tokens): return .tokens(kept(tokens))
+        case .installations(let ids): return .installations(kept(ids))
+        case .token, .installation, .topic, .condition, .notificationKey: return nil
+        }
+    }
+
     /// Whether the answer is a list of results even for one recipient.
     var isList: Bool {
         switch self {

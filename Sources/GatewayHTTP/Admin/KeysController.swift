@@ -122,10 +122,7 @@ extension APIKeyDraft {
                     problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
                 }
             case "expires_at":
-                draft.expiresAt = problems.text(member.value, at: pointer).flatMap { Timestamp(rfc3339: $0) }
-                if draft.expiresAt == nil {
-                    problems.report(.invalidField, at: pointer, "This must be a time such as 2026-03-01T12:00:00Z")
-                }
+                draft.expiresAt = problems.time(member.value, at: pointer)
             default:
                 problems.unknown(pointer)
             }
@@ -140,6 +137,14 @@ extension APIKeyDraft {
 }
 
 extension FieldProblems {
+    fileprivate mutating func time(_ value: JSONValue, at pointer: JSONPointer) -> Timestamp? {
+        guard let time = value.string.flatMap({ Timestamp(rfc3339: $0) }) else {
+            self.report(.invalidField, at: pointer, "This must be a time such as 2026-03-01T12:00:00Z")
+            return nil
+        }
+        return time
+    }
+
     fileprivate mutating func scopes(_ value: JSONValue, at pointer: JSONPointer) -> Set<Scope> {
         guard let elements = value.elements else { return [] }
         var scopes: Set<Scope> = []
@@ -151,7 +156,7 @@ extension FieldProblems {
 }
 
 extension JSONWriter {
-    /// - Parameter secret: the key in clear, for the one time it is shown.
+    /// Writes a key's record, with the key in clear where this is the one time that it is shown.
     fileprivate mutating func write(_ record: APIKeyRecord, secret: APIKey?) {
         self.beginObject()
         self.member("id", record.id)

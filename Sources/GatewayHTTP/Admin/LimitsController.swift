@@ -94,6 +94,7 @@ extension FieldProblems {
 
     private mutating func policy(_ value: JSONValue, at pointer: JSONPointer) -> RatePolicy? {
         guard let members = self.members(value, at: pointer) else { return nil }
+        let earlierCount = self.list.count
         var parts: [String: Int] = [:]
         for member in members {
             let place = pointer.appending(member.key)
@@ -106,6 +107,7 @@ extension FieldProblems {
                 self.unknown(place)
             }
         }
+        guard self.list.count == earlierCount else { return nil }
         guard let rate = parts["rate"], let period = parts["per_s"], let burst = parts["burst"] else {
             self.report(.invalidField, at: pointer, "A policy has rate, per_s and burst")
             return nil

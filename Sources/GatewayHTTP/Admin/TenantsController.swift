@@ -46,7 +46,8 @@ struct TenantsController {
     @Sendable
     private func put(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
-        let draft = try TenantDraft(JSONBody.members(of: context.body, contentType: request.headers[.contentType]))
+        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let draft = try TenantDraft(members, id: id)
         let (tenant, isNew) = try await self.administration.put(
             draft,
             id: id,
@@ -84,18 +85,16 @@ extension GatewayRequestContext {
 }
 
 extension TenantDraft {
-    /// Reads a tenant's body.
+    /// Reads a tenant's body; without a name for people, the tenant's id stands for it.
     ///
     /// - Throws: a problem with every field at fault.
-    fileprivate init(_ members: JSONMembers) throws(Problem) {
+    fileprivate init(_ members: JSONMembers, id: TenantID) throws(Problem) {
         var problems = FieldProblems()
-        var draft = TenantDraft(displayName: "", upstream: .legacy)
-        var hasName = false
+        var draft = TenantDraft(displayName: id.text, upstream: .legacy)
         for member in members {
             let pointer = JSONPointer().appending(member.key)
             switch member.key {
             case "display_name":
-                hasName = true
                 draft.displayName = problems.text(member.value, at: pointer) ?? ""
             case "upstream":
                 let upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer)
@@ -117,9 +116,6 @@ extension TenantDraft {
             default:
                 problems.unknown(pointer)
             }
-        }
-        if !hasName {
-            problems.report(.invalidField, at: JSONPointer().appending("display_name"), "This must be given")
         }
         guard problems.list.isEmpty else { throw Problem(problems.list) }
         self = draft

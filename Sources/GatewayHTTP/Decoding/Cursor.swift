@@ -23,6 +23,9 @@ enum Cursor {
     static func content(of text: String) -> String? {
         let base64 = text.replacing("-", with: "+").replacing("_", with: "/")
         let padded = base64 + String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
-        return Data(base64Encoded: padded).flatMap { String(validating: $0, as: UTF8.self) }
+        guard let content = Data(base64Encoded: padded).flatMap({ String(validating: $0, as: UTF8.self) }),
+            Self.text(of: content) == text
+        else { return nil }
+        return content
     }
 }

@@ -133,7 +133,7 @@ struct SendBodyReader {
     /// Refuses what the legacy protocol would take for a topic: no token may reach past a key's topic prefixes or the
     /// topic's own limit.
     private mutating func checkRecipient(_ text: String, at pointer: @autoclosure () -> JSONPointer) -> Bool {
-        if text.hasPrefix(TopicName.legacyPrefix) {
+        if TopicName.hasLegacyPrefix(text) {
             self.problems.report(.invalidTarget, at: pointer(), "This is a topic, not a device; use topic instead")
             return false
         }

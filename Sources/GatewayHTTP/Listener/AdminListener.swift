@@ -40,8 +40,9 @@ package enum AdminListener {
         }
     }
 
-    /// Builds what answers requests. Probes and Prometheus need no token: they carry none, and what they read names
-    /// tenants at most.
+    /// Builds what answers requests.
+    ///
+    /// Probes and Prometheus need no token: they carry none, and what they read names tenants at most.
     package static func responder(_ dependencies: Dependencies, logger: Logger) -> RoutedResponder {
         let administration = dependencies.administration
         let routing = ListenerRouting(
@@ -58,8 +59,9 @@ package enum AdminListener {
                 KeysController(administration: administration).endpoints,
                 LimitsController(administration: administration).endpoints,
                 AdminAuditController(audit: dependencies.audit, administration: administration).endpoints,
-            ]
+            ],
+            logger: logger
         )
-        return routing.responder(logger: logger)
+        return routing.responder
     }
 }

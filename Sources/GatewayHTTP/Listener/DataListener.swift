@@ -44,29 +44,35 @@ package enum DataListener {
 
     /// The bound of a request's body, known before the first byte of it is read.
     package static func bodyLimit(of request: HTTPRequest) -> Int {
-        let path = request.path?.prefix { $0 != "?" } ?? ""
-        return path.hasSuffix("/messages") ? Self.maxSendBodyBytes : Self.maxOtherBodyBytes
+        let isSend = request.path.map { SendRoute.tenant(in: $0) != nil } ?? false
+        return isSend ? Self.maxSendBodyBytes : Self.maxOtherBodyBytes
     }
 
     /// Builds what answers requests.
-    package static func responder(_ dependencies: Dependencies, logger: Logger) -> RoutedResponder {
+    package static func responder(_ dependencies: Dependencies, logger: Logger) -> DataResponder {
+        let authentication = AuthenticationMiddleware(
+            authenticator: dependencies.authenticator,
+            clock: dependencies.clock,
+            metrics: dependencies.metrics
+        )
         let routing = ListenerRouting(
             clock: dependencies.clock,
             metrics: dependencies.metrics,
-            guards: [
-                DeadlineMiddleware(limit: dependencies.requestDeadline),
-                AuthenticationMiddleware(
-                    authenticator: dependencies.authenticator,
-                    clock: dependencies.clock,
-                    metrics: dependencies.metrics
-                ),
-            ],
+            guards: [DeadlineMiddleware(limit: dependencies.requestDeadline), authentication],
             open: [],
-            guarded: [
-                SendController(pipeline: dependencies.pipeline).endpoints,
-                AuditController(audit: dependencies.audit).endpoints,
-            ]
+            guarded: [AuditController(audit: dependencies.audit).endpoints],
+            direct: [SendRoute.template],
+            logger: logger
         )
-        return routing.responder(logger: logger)
+        let sending = SendRoute(
+            authentication: authentication,
+            pipeline: dependencies.pipeline,
+            clock: dependencies.clock,
+            metrics: dependencies.metrics,
+            accessLog: AccessLog(logger: logger),
+            rendering: routing.rendering,
+            requestDeadline: dependencies.requestDeadline
+        )
+        return DataResponder(sending: sending, routed: routing.responder)
     }
 }

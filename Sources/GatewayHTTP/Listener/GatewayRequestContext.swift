@@ -35,6 +35,12 @@ package struct GatewayRequestContext: RequestContext {
         self.deadline = source.receivedAt
     }
 
+    /// The route's template; `none` for an address that has no route, which the router calls `NotFound`.
+    var route: String {
+        guard let path = self.endpointPath, path != "NotFound" else { return "none" }
+        return path
+    }
+
     /// What is recorded of this request.
     func origin(method: String) -> RequestOrigin {
         RequestOrigin(method: method, requestID: self.requestID, traceID: self.traceID)

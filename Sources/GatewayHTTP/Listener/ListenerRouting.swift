@@ -14,19 +14,23 @@ struct ListenerRouting {
     let open: [RouteCollection<GatewayRequestContext>]
     /// Routes behind the guards.
     let guarded: [RouteCollection<GatewayRequestContext>]
+    /// Templates of `POST` routes that are answered without the router.
+    var direct: [String] = []
+    /// The listener's logger.
+    let logger: Logger
 
     /// Builds what answers requests.
     ///
     /// This is the one place that fixes the order of middleware: identity, tracing, metrics, access log, problem
     /// rendering, then the listener's guards (deadline, authentication). Each sees what those before it established,
     /// and an answer passes them the other way, so that a rendered problem is logged and measured like any answer.
-    func responder(logger: Logger) -> RoutedResponder {
+    var responder: RoutedResponder {
         let router = Router(context: GatewayRequestContext.self)
         router.add(middleware: IdentityMiddleware(clock: self.clock))
         router.add(middleware: TraceMiddleware())
         router.add(middleware: MetricsMiddleware(metrics: self.metrics))
-        router.add(middleware: AccessLogMiddleware())
-        router.add(middleware: ProblemMiddleware(routes: self.table))
+        router.add(middleware: AccessLogMiddleware(log: AccessLog(logger: self.logger)))
+        router.add(middleware: ProblemMiddleware(rendering: self.rendering))
         for collection in self.open {
             router.addRoutes(collection)
         }
@@ -37,7 +41,12 @@ struct ListenerRouting {
         for collection in self.guarded {
             group.addRoutes(collection)
         }
-        return RoutedResponder(responder: router.buildResponder(), logger: logger)
+        return RoutedResponder(responder: router.buildResponder(), logger: self.logger)
+    }
+
+    /// Renders what routes throw.
+    var rendering: ProblemRendering {
+        ProblemRendering(routes: self.table, logger: self.logger)
     }
 
     /// The same routes without anything before them, to look methods up in.
@@ -46,6 +55,6 @@ struct ListenerRouting {
         for collection in self.open + self.guarded {
             router.addRoutes(collection)
         }
-        return RouteTable(router)
+        return RouteTable(router, direct: self.direct)
     }
 }

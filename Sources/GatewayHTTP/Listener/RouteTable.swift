@@ -6,21 +6,28 @@ struct RouteTable: Sendable {
     private struct Entry {
         var segments: [String]
         var method: HTTPRequest.Method
+        /// Whether the path must be spelled like the template; the router forgives repeated and trailing slashes.
+        var isExact = false
     }
 
     private let entries: [Entry]
 
-    init(_ router: Router<GatewayRequestContext>) {
-        self.entries = router.routes.map { route in
+    /// - Parameters:
+    ///   - router: what most requests go through.
+    ///   - direct: templates of `POST` routes that don't.
+    init(_ router: Router<GatewayRequestContext>, direct: [String] = []) {
+        let routed = router.routes.map { route in
             Entry(segments: Self.segments(route.path.description), method: route.method)
         }
+        self.entries = routed + direct.map { Entry(segments: Self.segments($0), method: .post, isExact: true) }
     }
 
     /// The methods served at a path, sorted; empty for an unknown address.
     func methods(at path: String) -> [String] {
         let segments = Self.segments(path)
+        let isExact = path == "/" + segments.joined(separator: "/")
         return self.entries
-            .filter { Self.matches($0.segments, segments) }
+            .filter { Self.matches($0.segments, segments) && (isExact || !$0.isExact) }
             .map(\.method.rawValue)
             .sorted()
     }

@@ -23,9 +23,9 @@ package struct ServerRefusals: Sendable {
             case .tooManyConnections: .overloaded
             }
         self.metrics.rejected(reason: code.rawValue)
-        var response = Problem(code, refusal.reason).response
+        var problem = Problem(code, refusal.reason)
         // The protocol's own faults have statuses of their own beside the common 400.
-        response.status = refusal.status
-        return response
+        problem.ownStatus = refusal.status
+        return problem.response
     }
 }

@@ -1,29 +1,26 @@
 import Hummingbird
-import Logging
 
-/// Writes a line for every request: at `debug` for those that went well, since the audit has them, else at `info`.
-///
-/// Paths are logged as templates, so that no token in a path reaches the log.
+/// Writes the access log's line for every request.
 struct AccessLogMiddleware: RouterMiddleware {
+    let log: AccessLog
+
     func handle(
         _ request: Request,
         context: GatewayRequestContext,
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         let response = try await next(request, context)
-        let level: Logger.Level = response.status.code < 400 ? .debug : .info
-        context.logger.log(
-            level: level,
-            "Request answered",
-            metadata: [
-                "request_id": "\(context.requestID)",
-                "method": "\(request.method.rawValue)",
-                "route": "\(context.endpointPath ?? "none")",
-                "status": "\(response.status.code)",
-                "tenant": "\(context.parameters.get("tenant") ?? "")",
-                "remote_address": "\(context.remoteAddress ?? "")",
-                "duration_us": "\((ContinuousClock.now - context.receivedAt) / .microseconds(1))",
-            ]
+        self.log.write(
+            AccessLog.Entry(
+                requestID: context.requestID,
+                method: request.method.rawValue,
+                route: context.route,
+                status: response.status.code,
+                tenant: context.parameters.get("tenant"),
+                remoteAddress: context.remoteAddress,
+                duration: ContinuousClock.now - context.receivedAt
+            ),
+            status: response.status.code
         )
         return response
     }

@@ -13,10 +13,10 @@ struct AdminAuthenticationMiddleware: RouterMiddleware {
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         guard let text = BearerToken.text(in: request.headers), self.token.matches(text) else {
-            self.metrics.authenticated(result: "refused")
+            self.metrics.refused(result: "refused")
             throw Problem(.unauthenticated, "Send the admin token as Authorization: Bearer <token>")
         }
-        self.metrics.authenticated(result: "accepted")
+        self.metrics.authenticated()
         return try await next(request, context)
     }
 }

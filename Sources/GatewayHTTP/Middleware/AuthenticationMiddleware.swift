@@ -14,15 +14,21 @@ struct AuthenticationMiddleware: RouterMiddleware {
         context: GatewayRequestContext,
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
-        let key = BearerToken.text(in: request.headers)
-        switch self.authenticator.authenticate(key: key, now: self.clock.now()) {
+        var context = context
+        context.principal = try self.principal(of: request.headers, now: self.clock.now())
+        return try await next(request, context)
+    }
+
+    /// Whose key the headers carry.
+    ///
+    /// - Throws: `unauthenticated`.
+    func principal(of headers: HTTPFields, now: Timestamp) throws(Problem) -> Principal {
+        switch self.authenticator.authenticate(key: BearerToken.text(in: headers).map(String.init), now: now) {
         case .authenticated(let principal):
-            self.metrics.authenticated(result: "accepted")
-            var context = context
-            context.principal = principal
-            return try await next(request, context)
+            self.metrics.authenticated()
+            return principal
         case .refused(let refusal):
-            self.metrics.authenticated(result: refusal.rawValue)
+            self.metrics.refused(result: refusal.rawValue)
             // Why a key is refused would help only those who guess.
             throw Problem(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
         }

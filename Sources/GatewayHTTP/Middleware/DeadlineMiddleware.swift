@@ -12,14 +12,18 @@ struct DeadlineMiddleware: RouterMiddleware {
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        var limit = self.limit
-        if let text = request.headers[.requestTimeout] {
-            guard let milliseconds = Int(text), milliseconds > 0 else {
-                throw Problem(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
-            }
-            limit = min(limit, .milliseconds(milliseconds))
-        }
-        context.deadline = context.receivedAt + limit
+        context.deadline = context.receivedAt + (try Self.timeout(in: request.headers, limit: self.limit))
         return try await next(request, context)
+    }
+
+    /// How long the caller waits.
+    ///
+    /// - Throws: `bad_request` for a header that is no number of milliseconds.
+    static func timeout(in headers: HTTPFields, limit: Duration) throws(Problem) -> Duration {
+        guard let text = headers[.requestTimeout] else { return limit }
+        guard let milliseconds = Int(text), milliseconds > 0 else {
+            throw Problem(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
+        }
+        return min(limit, .milliseconds(milliseconds))
     }
 }

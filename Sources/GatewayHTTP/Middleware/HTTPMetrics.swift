@@ -14,6 +14,7 @@ package final class HTTPMetrics: Sendable {
     private let durations: MetricFamily<RequestKey, Timer>
     private let rejections: MetricFamily<String, Counter>
     private let authentications: MetricFamily<String, Counter>
+    private let acceptances: Counter
     private let active: Meter
     private let activeCount = Atomic(0)
 
@@ -40,6 +41,7 @@ package final class HTTPMetrics: Sendable {
                 factory: factory
             )
         }
+        self.acceptances = self.authentications["accepted"]
         self.active = Meter(
             label: "fcmgw_http_active_requests",
             dimensions: [("listener", listener)],
@@ -71,8 +73,13 @@ package final class HTTPMetrics: Sendable {
         self.rejections[reason].increment()
     }
 
-    /// Counts an attempt to authenticate.
-    func authenticated(result: String) {
+    /// Counts an attempt to authenticate that succeeded.
+    func authenticated() {
+        self.acceptances.increment()
+    }
+
+    /// Counts an attempt to authenticate that was refused.
+    func refused(result: String) {
         self.authentications[result].increment()
     }
 

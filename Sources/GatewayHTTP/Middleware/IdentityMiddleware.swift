@@ -12,12 +12,16 @@ struct IdentityMiddleware: RouterMiddleware {
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.requestID =
-            request.headers[.requestID].flatMap { Self.isSane($0) ? $0 : nil }
-            ?? UUIDv7.generate(at: self.clock.now())
+        context.requestID = Self.requestID(in: request.headers, now: self.clock.now())
         var response = try await next(request, context)
         response.headers[.requestID] = context.requestID
         return response
+    }
+
+    /// The caller's own id where it is sane, else a new one.
+    static func requestID(in headers: HTTPFields, now: Timestamp) -> String {
+        if let id = headers[.requestID], Self.isSane(id) { return id }
+        return UUIDv7.generate(at: now)
     }
 
     /// 1 to 128 characters that are harmless in headers, logs and queries.

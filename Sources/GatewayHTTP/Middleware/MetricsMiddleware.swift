@@ -14,7 +14,7 @@ struct MetricsMiddleware: RouterMiddleware {
         var status = HTTPResponse.Status.internalServerError
         defer {
             self.metrics.ended(
-                route: context.endpointPath ?? "none",
+                route: context.route,
                 method: request.method.rawValue,
                 status: status.code,
                 in: ContinuousClock.now - context.receivedAt

@@ -7,6 +7,8 @@ package struct FieldProblem: Sendable, Hashable {
     package var code: OutcomeCode
     /// Where it is.
     package var pointer: JSONPointer
-    /// What a developer should change. Never repeats a value.
+    /// What a developer should change.
+    ///
+    /// Never repeats a value.
     package var detail: String
 }

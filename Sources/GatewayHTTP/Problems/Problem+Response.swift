@@ -11,7 +11,7 @@ extension Problem {
         if let retryAfter = self.retryAfterHeader { headers[.retryAfter] = String(retryAfter) }
         if !self.allowedMethods.isEmpty { headers[.allow] = self.allowedMethods.joined(separator: ", ") }
         if self.code == .unauthenticated { headers[.wwwAuthenticate] = "Bearer" }
-        return HTTPServerResponse(status: self.code.httpStatus, headers: headers, body: self.body)
+        return HTTPServerResponse(status: self.status, headers: headers, body: self.body)
     }
 
     private var body: ByteBuffer {
@@ -19,9 +19,9 @@ extension Problem {
         writer.beginObject()
         writer.member("type", "/problems/\(self.code.rawValue)")
         writer.member("title", self.code.title)
-        writer.member("status", self.code.httpStatus.code)
+        writer.member("status", self.status.code)
         writer.member("code", self.code.rawValue)
-        if let detail = self.detail { writer.member("detail", detail) }
+        writer.member("detail", self.detail ?? self.code.explanation)
         writer.member("retryable", self.code.isRetryable)
         if let action = self.code.action { writer.member("action", action.rawValue) }
         if let retryAfter = self.retryAfterHeader { writer.member("retry_after", retryAfter) }

@@ -1,13 +1,15 @@
 package import FCMModel
 import GatewayCore
-import HTTPTypes
+package import HTTPTypes
 import StrictJSON
 
 /// A refusal on its way to a caller as problem details (RFC 9457).
 package struct Problem: Error, Sendable, Hashable {
     /// The kind, which fixes status and title.
     package var code: OutcomeCode
-    /// What is wrong this time. Never holds a token, key or payload.
+    /// What is wrong this time; without it the code's own explanation is shown.
+    ///
+    /// Never holds a token, key or payload.
     package var detail: String?
     /// The fields at fault.
     package var errors: [FieldProblem] = []
@@ -25,6 +27,8 @@ package struct Problem: Error, Sendable, Hashable {
     package var messageID: String?
     /// The methods that are allowed, for `method_not_allowed`.
     package var allowedMethods: [String] = []
+    /// The answer's status, where it is not the one that the code usually has.
+    package var ownStatus: HTTPResponse.Status?
 
     /// A problem.
     package init(_ code: OutcomeCode, _ detail: String? = nil) {
@@ -89,11 +93,13 @@ package struct Problem: Error, Sendable, Hashable {
         }
     }
 
+    /// The answer's status.
+    var status: HTTPResponse.Status { self.ownStatus ?? self.code.httpStatus }
+
     /// The delay that goes into `Retry-After`: 429 and 503 always name one.
     var retryAfterHeader: Int? {
         if let retryAfter = self.retryAfter { return retryAfter }
-        let status = self.code.httpStatus
-        return status == .tooManyRequests || status == .serviceUnavailable ? Self.defaultRetryAfter : nil
+        return self.status == .tooManyRequests || self.status == .serviceUnavailable ? Self.defaultRetryAfter : nil
     }
 
     /// Seconds to wait where nobody named a delay.

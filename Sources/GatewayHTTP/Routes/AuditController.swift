@@ -17,7 +17,7 @@ struct AuditController {
     @Sendable
     private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
-        try principal.checkTenant(context.parameters.get("tenant"))
+        try principal.checkTenant(context.parameters.get("tenant") ?? "")
         guard principal.has(.readAudit) else { throw Problem(.forbidden, "The key lacks the scope audit:read") }
         let query = try QueryReader(request, allowed: AuditQuery.parameters)
         let page = try await self.audit.page(AuditQuery(query, profile: principal.profile))
@@ -33,7 +33,9 @@ extension AuditQuery {
 
     /// Reads a query.
     ///
-    /// - Parameter profile: whose records are asked for; `nil` for everybody's.
+    /// - Parameters:
+    ///   - query: the request's parameters.
+    ///   - profile: whose records are asked for; `nil` for everybody's.
     /// - Throws: `invalid_field` that names the parameter.
     init(_ query: QueryReader, profile: TenantProfile?) throws(Problem) {
         self.init(limit: try query.limit())
@@ -51,7 +53,10 @@ extension AuditQuery {
         }
         if let target = query.text("target") {
             guard let profile else {
-                throw Problem(.invalidField, "target needs tenant beside it: pseudonyms differ from tenant to tenant")
+                throw Problem(
+                    .invalidField,
+                    "target needs a tenant that exists: pseudonyms differ from tenant to tenant"
+                )
             }
             self.target = profile.pseudonymizer.pseudonym(of: target)
         }

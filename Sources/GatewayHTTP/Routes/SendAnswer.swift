@@ -2,7 +2,6 @@ import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import NIOCore
 import StrictJSON
 
@@ -11,13 +10,13 @@ struct SendAnswer {
     let outcome: SendOutcome
     let target: Target
 
-    var response: Response {
+    var response: HTTPServerResponse {
         var response = self.answer
         if !self.outcome.quotas.isEmpty {
             response.headers[.rateLimit] = RateLimitFields.limit(self.outcome.quotas)
             response.headers[.rateLimitPolicy] = RateLimitFields.policy(self.outcome.quotas)
         }
-        return Response(response)
+        return response
     }
 
     private var answer: HTTPServerResponse {

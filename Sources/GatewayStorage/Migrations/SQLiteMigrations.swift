@@ -1,6 +1,8 @@
 import GRDB
 
-/// The schema's history. Entries are only ever added; what has been released is never edited.
+/// The schema's history.
+///
+/// Entries are only ever added; what has been released is never edited.
 enum SQLiteMigrations {
     /// Tenants and what belongs to them.
     static let directory = "v001-directory"

@@ -77,9 +77,10 @@ package final class SQLiteReadOnlyDatabase: SQLiteReading {
     ///
     /// - Returns: `nil` where this build of SQLite takes no such names.
     private static func openUnlocked(_ file: StoreFile) throws -> DatabaseQueue? {
-        let takesURIs = try DatabaseQueue().read { db in
-            try String.fetchAll(db, sql: "PRAGMA compile_options").contains("USE_URI")
-        }
+        let takesURIs = try DatabaseQueue()
+            .read { db in
+                try String.fetchAll(db, sql: "PRAGMA compile_options").contains("USE_URI")
+            }
         guard takesURIs else { return nil }
         let name = URL(fileURLWithPath: file.path).absoluteString + "?immutable=1"
         return try DatabaseQueue(path: name, configuration: Self.configuration())

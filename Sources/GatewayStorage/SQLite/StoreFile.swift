@@ -78,7 +78,11 @@ struct StoreFile: Sendable, Hashable {
         for path in [self.path, self.writeAheadLogPath, self.path + "-shm"] {
             // POSIX takes the path as a pointer, valid during the call.
             if unsafe chmod(path, 0o600) != 0, errno != ENOENT {
-                throw GatewayError(.storeUnavailable, "The store's permissions can't be set: \(path)", cause: POSIXFailure())
+                throw GatewayError(
+                    .storeUnavailable,
+                    "The store's permissions can't be set: \(path)",
+                    cause: POSIXFailure()
+                )
             }
         }
     }

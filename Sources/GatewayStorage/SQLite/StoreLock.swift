@@ -64,6 +64,7 @@ package final class StoreLock: Sendable {
     /// Whether a process serves a database at this moment; does not hinder it.
     ///
     /// - Parameter path: the database's path.
+    /// - Returns: whether the lock is held, by whichever process.
     /// - Throws: `storeUnavailable` when the lock can't be asked.
     package static func isHeld(at path: String) throws(GatewayError) -> Bool {
         let file = StoreFile(path)

@@ -58,7 +58,7 @@ struct ConfigurationKeyTests {
             ("http.bodyTimeoutMs", "10000"), ("http.maxConnections", "16384"),
             ("http.drainGraceMs", "5000"), ("http.shutdownTimeoutMs", "25000"),
             ("audit.mode", "bounded"), ("audit.retentionDays", "400"),
-            ("audit.flushIntervalMs", "20"), ("audit.queueRecords", "10000"),
+            ("audit.flushIntervalMs", "10"), ("audit.queueRecords", "10000"),
             ("log.level", "info"), ("log.format", "json"),
             ("masterKey", ""), ("admin.token", ""),
         ]

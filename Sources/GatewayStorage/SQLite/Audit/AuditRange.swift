@@ -14,7 +14,9 @@ struct AuditRange: Hashable {
         self.last = last
     }
 
-    /// The places of a span. A number that somebody else stored may overflow; it finds nothing then.
+    /// The places of a span.
+    ///
+    /// A number that somebody else stored may overflow; it finds nothing then.
     init(writer: Int, span: Int) {
         self.init(writer: writer, first: span &* AuditSpans.size &+ 1, last: (span &+ 1) &* AuditSpans.size)
     }
@@ -24,5 +26,17 @@ struct AuditRange: Hashable {
         guard let position, self.writer >= position.writer else { return self }
         guard self.writer == position.writer, self.first < position.sequence else { return nil }
         return AuditRange(writer: self.writer, first: self.first, last: min(self.last, position.sequence - 1))
+    }
+
+    /// Takes the newest places off, a span's worth at most; `nil` when nothing is left.
+    mutating func popNewest() -> AuditRange? {
+        guard self.first <= self.last else { return nil }
+        let newest = AuditRange(
+            writer: self.writer,
+            first: max(self.first, self.last &- AuditSpans.size &+ 1),
+            last: self.last
+        )
+        self.last = newest.first &- 1
+        return newest
     }
 }

@@ -7,102 +7,69 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Reads records of the audit byte for byte.
-///
-/// A row that the gateway would not have written is read as well, since finding such rows is what a verifier is for:
-/// its hash comes out empty, which no record's is.
-struct AuditRowReader {
-    private let row: Row
-    private var isDamaged = false
+/// Reads records of the audit byte for byte, from rows of ``columns``.
+enum AuditRowReader {
+    /// What to select.
+    static let columns = "writer, sequence, time, tenant, body, hash"
 
-    init(_ row: Row) {
-        self.row = row
-    }
-
-    /// The place; zeroes when it is damaged.
-    mutating func position() -> AuditPosition {
-        AuditPosition(writer: self.number(.writer), sequence: self.number(.sequence))
-    }
-
-    /// The whole record.
-    mutating func record() -> ChainedAuditRecord {
-        var record = AuditRecord(
-            time: Timestamp(microseconds: Int64(self.number(.time))),
-            tenant: self.optionalText(.tenant),
-            principal: self.text(.principal),
-            action: self.text(.action),
-            outcome: self.outcome(),
-            requestID: self.text(.requestID)
-        )
-        record.method = self.text(.method)
-        record.targetKind = self.text(.targetKind)
-        record.targets = self.blob(.targets)
-        record.object = self.optionalText(.object)
-        record.recipients = self.number(.recipients)
-        record.accepted = self.number(.accepted)
-        record.bytes = self.number(.bytes)
-        record.code = self.optionalText(.code)
-        record.upstreamCode = self.optionalText(.upstreamCode)
-        record.fcmMessageID = self.optionalText(.fcmMessageID)
-        record.messageID = self.optionalText(.messageID)
-        record.traceID = self.optionalText(.traceID)
-        let position = self.position()
-        let hash = self.blob(.hash)
-        return ChainedAuditRecord(
-            writer: position.writer,
-            sequence: position.sequence,
-            record: record,
-            hash: self.isDamaged ? [] : hash
-        )
-    }
-
-    mutating func number(_ column: AuditColumn) -> Int {
-        let value: DatabaseValue = self.row[column.rawValue]
-        guard case .int64(let stored) = value.storage, let number = Int(exactly: stored) else {
-            self.isDamaged = true
-            return 0
+    /// The record of a row.
+    ///
+    /// A row that the gateway would not have written is read as well, since finding such rows is what a verifier is
+    /// for: its hash comes out empty, which no record's is.
+    static func record(_ row: Row) -> ChainedAuditRecord {
+        do {
+            let time = Timestamp(microseconds: try self.number(row, 2))
+            let tenant = try self.optionalText(row, 3)
+            return ChainedAuditRecord(
+                writer: Int(try self.number(row, 0)),
+                sequence: Int(try self.number(row, 1)),
+                record: try AuditBody.decode(try self.blob(row, 4), time: time, tenant: tenant),
+                hash: try self.blob(row, 5)
+            )
+        } catch {
+            return self.unreadable(row)
         }
+    }
+
+    private static func unreadable(_ row: Row) -> ChainedAuditRecord {
+        let nothing = AuditRecord(
+            time: Timestamp(microseconds: (try? self.number(row, 2)) ?? 0),
+            tenant: nil,
+            principal: "",
+            action: "",
+            outcome: .failed,
+            requestID: ""
+        )
+        return ChainedAuditRecord(
+            writer: Int((try? self.number(row, 0)) ?? 0),
+            sequence: Int((try? self.number(row, 1)) ?? 0),
+            record: nothing,
+            hash: []
+        )
+    }
+
+    private static func number(_ row: Row, _ index: Int) throws(DamagedValue) -> Int64 {
+        let value: DatabaseValue = row[index]
+        guard case .int64(let number) = value.storage else { throw self.damaged }
         return number
     }
 
-    mutating func optionalText(_ column: AuditColumn) -> String? {
-        do {
-            // GRDB's own conversion stops at a zero byte and repairs what is no UTF-8; both would hide a change.
-            return try self.row.withUnsafeData(atIndex: column.rawValue) { data in
-                guard let data else { return nil }
-                guard let text = String(validating: data, as: UTF8.self) else {
-                    throw DamagedValue(table: "audit_records", column: "\(column)")
-                }
-                return text
-            }
-        } catch {
-            self.isDamaged = true
-            return nil
-        }
-    }
-
-    mutating func text(_ column: AuditColumn) -> String {
-        guard let text = self.optionalText(column) else {
-            self.isDamaged = true
-            return ""
-        }
-        return text
-    }
-
-    mutating func blob(_ column: AuditColumn) -> [UInt8] {
-        let value: DatabaseValue = self.row[column.rawValue]
-        guard case .blob(let data) = value.storage else {
-            self.isDamaged = true
-            return []
-        }
+    private static func blob(_ row: Row, _ index: Int) throws(DamagedValue) -> [UInt8] {
+        let value: DatabaseValue = row[index]
+        guard case .blob(let data) = value.storage else { throw self.damaged }
         return [UInt8](data)
     }
 
-    private mutating func outcome() -> AuditRecord.Outcome {
-        guard let outcome = AuditRecord.Outcome(rawValue: self.text(.outcome)) else {
-            self.isDamaged = true
-            return .failed
+    private static func optionalText(_ row: Row, _ index: Int) throws -> String? {
+        // GRDB's own conversion stops at a zero byte and repairs what is no UTF-8; both would hide a change.
+        try row.withUnsafeData(atIndex: index) { data in
+            guard let data else { return nil }
+            guard let text = String(validating: data, as: UTF8.self) else { throw self.damaged }
+            return text
         }
-        return outcome
+    }
+
+    private static var damaged: DamagedValue {
+        DamagedValue(table: "audit_records", column: "time, tenant, body or hash")
     }
 }

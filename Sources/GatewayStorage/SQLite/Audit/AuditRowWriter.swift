@@ -9,8 +9,11 @@ import Foundation
 
 /// Inserts records of the audit within a transaction.
 struct AuditRowWriter {
-    /// Rows of one statement.
+    /// Rows of one statement; more of them gain little.
     private static let rowsPerStatement = 24
+    private static let columns = 6
+    /// Most bodies are shorter.
+    private static let bodyCapacityBytes = 512
 
     private static let insertOne = Self.insertStatement(rows: 1)
     private static let insertMany = Self.insertStatement(rows: Self.rowsPerStatement)
@@ -42,51 +45,36 @@ struct AuditRowWriter {
     }
 
     private static func execute(_ statement: Statement, _ records: ArraySlice<ChainedAuditRecord>) throws {
-        var values: [DatabaseValue] = []
-        values.reserveCapacity(records.count * AuditColumn.allCases.count)
+        // Not database values yet: GRDB would map those through a key path, which takes half as long as the insert.
+        var values: [(any DatabaseValueConvertible)?] = []
+        values.reserveCapacity(records.count * self.columns)
+        var body: [UInt8] = []
+        body.reserveCapacity(self.bodyCapacityBytes)
         for record in records {
-            self.append(record, to: &values)
+            body.removeAll(keepingCapacity: true)
+            AuditBody.encode(record.record, to: &body)
+            values.append(record.writer)
+            values.append(record.sequence)
+            values.append(record.record.time.microseconds)
+            values.append(self.value(record.record.tenant))
+            values.append(Data(body))
+            values.append(Data(record.hash))
         }
         // Checked would mean two more copies of the list; its length is the statement's by construction.
         statement.setUncheckedArguments(StatementArguments(values))
         try statement.execute()
     }
 
-    /// Appends a record's values in the columns' order.
-    private static func append(_ chained: ChainedAuditRecord, to values: inout [DatabaseValue]) {
-        let record = chained.record
-        values.append(chained.writer.databaseValue)
-        values.append(chained.sequence.databaseValue)
-        values.append(record.time.microseconds.databaseValue)
-        values.append(Self.value(record.tenant))
-        values.append(Self.value(record.principal))
-        values.append(Self.value(record.method))
-        values.append(Self.value(record.action))
-        values.append(Self.value(record.targetKind))
-        values.append(Data(record.targets).databaseValue)
-        values.append(Self.value(record.object))
-        values.append(record.recipients.databaseValue)
-        values.append(record.accepted.databaseValue)
-        values.append(record.bytes.databaseValue)
-        values.append(record.outcome.rawValue.databaseValue)
-        values.append(Self.value(record.code))
-        values.append(Self.value(record.upstreamCode))
-        values.append(Self.value(record.fcmMessageID))
-        values.append(Self.value(record.messageID))
-        values.append(Self.value(record.requestID))
-        values.append(Self.value(record.traceID))
-        values.append(Data(chained.hash).databaseValue)
+    /// Text ends at its first zero byte when it is bound, which would change the record; such text is kept as a blob,
+    /// and the reader takes that for text as well.
+    private static func value(_ text: String?) -> (any DatabaseValueConvertible)? {
+        guard let text, text.utf8.contains(0) else { return text }
+        return Data(text.utf8)
     }
 
-    /// Text ends at its first zero byte when it is bound, and what an upstream says may hold one; such text is kept as
-    /// a blob, which the reader takes for text as well.
-    private static func value(_ text: String?) -> DatabaseValue {
-        guard let text else { return .null }
-        return text.utf8.contains(0) ? Data(text.utf8).databaseValue : text.databaseValue
-    }
-
-    /// A repeated commit meets its own records. Anything else in their places is another writer's, and to go on would
-    /// break the chain without anybody noticing.
+    /// Lets a repeated commit pass, which meets its own records.
+    ///
+    /// Anything else in their places is another writer's, and to go on would break the chain without anybody noticing.
     private func requireSame(_ records: [ChainedAuditRecord]) throws {
         for record in records {
             let hash = try Data.fetchOne(
@@ -104,10 +92,9 @@ struct AuditRowWriter {
     }
 
     private static func insertStatement(rows: Int) -> String {
-        let marks = Array(repeating: "?", count: AuditColumn.allCases.count).joined(separator: ", ")
-        let values = Array(repeating: "(\(marks))", count: rows).joined(separator: ", ")
+        let values = Array(repeating: "(?, ?, ?, ?, ?, ?)", count: rows).joined(separator: ", ")
         return """
-            INSERT INTO audit_records (\(AuditColumn.list)) VALUES \(values)
+            INSERT INTO audit_records (writer, sequence, time, tenant, body, hash) VALUES \(values)
             ON CONFLICT (writer, sequence) DO NOTHING
             """
     }

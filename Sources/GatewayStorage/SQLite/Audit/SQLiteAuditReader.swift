@@ -43,7 +43,7 @@ package struct SQLiteAuditReader: AuditReader {
             let rows = try Row.fetchCursor(
                 try db.cachedStatement(
                     sql: """
-                        SELECT \(AuditColumn.list) FROM audit_records
+                        SELECT \(AuditRowReader.columns) FROM audit_records
                         WHERE writer = ? AND sequence > ? ORDER BY sequence LIMIT ?
                         """
                 ),
@@ -51,8 +51,7 @@ package struct SQLiteAuditReader: AuditReader {
             )
             var records: [ChainedAuditRecord] = []
             while let row = try rows.next() {
-                var reader = AuditRowReader(row)
-                records.append(reader.record())
+                records.append(AuditRowReader.record(row))
             }
             return records
         }

@@ -11,6 +11,7 @@ import Foundation
 package struct SQLiteAuditStore: AuditStore {
     private let database: SQLiteDatabase
     private let reader: SQLiteAuditReader
+    private let memory = AuditSpanMemory()
 
     /// An audit in an open database.
     package init(database: SQLiteDatabase) {
@@ -24,9 +25,10 @@ package struct SQLiteAuditStore: AuditStore {
     ///
     /// - Throws: `storeUnavailable`, or `conflict` when another record is in the place of one; then nothing was added.
     package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
-        try await self.database.write { db in
+        let known = self.memory.entries
+        self.memory.entries = try await self.database.write { db in
             try AuditRowWriter(db: db).insert(records)
-            try AuditSpans.note(records, db)
+            let entries = try AuditSpans.note(records, beyond: known, db)
             // A repeated commit must not take the head back.
             try db.cachedStatement(
                 sql: """
@@ -35,13 +37,16 @@ package struct SQLiteAuditStore: AuditStore {
                         sequence = excluded.sequence, hash = excluded.hash, state = excluded.state, seal = excluded.seal
                     WHERE excluded.sequence >= audit_heads.sequence
                     """
-            ).execute(arguments: [head.writer, head.sequence, Data(head.hash), head.state.rawValue, Data(head.seal)])
+            )
+            .execute(arguments: [head.writer, head.sequence, Data(head.hash), head.state.rawValue, Data(head.seal)])
+            return entries
         }
     }
 
     /// Records that match, newest first.
     ///
-    /// A page looks at a bounded number of records, so it may hold fewer than asked for, or none, and still have a next.
+    /// A page looks at a bounded number of records, so it may hold fewer than asked for, or none, and still have a
+    /// next.
     ///
     /// - Throws: `storeUnavailable`.
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {

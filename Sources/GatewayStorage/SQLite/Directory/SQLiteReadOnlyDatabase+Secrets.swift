@@ -1,5 +1,5 @@
-package import GatewayCore
 import GRDB
+package import GatewayCore
 
 extension SQLiteReadOnlyDatabase {
     /// The sealed secrets of the gateway itself, as far as they are stored.

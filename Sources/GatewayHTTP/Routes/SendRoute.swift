@@ -1,0 +1,118 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import Logging
+
+/// Sends messages: `POST /v1/tenants/{tenant}/messages`.
+///
+/// This route alone is spared the router and its middleware, which cost as much as the rest of the gateway's own work
+/// on it. It takes the same steps by the same functions and in the same order as ``ListenerRouting``.
+struct SendRoute: Sendable {
+    /// The route's template, for metrics and logs.
+    static let template = "/v1/tenants/{tenant}/messages"
+    /// Its first and last segments.
+    private static let prefix = "/v1/tenants/"
+    private static let suffix = "/messages"
+
+    let authentication: AuthenticationMiddleware
+    let pipeline: SendPipeline
+    let clock: any WallClock
+    let metrics: HTTPMetrics
+    let accessLog: AccessLog
+    let rendering: ProblemRendering
+    let requestDeadline: Duration
+
+    /// The tenant in a path that is this route's; `nil` for any other path.
+    static func tenant(in path: String) -> Substring? {
+        let path = path.utf8.prefix { $0 != UInt8(ascii: "?") }
+        guard path.count > Self.prefix.utf8.count + Self.suffix.utf8.count,
+            path.starts(with: Self.prefix.utf8), path.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8)
+        else { return nil }
+        let tenant = path.dropFirst(Self.prefix.utf8.count).dropLast(Self.suffix.utf8.count)
+        return tenant.contains(UInt8(ascii: "/")) ? nil : Substring(tenant)
+    }
+
+    /// Answers a request whose path names a tenant.
+    func respond(to request: HTTPServerRequest, tenant: Substring) async -> HTTPServerResponse {
+        let receivedAt = ContinuousClock.now
+        let now = self.clock.now()
+        let headers = request.head.headerFields
+        let requestID = IdentityMiddleware.requestID(in: headers, now: now)
+        let traceID = headers[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+        self.metrics.began()
+        var response: HTTPServerResponse
+        do {
+            let origin = RequestOrigin(method: "POST", requestID: requestID, traceID: traceID)
+            let timeout = try DeadlineMiddleware.timeout(in: headers, limit: self.requestDeadline)
+            let principal = try self.authentication.principal(of: headers, now: now)
+            try principal.checkTenant(tenant)
+            response = try await self.send(request, principal, origin, deadline: receivedAt + timeout)
+        } catch {
+            response = self.rendering.response(for: error, path: Self.template, requestID: requestID)
+        }
+        let duration = ContinuousClock.now - receivedAt
+        self.metrics.ended(route: Self.template, method: "POST", status: response.status.code, in: duration)
+        self.accessLog.write(
+            AccessLog.Entry(
+                requestID: requestID,
+                method: "POST",
+                route: Self.template,
+                status: response.status.code,
+                tenant: String(tenant),
+                remoteAddress: request.connection.remoteAddress,
+                duration: duration
+            ),
+            status: response.status.code
+        )
+        response.headers[.requestID] = requestID
+        return response
+    }
+
+    private func send(
+        _ request: HTTPServerRequest,
+        _ principal: Principal,
+        _ origin: RequestOrigin,
+        deadline: ContinuousClock.Instant
+    ) async throws(Problem) -> HTTPServerResponse {
+        let headers = request.head.headerFields
+        guard headers[.idempotencyKey] == nil else {
+            // Ignoring it would break the promise that callers attach to it.
+            throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
+        }
+        let members = try JSONBody.members(of: request.body, contentType: headers[.contentType])
+        let body = try SendBody(members)
+        let target: Target
+        switch body.target {
+        case .direct(let direct): target = direct
+        case .deviceGroup: throw Problem(.notFound, "The tenant has no device group of this name")
+        }
+        let payloadBytes = body.message.payloadBytes
+        guard payloadBytes <= target.maxPayloadBytes else {
+            throw Problem(
+                .messageTooBig,
+                "The payload has \(payloadBytes) bytes; at most \(target.maxPayloadBytes) are allowed for this target"
+            )
+        }
+        let outcome = await self.pipeline.send(
+            SendCommand(
+                principal: principal,
+                target: target,
+                message: body.message,
+                payloadBytes: payloadBytes,
+                origin: origin,
+                deadline: deadline
+            )
+        )
+        return SendAnswer(outcome: outcome, target: target).response
+    }
+}
+
+extension Principal {
+    /// Makes sure that a path's tenant is the caller's own; a foreign one is as good as none.
+    ///
+    /// - Throws: `not_found`.
+    func checkTenant(_ text: some StringProtocol) throws(Problem) {
+        guard self.profile.id.text == text else { throw Problem(.notFound, "There is no such tenant") }
+    }
+}

@@ -1,0 +1,163 @@
+import GatewayCore
+
+/// The fields of a record that have no column of their own, as bytes: each text is preceded by its length plus one, and
+/// a zero stands for an absent one; numbers and lengths are in groups of seven bits, lowest first.
+///
+/// Every record has exactly one body, and decoding refuses any other, so that a changed byte is never overlooked.
+enum AuditBody {
+    /// Rises when the layout changes.
+    private static let version: UInt8 = 1
+
+    /// Appends a record's body.
+    static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
+        bytes.append(self.version)
+        self.put(record.principal, to: &bytes)
+        self.put(record.method, to: &bytes)
+        self.put(record.action, to: &bytes)
+        self.put(record.targetKind, to: &bytes)
+        self.put(UInt64(record.targets.count) + 1, to: &bytes)
+        bytes.append(contentsOf: record.targets)
+        self.put(record.object, to: &bytes)
+        self.put(record.recipients, to: &bytes)
+        self.put(record.accepted, to: &bytes)
+        self.put(record.bytes, to: &bytes)
+        self.put(record.outcome.rawValue, to: &bytes)
+        self.put(record.code, to: &bytes)
+        self.put(record.upstreamCode, to: &bytes)
+        self.put(record.fcmMessageID, to: &bytes)
+        self.put(record.messageID, to: &bytes)
+        self.put(record.requestID, to: &bytes)
+        self.put(record.traceID, to: &bytes)
+    }
+
+    /// The record of a body.
+    ///
+    /// - Throws: ``DamagedValue`` for bytes that no record has.
+    static func decode(_ bytes: [UInt8], time: Timestamp, tenant: String?) throws(DamagedValue) -> AuditRecord {
+        var reader = Reader(bytes)
+        let record = try reader.record(time: time, tenant: tenant)
+        // One comparison in place of a check of every length and number for its shortest form.
+        var again: [UInt8] = []
+        again.reserveCapacity(bytes.count)
+        self.encode(record, to: &again)
+        guard again == bytes else { throw self.damaged }
+        return record
+    }
+
+    private static var damaged: DamagedValue {
+        DamagedValue(table: "audit_records", column: "body")
+    }
+
+    private static func put(_ text: String?, to bytes: inout [UInt8]) {
+        guard let text else {
+            bytes.append(0)
+            return
+        }
+        self.put(UInt64(text.utf8.count) + 1, to: &bytes)
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    private static func put(_ number: Int, to bytes: inout [UInt8]) {
+        self.put(UInt64(bitPattern: Int64(number)), to: &bytes)
+    }
+
+    private static func put(_ number: UInt64, to bytes: inout [UInt8]) {
+        var rest = number
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// Takes fields off the front.
+    private struct Reader {
+        private var rest: ArraySlice<UInt8>
+
+        init(_ bytes: [UInt8]) {
+            self.rest = bytes[...]
+        }
+
+        mutating func record(time: Timestamp, tenant: String?) throws(DamagedValue) -> AuditRecord {
+            guard try self.byte() == AuditBody.version else { throw AuditBody.damaged }
+            let (principal, method) = (try self.text(), try self.text())
+            let (action, targetKind) = (try self.text(), try self.text())
+            let targets = try self.bytes()
+            let object = try self.optionalText()
+            let (recipients, accepted, byteCount) = (try self.integer(), try self.integer(), try self.integer())
+            let outcome = AuditRecord.Outcome(rawValue: try self.text())
+            let (code, upstreamCode) = (try self.optionalText(), try self.optionalText())
+            let (fcmMessageID, messageID) = (try self.optionalText(), try self.optionalText())
+            let requestID = try self.text()
+            let traceID = try self.optionalText()
+            guard let outcome else { throw AuditBody.damaged }
+            var record = AuditRecord(
+                time: time,
+                tenant: tenant,
+                principal: principal,
+                action: action,
+                outcome: outcome,
+                requestID: requestID
+            )
+            record.method = method
+            record.targetKind = targetKind
+            record.targets = targets
+            record.object = object
+            record.recipients = recipients
+            record.accepted = accepted
+            record.bytes = byteCount
+            record.code = code
+            record.upstreamCode = upstreamCode
+            record.fcmMessageID = fcmMessageID
+            record.messageID = messageID
+            record.traceID = traceID
+            return record
+        }
+
+        private mutating func byte() throws(DamagedValue) -> UInt8 {
+            guard let byte = self.rest.popFirst() else { throw AuditBody.damaged }
+            return byte
+        }
+
+        private mutating func number() throws(DamagedValue) -> UInt64 {
+            var number: UInt64 = 0
+            for shift in stride(from: UInt64(0), through: 63, by: 7) {
+                let byte = try self.byte()
+                number |= UInt64(byte & 0x7F) << shift
+                if byte & 0x80 == 0 { return number }
+            }
+            throw AuditBody.damaged
+        }
+
+        private mutating func integer() throws(DamagedValue) -> Int {
+            Int(truncatingIfNeeded: try self.number())
+        }
+
+        private mutating func optionalText() throws(DamagedValue) -> String? {
+            let length = try self.number()
+            return length == 0 ? nil : try self.text(length - 1)
+        }
+
+        private mutating func text() throws(DamagedValue) -> String {
+            guard let text = try self.optionalText() else { throw AuditBody.damaged }
+            return text
+        }
+
+        private mutating func text(_ count: UInt64) throws(DamagedValue) -> String {
+            guard let text = String(validating: try self.take(count), as: UTF8.self) else { throw AuditBody.damaged }
+            return text
+        }
+
+        private mutating func bytes() throws(DamagedValue) -> [UInt8] {
+            let length = try self.number()
+            guard length > 0 else { throw AuditBody.damaged }
+            return Array(try self.take(length - 1))
+        }
+
+        private mutating func take(_ count: UInt64) throws(DamagedValue) -> ArraySlice<UInt8> {
+            guard let count = Int(exactly: count), count <= self.rest.count else { throw AuditBody.damaged }
+            defer { self.rest = self.rest.dropFirst(count) }
+            return self.rest.prefix(count)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("LegacyRequestDecoder")
+struct LegacyRequestDecoderTests {
+    /// Decided by the method or the credential, before anybody reads the body: a matter of the route's tests.
+    private static let routeVectors = ["VAL-153", "VAL-154", "VAL-155", "VAL-156", "VAL-159"]
+    /// Another spelling of the JSON media type: these reach the decoder all the same.
+    private static let mediaTypeVectors = ["VAL-157", "VAL-158"]
+
+    @Test(
+        "Requests are accepted and refused as the vectors have it",
+        arguments: try ValidationVector.all().filter(\.reachesDecoder)
+    )
+    func vectors(vector: ValidationVector) throws {
+        let result: Result<LegacySendRequest, LegacyRefusal>
+        do throws(LegacyRefusal) {
+            result = .success(try LegacyRequestDecoder.decode(vector.body))
+        } catch {
+            result = .failure(error)
+        }
+        switch (vector.expectation, result) {
+        case (.accepted(let expected), .success(let request)):
+            #expect(Self.kind(of: request.target) == expected.target)
+            #expect(request.target.recipientCount == expected.recipients)
+            #expect(request.payloadBytes == expected.payloadBytes)
+            #expect(request.localErrors.mapValues(\.rawValue) == expected.localErrors)
+        case (.rejected(let expected), .failure(let error)):
+            try Self.expect(expected, of: error)
+        case (.accepted, .failure(let error)):
+            Issue.record("refused: \(error)")
+        case (.rejected(let expected), .success):
+            Issue.record("accepted instead of \(expected.reason)")
+        }
+    }
+
+    @Test("The vectors that do not reach the decoder are known by name, and there are no others")
+    func completeness() throws {
+        let vectors = try ValidationVector.all()
+        #expect(vectors.count == 159)
+        #expect(vectors.filter { !$0.reachesDecoder }.map(\.id) == Self.routeVectors)
+        #expect(vectors.filter { $0.describesRoute && $0.reachesDecoder }.map(\.id) == Self.mediaTypeVectors)
+        for vector in vectors where !vector.reachesDecoder {
+            guard case .rejected(let rejected) = vector.expectation else {
+                Issue.record("\(vector.id) is accepted")
+                continue
+            }
+            #expect(["Unauthorized", "MethodNotAllowed"].contains(rejected.reason))
+        }
+    }
+
+    @Test("Every field of a request arrives in its place")
+    func fullRequest() throws {
+        let request = try Self.decode(
+            """
+            {"to": "/topics/news", "collapse_key": "c", "priority": "normal", "content_available": true,
+             "mutable_content": true, "time_to_live": 6e1, "restricted_package_name": "com.example", "dry_run": true,
+             "delay_while_idle": {}, "unknown": [null],
+             "notification": {"title": "t", "body": "b", "image": "i", "subtitle": "s", "sound": "default",
+              "badge": "03", "icon": "n", "color": "#0a0b0c", "tag": "g", "click_action": "A",
+              "android_channel_id": "ch", "title_loc_key": "tk", "title_loc_args": ["x", 1.0, true],
+              "body_loc_key": "bk", "body_loc_args": " [ \\"y\\" , 12345678901234567890 ] ", "unknown": 1},
+             "data": {"text": "", "number": 1.50, "flag": false, "nothing": null, "list": [1, {"b": null, "a": "/"}]}}
+            """
+        )
+        #expect(request.target == .topic(try #require(TopicName("news"))))
+        let message = request.message
+        #expect(message.collapseKey == "c")
+        #expect(message.priority == .normal)
+        #expect(message.contentAvailable)
+        #expect(message.mutableContent)
+        #expect(message.timeToLive == 60)
+        #expect(message.restrictedPackageName == "com.example")
+        #expect(message.dryRun)
+        #expect(
+            message.data == [
+                DataEntry(key: "text", value: ""), DataEntry(key: "number", value: "1.50"),
+                DataEntry(key: "flag", value: "false"), DataEntry(key: "list", value: #"[1,{"a":"/","b":null}]"#),
+            ]
+        )
+        let notification = try #require(message.notification)
+        #expect(
+            notification.texts.map { "\($0.key.rawValue)=\($0.value)" } == [
+                "title=t", "body=b", "image=i", "subtitle=s", "sound=default", "icon=n", "color=#0a0b0c", "tag=g",
+                "click_action=A", "android_channel_id=ch", "title_loc_key=tk", "body_loc_key=bk",
+            ]
+        )
+        #expect(notification.badge == 3)
+        #expect(notification.titleLocArgs == ["x", "1.0", "true"])
+        #expect(notification.bodyLocArgs == ["y", "12345678901234567890"])
+        #expect(request.localErrors.isEmpty)
+    }
+
+    @Test(
+        "What is null, empty or false leaves no trace",
+        arguments: [
+            #"{"to": "t"}"#,
+            #"{"to": "t", "registration_ids": null, "condition": "", "notification_key": "", "collapse_key": ""}"#,
+            #"{"to": "t", "priority": "", "time_to_live": null, "restricted_package_name": "", "dry_run": false}"#,
+            #"{"to": "t", "content_available": false, "mutable_content": null, "delay_while_idle": true}"#,
+            #"{"to": "t", "data": {}, "notification": {}}"#,
+            #"{"to": "t", "data": {"k": null}, "notification": {"title": "", "badge": "", "title_loc_args": null}}"#,
+            #"{"to": "t", "data": null, "notification": {"unknown": "x", "body_loc_args": ""}}"#,
+        ]
+    )
+    func absence(text: String) throws {
+        let request = try Self.decode(text)
+        #expect(request.target == .token("t"))
+        #expect(request.message == Message())
+        #expect(request.payloadBytes == 0)
+    }
+
+    @Test("A combining mark does not hide a reserved data key", arguments: ["gcm\u{301}", "google\u{FE0F}x"])
+    func combiningMarksInKeys(key: String) {
+        #expect(throws: LegacyRefusal.error(.invalidDataKey, shape: .results(count: 1))) {
+            try Self.decode(#"{"to": "t", "data": {"\#(key)": "v"}}"#)
+        }
+    }
+
+    @Test("A combining mark after the prefix makes a bad topic, not a token")
+    func combiningMarksInTopics() throws {
+        #expect(throws: LegacyRefusal.invalidParameters(reason: "to holds an invalid topic name")) {
+            try Self.decode("{\"to\": \"/topics/\u{301}news\"}")
+        }
+        let request = try Self.decode("{\"registration_ids\": [\"a\", \"/topics/\u{301}\", \"\"]}")
+        #expect(request.localErrors == [1: .invalidRegistration, 2: .missingRegistration])
+    }
+
+    @Test("A broken body has an outcome like any other, and an answer", arguments: SplitMix64.seeds)
+    func mutatedBodies(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        let bodies = try ValidationVector.all().filter { $0.reachesDecoder && $0.body.readableBytes < 500 }.map(\.body)
+        for _ in 0..<200 {
+            let body = BodyMutator.mutate(random.pick(bodies), using: &random)
+            do throws(LegacyRefusal) {
+                let request = try LegacyRequestDecoder.decode(body)
+                #expect(request.payloadBytes <= request.target.maxPayloadBytes)
+                #expect(request.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
+            } catch {
+                let reply = error.reply(multicastID: 1)
+                #expect(reply.status == 200 || reply.status == 400)
+                #expect(reply.body.readableBytes > 0)
+            }
+        }
+    }
+
+    private static func decode(_ text: String) throws -> LegacySendRequest {
+        try LegacyRequestDecoder.decode(ByteBuffer(string: text))
+    }
+
+    /// The vectors' word for a target.
+    private static func kind(of target: Target) -> String {
+        switch target {
+        case .token: "token"
+        case .tokens: "multicast"
+        case .topic: "topic"
+        case .condition: "condition"
+        case .notificationKey: "group"
+        case .installation, .installations: "unknown to the protocol"
+        }
+    }
+
+    private static func expect(_ expected: ValidationVector.Rejected, of refusal: LegacyRefusal) throws {
+        var payloadBytes: Int?
+        let reason: String
+        switch refusal {
+        case .invalidJSON: reason = "InvalidJson"
+        case .invalidParameters: reason = "InvalidParameters"
+        case .error(let name, _): reason = name.rawValue
+        case .messageTooBig(let bytes, _):
+            reason = "MessageTooBig"
+            payloadBytes = bytes
+        }
+        #expect(reason == expected.reason)
+        #expect(payloadBytes == expected.payloadBytes)
+
+        let reply = refusal.reply(multicastID: 4_711)
+        #expect(reply.status == expected.status)
+        guard let body = expected.body else {
+            // The text is free, but there is one.
+            #expect(reply.contentType == (expected.contentType ?? "text/plain") + "; charset=UTF-8")
+            #expect(reply.body.readableBytes > 0)
+            return
+        }
+        #expect(reply.contentType == (expected.contentType ?? "application/json") + "; charset=UTF-8")
+        if expected.contentType == "text/plain" {
+            #expect(String(buffer: reply.body) == (try body.text()))
+        } else {
+            let answer = try VectorJSON(parsing: reply.body)
+            #expect(body.mismatches(in: answer, allowingMore: expected.status == 400) == [])
+        }
+    }
+}

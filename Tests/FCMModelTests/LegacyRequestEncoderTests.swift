@@ -1,0 +1,204 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("LegacyRequestEncoder")
+struct LegacyRequestEncoderTests {
+    /// One target and its form on the wire.
+    private static func targets() throws -> [(Target, String)] {
+        [
+            (.token("t"), #"{"to": "t"}"#),
+            (.tokens(["a", "b", "a"]), #"{"registration_ids": ["a", "b", "a"]}"#),
+            (.tokens(["a"]), #"{"registration_ids": ["a"]}"#),
+            (.topic(try #require(TopicName("news%20.~"))), #"{"to": "/topics/news%20.~"}"#),
+            (.notificationKey("APA91b"), #"{"to": "APA91b"}"#),
+            (
+                .condition(try TopicCondition(parsing: "( \"a\"  IN topics )||'b' in TOPICS")),
+                #"{"condition": "('a' in topics) || 'b' in topics"}"#
+            ),
+        ]
+    }
+
+    @Test("Every target has its form, and a message without content adds nothing to it")
+    func targets() throws {
+        for (target, expected) in try Self.targets() {
+            try Self.expect(Message(), to: target, is: expected)
+        }
+    }
+
+    @Test("Installation ids are refused", arguments: [.installation("f"), .installations(["f"])] as [Target])
+    func installations(target: Target) {
+        #expect(throws: LegacyRequestEncoder.Inexpressible.installationTarget) {
+            try LegacyRequestEncoder.encode(Message(), to: target)
+        }
+    }
+
+    @Test(
+        "Expressions that only v1 knows are refused",
+        arguments: [
+            "!('a' in topics)",
+            "'a' in topics && !('b' in topics)",
+            "'a' in topics || 'b' in topics || 'c' in topics || 'd' in topics",
+        ]
+    )
+    func conditions(text: String) throws {
+        let condition = try TopicCondition(parsing: text)
+        #expect(throws: LegacyRequestEncoder.Inexpressible.condition) {
+            try LegacyRequestEncoder.encode(Message(), to: .condition(condition))
+        }
+    }
+
+    @Test("Options travel under their legacy names")
+    func options() throws {
+        var message = Message()
+        message.priority = .normal
+        message.timeToLive = 0
+        message.collapseKey = "c"
+        message.contentAvailable = true
+        message.mutableContent = true
+        message.restrictedPackageName = "com.example"
+        message.dryRun = true
+        try Self.expect(
+            message,
+            is: """
+                {"to": "t", "priority": "normal", "time_to_live": 0, "collapse_key": "c", "content_available": true,
+                 "mutable_content": true, "restricted_package_name": "com.example", "dry_run": true}
+                """
+        )
+        message = Message()
+        message.priority = .high
+        message.timeToLive = Message.maxTimeToLive
+        try Self.expect(message, is: #"{"to": "t", "priority": "high", "time_to_live": 2419200}"#)
+    }
+
+    @Test("Notification texts keep their names, numbers and lists become text")
+    func notification() throws {
+        var notification = Notification()
+        var expected: [String] = []
+        for (index, key) in NotificationKey.allCases.enumerated() {
+            notification[key] = "v\(index)"
+            expected.append("\"\(key.rawValue)\": \"v\(index)\"")
+        }
+        notification.badge = 3
+        notification.titleLocArgs = ["a", "\"q\""]
+        notification.bodyLocArgs = []
+        var message = Message()
+        message.notification = notification
+        let known = expected.joined(separator: ", ")
+        try Self.expect(
+            message,
+            is: #"""
+                {"to": "t", "notification": {\#(known), "badge": "3", "title_loc_args": "[\"a\",\"\\\"q\\\"\"]",
+                 "body_loc_args": "[]"}}
+                """#
+        )
+    }
+
+    @Test("A badge of zero is sent")
+    func zeroBadge() throws {
+        var message = Message()
+        message.notification = Notification()
+        message.notification?.badge = 0
+        try Self.expect(message, is: #"{"to": "t", "notification": {"badge": "0"}}"#)
+    }
+
+    @Test("Nothing that is absent is sent as null, empty text, empty object or false")
+    func absence() throws {
+        var message = Message()
+        message.notification = Notification()
+        try Self.expect(message, is: #"{"to": "t"}"#)
+    }
+
+    @Test("Data is sent in the caller's order, empty values too")
+    func data() throws {
+        var message = Message()
+        message.data = [("z", ""), ("a", "1"), ("é", "ü")].map { DataEntry(key: $0.0, value: $0.1) }
+        let body = try LegacyRequestEncoder.encode(message, to: .token("t"))
+        #expect(String(buffer: body) == #"{"to":"t","data":{"z":"","a":"1","é":"ü"}}"#)
+    }
+
+    @Test("The body is byte for byte the canonical form")
+    func canonicalBytes() throws {
+        var message = Message()
+        message.priority = .high
+        message.timeToLive = 3_600
+        message.collapseKey = "score"
+        message.notification = Notification()
+        message.notification?[.title] = "Portugal vs. Denmark"
+        message.notification?.bodyLocArgs = ["2", "1"]
+        message.data = [DataEntry(key: "score", value: "3x1\u{0}\u{1F}\n\"\\/\u{7F}\u{2028}\u{1F600}")]
+        let expected = #"""
+            {"to":"t","collapse_key":"score","priority":"high","time_to_live":3600,"notification":{"title":"Portugal vs. Denmark","body_loc_args":"[\"2\",\"1\"]"},"data":{"score":"3x1\u0000\u001f\n\"\\/
+            """# + "\u{7F}\u{2028}\u{1F600}\"}}"
+        let body = try LegacyRequestEncoder.encode(message, to: .token("t"))
+        #expect(Array(body.readableBytesView) == Array(expected.utf8))
+    }
+
+    @Test("A body holds what the message holds and nothing else", arguments: SplitMix64.seeds)
+    func model(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<20 {
+            let target = try RandomMessage.target(using: &random)
+            let message = RandomMessage.message(for: target, using: &random)
+            let body = try VectorJSON(parsing: LegacyRequestEncoder.encode(message, to: target))
+            #expect(try LegacyBodyModel.body(of: message, to: target).mismatches(in: body) == [])
+        }
+    }
+
+    @Test("What was encoded decodes as the same target, message and size", arguments: SplitMix64.seeds)
+    func roundTrip(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<20 {
+            let target = try RandomMessage.target(using: &random)
+            let message = RandomMessage.message(for: target, using: &random)
+            let body = try LegacyRequestEncoder.encode(message, to: target)
+            let request = try LegacyRequestDecoder.decode(body)
+            #expect(request.target == target)
+            #expect(request.message == message)
+            #expect(request.message.bytesOfTexts == message.bytesOfTexts)
+            #expect(request.payloadBytes == message.payloadBytes)
+            #expect(request.localErrors.isEmpty)
+            // Encoding what was decoded gives the same bytes: the form is canonical.
+            #expect(try LegacyRequestEncoder.encode(request.message, to: request.target) == body)
+        }
+    }
+
+    @Test("Every code point survives as data, alone and beside others")
+    func everyCodePoint() throws {
+        // Planes beyond the second repeat its encoding, so their ends stand for them.
+        let points = Array(0...0x2_FFFF) + (3...16).flatMap { [$0 << 16, $0 << 16 | 0x8000, $0 << 16 | 0xFFFF] }
+        let scalars = points.compactMap { Unicode.Scalar(UInt32($0)) }
+        for start in stride(from: 0, to: scalars.count, by: 1_000) {
+            var text = String.UnicodeScalarView()
+            text.append(contentsOf: scalars[start..<min(scalars.count, start + 1_000)])
+            var message = Message()
+            message.data = [DataEntry(key: "k", value: String(text))]
+            let request = try LegacyRequestDecoder.decode(LegacyRequestEncoder.encode(message, to: .token("t")))
+            #expect(request.message.bytesOfTexts == message.bytesOfTexts, "from \(start)")
+        }
+    }
+
+    @Test("A valid vector keeps its target and its content through the canonical form")
+    func vectors() throws {
+        for vector in try ValidationVector.all() where vector.reachesDecoder {
+            guard case .accepted = vector.expectation else { continue }
+            let request = try LegacyRequestDecoder.decode(vector.body)
+            let body = try LegacyRequestEncoder.encode(request.message, to: request.target)
+            let again = try LegacyRequestDecoder.decode(body)
+            #expect(again.message.bytesOfTexts == request.message.bytesOfTexts, "\(vector.id)")
+            #expect(again.message == request.message, "\(vector.id)")
+            #expect(again.payloadBytes == request.message.payloadBytes, "\(vector.id)")
+            #expect(again.localErrors == request.localErrors, "\(vector.id)")
+            if case .notificationKey(let key) = request.target {
+                #expect(again.target == .token(key), "\(vector.id)")
+            } else {
+                #expect(again.target == request.target, "\(vector.id)")
+            }
+        }
+    }
+
+    private static func expect(_ message: Message, to target: Target = .token("t"), is expected: String) throws {
+        let body = try VectorJSON(parsing: LegacyRequestEncoder.encode(message, to: target))
+        #expect(try VectorJSON(parsing: expected).mismatches(in: body) == [])
+    }
+}

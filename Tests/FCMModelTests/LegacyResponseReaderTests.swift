@@ -1,0 +1,285 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("LegacyResponseReader")
+struct LegacyResponseReaderTests {
+    @Test("Answers mean what the vectors say", arguments: try LegacyOutcomeVector.all())
+    func vectors(vector: LegacyOutcomeVector) {
+        let result = LegacyResponseReader.read(vector.response, for: vector.target, now: vector.now)
+        #expect(result.retryAfter == vector.retryAfter)
+        switch (vector.expectation, result.answer) {
+        case (.group(let success, let failure, let failedTokens, let isRetryable), .group(let group)):
+            #expect(group.success == success)
+            #expect(group.failure == failure)
+            #expect(group.failedTokens == failedTokens)
+            #expect(group.isRetryable == isRetryable)
+        case (.results(let expected), .recipients(let outcomes)):
+            #expect(outcomes.map(Self.result) == expected)
+        case (.results(let expected), .failed(let code)):
+            let outcomes = Array(repeating: RecipientOutcome.rejected(code), count: vector.target.recipientCount)
+            #expect(outcomes.map(Self.result) == expected)
+        case (.group, _), (.results, .group):
+            Issue.record("another shape: \(result.answer)")
+        }
+    }
+
+    @Test("Nothing of the vectors is left out")
+    func completeness() throws {
+        #expect(try LegacyOutcomeVector.all().map(\.id) == (52...82).map { "RSP-0\($0)" })
+    }
+
+    @Test("Every other status speaks for the whole call, whatever the body")
+    func statuses() {
+        let result = #"{"results":[{"error":"NotRegistered"}]}"#
+        let bodies = ["", "<html>", result, "Error=NotRegistered", "NotRegistered"]
+        for status in 100...999 where status != 200 && status != 400 {
+            let expected: OutcomeCode =
+                switch status {
+                case 401, 403: .upstreamCredentials
+                case 500: .upstreamInternal
+                case 429, 501...599: .upstreamUnavailable
+                default: .upstreamProtocol
+                }
+            for body in bodies {
+                let result = Self.read(status: status, body)
+                #expect(result.answer == .failed(expected), "\(status)")
+                #expect(result.upstreamCode == String(status))
+            }
+        }
+    }
+
+    @Test(
+        "A 400 is classified by its text",
+        arguments: [
+            ("JSON_PARSING_ERROR: Unexpected token END OF FILE at position 27.\n", .malformedJSON),
+            ("JSON_PARSING_ERROR", .malformedJSON),
+            ("\"data\" key \"from\" is a reserved keyword\n", .invalidDataKey),
+            ("\"data\" key is odd", .invalidField),
+            ("Invalid value (2419201) for \"time_to_live\": must be between 0 and 2419200\n", .invalidField),
+            ("Missing \"registration_ids\" field\n", .invalidTarget),
+            ("to", .invalidTarget), ("to\r\n", .invalidTarget), ("token", .invalidField),
+            ("\"registration_ids\" field cannot be empty\n", .invalidField),
+            ("Must use either \"registration_ids\" field or \"to\", not both", .invalidField),
+            ("Field \"to\" must be a JSON string: 3", .invalidField),
+            ("InvalidRegistration", .invalidToken), ("MISSING_REGISTRATION\n", .invalidTarget),
+            ("InvalidTtl: too long", .invalidField), ("NotRegistered", .unregistered),
+            (#"{"error":"InvalidParameters"}"#, .invalidField),
+            (#"{"error":"InvalidParameters: Bad topic or filter provided"}"#, .invalidField),
+            (#"{"error":"MessageTooBig","reason":"x"}"#, .messageTooBig),
+            (#"{"error":"SomethingNew"}"#, .upstreamProtocol), (#"{"error":"DeprecatedApi"}"#, .upstreamProtocol),
+            (#"{"error":7}"#, .invalidField), (#"{"results":[{"error":"NotRegistered"}]}"#, .invalidField),
+            ("", .invalidField), ("<html><body>Bad Request</body></html>", .invalidField),
+        ] as [(String, OutcomeCode)]
+    )
+    func badRequests(body: String, expected: OutcomeCode) {
+        #expect(Self.read(status: 400, body).answer == .failed(expected))
+    }
+
+    @Test("A named error is kept as the upstream's own word, anything else as the status")
+    func upstreamCodes() {
+        let gone = #"{"results":[{"error":"NOT_REGISTERED: gone"}]}"#
+        #expect(Self.read(status: 200, gone).upstreamCode == "NotRegistered")
+        #expect(Self.read(status: 400, "InvalidTtl: secret").upstreamCode == "InvalidTtl")
+        #expect(Self.read(status: 200, #"{"error":"a secret"}"#).upstreamCode == "200")
+        #expect(Self.read(status: 400, "a secret").upstreamCode == "400")
+        let mixed = #"{"results":[{"message_id":"1"},{"error":"x"},{"error":"Unavailable"},{"error":"NotRegistered"}]}"#
+        #expect(Self.read(status: 200, mixed, for: .tokens(["a", "b", "c", "d"])).upstreamCode == "Unavailable")
+    }
+
+    @Test(
+        "Message ids are texts or numbers, as they were written",
+        arguments: [
+            (#""0:1""#, "0:1"), ("7146077062196508237", "7146077062196508237"),
+            ("12345678901234567890", "12345678901234567890"),
+            (#""""#, nil), ("null", nil), ("true", nil), ("{}", nil), ("[1]", nil),
+        ] as [(String, String?)]
+    )
+    func messageIDs(written: String, expected: String?) {
+        let single = Self.read(status: 200, #"{"message_id":\#(written)}"#, for: .token("t")).answer
+        let listed = Self.read(status: 200, #"{"results":[{"message_id":\#(written)}]}"#, for: .token("t")).answer
+        if let expected {
+            #expect(single == .recipients([.accepted(Acceptance(messageID: expected))]))
+            #expect(listed == single)
+        } else {
+            #expect(single == .failed(.upstreamProtocol))
+            #expect(listed == .recipients([.rejected(.upstreamProtocol)]))
+        }
+    }
+
+    @Test("A registration id is a replacement only if it is another token")
+    func replacements() {
+        func replacement(_ registrationID: String) -> [RecipientOutcome] {
+            let body = #"{"results":[{"message_id":"1"},{"message_id":"2","registration_id":\#(registrationID)}]}"#
+            guard case .recipients(let outcomes) = Self.read(status: 200, body, for: .tokens(["a", "b"])).answer else {
+                return []
+            }
+            return Array(outcomes.dropFirst())
+        }
+        #expect(replacement(#""c""#) == [.accepted(Acceptance(messageID: "2", replacementToken: "c"))])
+        // Another recipient's token is a replacement too: two old tokens may have become one.
+        #expect(replacement(#""a""#) == [.accepted(Acceptance(messageID: "2", replacementToken: "a"))])
+        for none in [#""b""#, #""""#, "null", "7"] {
+            #expect(replacement(none) == [.accepted(Acceptance(messageID: "2"))])
+        }
+    }
+
+    @Test("Results that do not match the recipients in number can't be attributed", arguments: [0, 1, 2, 4, 1_000])
+    func countMismatch(count: Int) {
+        let results = Array(repeating: #"{"error":"NotRegistered"}"#, count: count).joined(separator: ",")
+        let body = #"{"multicast_id":1,"success":0,"failure":3,"results":[\#(results)]}"#
+        let result = Self.read(status: 200, body, for: .tokens(["a", "b", "c"]))
+        #expect(result.answer == .failed(.upstreamProtocol))
+    }
+
+    @Test("A single answer says nothing about several recipients")
+    func singleAnswers() {
+        for body in [#"{"message_id":"1"}"#, "id=1", "{}", #"{"multicast_id":1}"#, "[]", "null", "7", "\"x\""] {
+            #expect(Self.read(status: 200, body, for: .tokens(["a", "b"])).answer == .failed(.upstreamProtocol))
+        }
+    }
+
+    @Test("A thousand results with ids and replacements are read", arguments: [1_000])
+    func manyResults(count: Int) {
+        let results = (0..<count).map { #"{"message_id":"0:\#($0)","registration_id":"new-\#($0)"}"# }
+        let body = """
+            {"multicast_id":1,"success":\(count),"failure":0,"canonical_ids":\(count),
+             "results":[\(results.joined(separator: ","))]}
+            """
+        let result = Self.read(status: 200, body, for: .tokens((0..<count).map { "old-\($0)" }))
+        let expected = (0..<count)
+            .map {
+                RecipientOutcome.accepted(Acceptance(messageID: "0:\($0)", replacementToken: "new-\($0)"))
+            }
+        #expect(result.answer == .recipients(expected))
+    }
+
+    @Test("Counts without a multicast id are a group's, whatever the target was thought to be")
+    func groups() throws {
+        let topic = Target.topic(try #require(TopicName("news")))
+        let body = #"{"success":1,"failure":2,"failed_registration_ids":["r1",7,"r2"]}"#
+        for target in [.token("t"), .tokens(["a", "b"]), .notificationKey("k"), topic] as [Target] {
+            let result = Self.read(status: 200, body, retryAfter: "9", for: target)
+            #expect(result.answer == .group(GroupOutcome(success: 1, failure: 2, failedTokens: ["r1", "r2"])))
+            #expect(result.retryAfter == 9)
+        }
+        let all = Self.read(status: 200, #"{"success":2,"failure":0}"#, retryAfter: "9", for: .notificationKey("k"))
+        #expect(all.answer == .group(GroupOutcome(success: 2, failure: 0, failedTokens: [])))
+        #expect(all.retryAfter == nil)
+        for body in [
+            #"{"multicast_id":1,"success":2,"failure":0}"#, #"{"success":-1,"failure":0}"#, #"{"success":2}"#,
+            #"{"success":"2","failure":"0"}"#, #"{"success":1.5,"failure":0}"#,
+        ] {
+            #expect(Self.read(status: 200, body, for: .notificationKey("k")).answer == .failed(.upstreamProtocol))
+        }
+    }
+
+    @Test("An empty 200 is the end of a known group and proves nothing for anything else")
+    func emptyAnswers() throws {
+        #expect(Self.read(status: 200, "", for: .notificationKey("k")).answer == .failed(.unregistered))
+        let topic = Target.topic(try #require(TopicName("news")))
+        let condition = Target.condition(try TopicCondition(parsing: "'a' in topics"))
+        for target in [.token("t"), .tokens(["t"]), .tokens(["a", "b"]), topic, condition] as [Target] {
+            #expect(Self.read(status: 200, "", for: target).answer == .failed(.upstreamProtocol))
+        }
+        #expect(Self.read(status: 200, " ", for: .notificationKey("k")).answer == .failed(.upstreamProtocol))
+    }
+
+    @Test("A delay is handed on only where something can be repeated")
+    func delays() {
+        let body = #"{"results":[{"error":"NotRegistered"},{"error":"Unavailable"}]}"#
+        #expect(Self.read(status: 200, body, retryAfter: "7", for: .tokens(["a", "b"])).retryAfter == 7)
+        #expect(Self.read(status: 200, body, retryAfter: "soon", for: .tokens(["a", "b"])).retryAfter == nil)
+        let final = #"{"results":[{"error":"NotRegistered"},{"message_id":"1"}]}"#
+        #expect(Self.read(status: 200, final, retryAfter: "7", for: .tokens(["a", "b"])).retryAfter == nil)
+        #expect(Self.read(status: 401, "", retryAfter: "7").retryAfter == nil)
+        #expect(Self.read(status: 503, "", retryAfter: "Thu, 01 Jan 1970 00:00:30 GMT").retryAfter == 30)
+        #expect(Self.read(status: 503, "").retryAfter == nil)
+    }
+
+    @Test("Garbage never kills a token", arguments: SplitMix64.seeds)
+    func garbage(seed: UInt64) throws {
+        let bodies = try LegacyOutcomeVector.all().map(\.response.body)
+            .filter {
+                $0.readableBytes > 0 && !Self.namesDeath($0)
+            }
+        try Self.fuzz(bodies, seed: seed) { body, result in
+            #expect(!Self.isDeath(result.answer), "\(String(buffer: body))")
+        }
+    }
+
+    @Test("A damaged answer kills a token only while it still names the death", arguments: SplitMix64.seeds)
+    func damagedDeaths(seed: UInt64) throws {
+        let bodies = [
+            #"{"multicast_id":1,"success":0,"failure":1,"canonical_ids":0,"results":[{"error":"NotRegistered"}]}"#,
+            #"{"multicast_id":1,"results":[{"error":"NotRegistered"},{"message_id":"1","registration_id":"b"}]}"#,
+            #"{"error":"NOT_REGISTERED: gone"}"#, "Error=NotRegistered\n", "NotRegistered\n",
+        ]
+        try Self.fuzz(bodies.map { ByteBuffer(string: $0) }, seed: seed) { body, result in
+            if Self.isDeath(result.answer) { #expect(Self.namesDeath(body), "\(String(buffer: body))") }
+        }
+    }
+
+    /// Reads damaged bodies under many statuses and for every kind of target but a group, whose empty answer is a death.
+    private static func fuzz(
+        _ bodies: [ByteBuffer],
+        seed: UInt64,
+        check: (ByteBuffer, UpstreamResult) -> Void
+    ) throws {
+        var random = SplitMix64(seed: seed)
+        let topic = Target.topic(try #require(TopicName("news")))
+        let condition = Target.condition(try TopicCondition(parsing: "'a' in topics"))
+        let targets: [Target] = [.token("a"), .tokens(["a"]), .tokens(["a", "b"]), topic, condition]
+        for _ in 0..<150 {
+            let body = BodyMutator.mutate(random.pick(bodies), using: &random)
+            let target = random.pick(targets)
+            for status in [200, 400, random.below(900) + 100] {
+                let response = LegacyResponse(status: status, retryAfter: "7", body: body)
+                let result = LegacyResponseReader.read(response, for: target, now: 0)
+                check(body, result)
+                if case .recipients(let outcomes) = result.answer {
+                    #expect(outcomes.count == target.recipientCount)
+                }
+                if status != 200, status != 400 { #expect(!Self.isDeath(result.answer)) }
+            }
+        }
+    }
+
+    /// Whether an answer says of anybody that the token died.
+    private static func isDeath(_ answer: UpstreamResult.Answer) -> Bool {
+        switch answer {
+        case .failed(let code): code == .unregistered
+        case .recipients(let outcomes): outcomes.contains(.rejected(.unregistered))
+        case .group: false
+        }
+    }
+
+    /// Whether the name of a token's death stands in a body in any spelling.
+    private static func namesDeath(_ body: ByteBuffer) -> Bool {
+        String(buffer: body).filter { !$0.isWhitespace && $0 != "_" }.lowercased().contains("notregistered")
+    }
+
+    private static func read(
+        status: Int,
+        _ body: String,
+        retryAfter: String? = nil,
+        for target: Target = .token("t")
+    ) -> UpstreamResult {
+        let response = LegacyResponse(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
+        return LegacyResponseReader.read(response, for: target, now: 0)
+    }
+
+    /// An outcome in the vectors' words.
+    private static func result(_ outcome: RecipientOutcome) -> LegacyOutcomeVector.Result {
+        switch outcome {
+        case .accepted(let acceptance):
+            .accepted(messageID: acceptance.messageID, replacementToken: acceptance.replacementToken)
+        case .rejected(let rejection):
+            .rejected(
+                code: rejection.code.rawValue,
+                isRetryable: rejection.code.isRetryable,
+                action: rejection.code.action?.rawValue
+            )
+        }
+    }
+}

@@ -1,0 +1,65 @@
+import FCMModel
+import Testing
+
+@Suite("ValueRules")
+struct ValueRulesTests {
+    @Test("A colour is # and six hexadecimal digits", arguments: ["#000000", "#ffFFff", "#09aFcD"])
+    func colors(text: String) {
+        #expect(ValueRules.isColor(text))
+    }
+
+    @Test(
+        "Nothing else is a colour",
+        arguments: [
+            "", "#", "000000", "#00000", "#0000000", "#00000g", "#00000G", "#00000/", "#00000:", "#00000@", "#00000`",
+            " #000000", "#000000 ", "##00000", "#0000\u{E9}", "red", "#\u{FF10}\u{FF10}",
+        ]
+    )
+    func noColors(text: String) {
+        #expect(!ValueRules.isColor(text))
+    }
+
+    @Test(
+        "A badge is a text of digits up to a positive 32-bit number",
+        arguments: [
+            ("0", 0), ("7", 7), ("007", 7), ("2147483647", 2_147_483_647), ("2147483648", nil),
+            ("9223372036854775808", nil), ("99999999999999999999999", nil), ("", nil), ("-1", nil), ("+1", nil),
+            ("1.0", nil), ("1e1", nil), (" 1", nil), ("0x1", nil), ("\u{0661}", nil),
+        ] as [(String, Int?)]
+    )
+    func badges(text: String, expected: Int?) {
+        #expect(ValueRules.badge(fromDigits: text) == expected)
+    }
+
+    @Test(
+        "A time to live is at most four weeks",
+        arguments: [
+            (-1, false), (0, true), (2_419_200, true), (2_419_201, false), (.min, false), (.max, false),
+        ] as [(Int, Bool)]
+    )
+    func timesToLive(seconds: Int, isValid: Bool) {
+        #expect(ValueRules.isTimeToLive(seconds) == isValid)
+    }
+
+    @Test(
+        "FCM's own words are refused as data keys",
+        arguments: [
+            "", "from", "message_type", "google", "google.x", "googlefoo", "gcm", "gcmfoo", "gcm.notification.title",
+            "google\u{301}", "gcm\u{301}x", "gcm\u{200D}", "gcm\u{FE0F}",
+        ]
+    )
+    func refusedDataKeys(key: String) {
+        #expect(ValueRules.isRefusedDataKey(key))
+    }
+
+    @Test(
+        "Other words are allowed as data keys",
+        arguments: [
+            "From", "fromage", "from\u{301}", "message_types", "Message_Type", "GCM", "Google", "goog", "gc", "xgcm",
+            "x_google", "collapse_key", "to", " ", "\u{0}",
+        ]
+    )
+    func allowedDataKeys(key: String) {
+        #expect(!ValueRules.isRefusedDataKey(key))
+    }
+}

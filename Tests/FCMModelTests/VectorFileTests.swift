@@ -1,0 +1,100 @@
+import NIOCore
+import Testing
+
+@Suite("VectorFile")
+struct VectorFileTests {
+    @Test("Every id is unique over all files, and every file holds as many vectors as it says")
+    func ids() throws {
+        var seen: Set<String> = []
+        for name in VectorFile.names {
+            let vectors = try VectorFile.read(name)
+            #expect(!vectors.isEmpty)
+            for vector in vectors {
+                var members = try vector.members()
+                let id = try members.take("id").text()
+                #expect(seen.insert(id).inserted, "\(id) occurs twice")
+            }
+        }
+    }
+
+    @Test(
+        "Markers are carried out from the inside to the outside",
+        arguments: [
+            (#"{"$repeat": "ab", "times": 3}"#, #""ababab""#),
+            (#"{"a": [{"$concat": ["x", {"$repeat": "é", "times": 2}, ""]}]}"#, #"{"a": ["xéé"]}"#),
+            (
+                #"{"$list": {"$concat": ["t{i}-", {"$repeat": "{i}", "times": 2}]}, "count": 2}"#,
+                #"["t0-00", "t1-11"]"#
+            ),
+            (#"{"$list": {"k": ["{i}", 1]}, "count": 1}"#, #"[{"k": ["0", 1]}]"#),
+            (#"{"$list": "x", "count": 0}"#, "[]"),
+        ]
+    )
+    func markers(text: String, expected: String) throws {
+        let expanded = try VectorJSON(parsing: text).expanded()
+        #expect(try VectorJSON(parsing: expected).mismatches(in: expanded) == [])
+    }
+
+    @Test(
+        "A marker that is not understood whole is refused",
+        arguments: [
+            #"{"$repeat": "ab"}"#, #"{"$repeat": 1, "times": 3}"#, #"{"$repeat": "ab", "times": 3, "more": 1}"#,
+            #"{"$concat": [1]}"#, #"{"$list": "x"}"#, #"{"$list": "x", "count": "2"}"#,
+        ]
+    )
+    func badMarkers(text: String) throws {
+        let value = try VectorJSON(parsing: text)
+        #expect(throws: VectorProblem.self) { try value.expanded() }
+    }
+
+    @Test(
+        "Equal JSON values match",
+        arguments: [
+            (#"{"a": 1, "b": [true, null]}"#, #"{"b": [true, null], "a": 1}"#),
+            ("[1, 100, 0, 1.5]", "[1.0, 1e2, -0, 15E-1]"),
+            (#"{"$any": "positive_int"}"#, "9007199254740991"),
+            (#"{"$any": "nonempty_string"}"#, #""x""#),
+        ]
+    )
+    func matches(expected: String, actual: String) throws {
+        #expect(try VectorJSON(parsing: expected).mismatches(in: VectorJSON(parsing: actual)) == [])
+    }
+
+    @Test(
+        "Different JSON values do not match",
+        arguments: [
+            ("1", #""1""#), ("1", "2"), ("1", "-1"), ("1", "10"), ("0", "null"), ("true", "false"), (#""a""#, #""b""#),
+            ("\"\u{E9}\"", "\"e\u{301}\""), ("[1]", "[1, 2]"), ("[1, 2]", "[2, 1]"), ("{}", "[]"),
+            (#"{"a": 1}"#, "{}"), ("{}", #"{"a": 1}"#), (#"{"a": {"b": 1}}"#, #"{"a": {"b": 1, "c": 2}}"#),
+            (#"{"$any": "positive_int"}"#, "0"), (#"{"$any": "positive_int"}"#, "1.5"),
+            (#"{"$any": "positive_int"}"#, "9007199254740992"), (#"{"$any": "positive_int"}"#, #""1""#),
+            (#"{"$any": "nonempty_string"}"#, #""""#), (#"{"$any": "nonempty_string"}"#, "1"),
+            (#"{"$any": "anything"}"#, "1"),
+        ]
+    )
+    func differs(expected: String, actual: String) throws {
+        #expect(try VectorJSON(parsing: expected).mismatches(in: VectorJSON(parsing: actual)) != [])
+    }
+
+    @Test("Further members are allowed on the outermost level only")
+    func furtherMembers() throws {
+        let expected = try VectorJSON(parsing: #"{"a": {"b": 1}}"#)
+        #expect(try expected.mismatches(in: VectorJSON(parsing: #"{"a": {"b": 1}, "c": 2}"#), allowingMore: true) == [])
+        #expect(try expected.mismatches(in: VectorJSON(parsing: #"{"a": {"b": 1, "c": 2}}"#), allowingMore: true) != [])
+        #expect(try expected.mismatches(in: VectorJSON(parsing: #"{"c": 2}"#), allowingMore: true) != [])
+    }
+
+    @Test("Numbers are serialised as the file has them")
+    func numbers() throws {
+        let text = #"{"a":[1.0,1e2,12345678901234567890,0.10],"b":"\"é/"}"#
+        #expect(String(buffer: try VectorJSON(parsing: text).serialised()) == text)
+    }
+
+    @Test("A member that nobody takes is refused")
+    func unknownMembers() throws {
+        var members = try VectorJSON(parsing: #"{"a": 1, "b": 2}"#).members()
+        #expect(try members.take("a").integer() == 1)
+        #expect(throws: VectorProblem.self) { try members.take("a") }
+        #expect(throws: VectorProblem.self) { try members.finish() }
+    }
+}

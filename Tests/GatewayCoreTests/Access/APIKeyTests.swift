@@ -1,0 +1,99 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("APIKey")
+struct APIKeyTests {
+    private static let id = "abcdefghij"
+    private static let secret = "Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Z"
+    private static let known = "fgw_abcdefghij_Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Z_25P42x"
+
+    @Test("A generated key reads back as itself")
+    func roundTrip() throws {
+        for _ in 0..<200 {
+            let key = APIKey.generate()
+            let text = key.secret.revealText()
+            #expect(text.utf8.count == 65)
+            let read = try #require(APIKey(text))
+            #expect(read.id == key.id)
+            #expect(read.secret.revealText() == text)
+        }
+    }
+
+    @Test("Generated keys differ in id and secret")
+    func fresh() {
+        let keys = (0..<200).map { _ in APIKey.generate() }
+        #expect(Set(keys.map(\.id)).count == keys.count)
+        #expect(Set(keys.map { $0.secret.revealText().split(separator: "_")[2] }).count == keys.count)
+    }
+
+    @Test("A key that was written down elsewhere is understood")
+    func knownKey() throws {
+        let key = try #require(APIKey(Self.known))
+        #expect(key.id == Self.id)
+        #expect(key.secret.revealText() == Self.known)
+    }
+
+    @Test("Any single wrong character is noticed")
+    func everyCorruption() {
+        let characters = Array(Self.known)
+        let others = Base62.alphabet.map { Character(Unicode.Scalar($0)) } + ["_", "-", " ", "\u{0}", "é", "\u{301}"]
+        for position in characters.indices {
+            for other in others where other != characters[position] {
+                var text = characters
+                text[position] = other
+                #expect(APIKey(String(text)) == nil, "\(String(text))")
+            }
+        }
+    }
+
+    @Test("Any missing, doubled or swapped character is noticed")
+    func slips() {
+        let characters = Array(Self.known)
+        for position in characters.indices {
+            var shorter = characters
+            shorter.remove(at: position)
+            #expect(APIKey(String(shorter)) == nil)
+            var longer = characters
+            longer.insert(characters[position], at: position)
+            #expect(APIKey(String(longer)) == nil)
+            let next = position + 1
+            guard next < characters.count, characters[position] != characters[next] else { continue }
+            var swapped = characters
+            swapped.swapAt(position, next)
+            #expect(APIKey(String(swapped)) == nil)
+        }
+    }
+
+    @Test(
+        "A text of another form is no key, even under a right checksum",
+        arguments: [
+            "fgw_\(id)_\(secret)0", "fgw_\(id)_\(secret.dropLast())", "fgw_\(id)k_\(secret)",
+            "fgw_\(id.dropLast())_\(secret)", "fgw_Abcdefghij_\(secret)", "fgw_abcde-ghij_\(secret)",
+            "fgw_abcdéfghi_\(secret)", "fgw_\(id)_-\(secret.dropLast())", "fgw_\(id)_é\(secret.dropLast(2))",
+            "FGW_\(id)_\(secret)", "fgx_\(id)_\(secret)", "_fgw_\(id)_\(secret)", " fgw_\(id)_\(secret)",
+            "fgw_\(id)__\(secret)", "fgw__\(secret)", "fgw_\(id)_", "fgw_", "", "fgw",
+        ]
+    )
+    func wrongForm(body: String) {
+        #expect(APIKey.sample(body: body) == nil)
+    }
+
+    @Test("A text without a checksum, with a wrong one or with more behind it is no key")
+    func wrongChecksum() {
+        for text in [
+            "", "_", "___", "fgw_\(Self.id)_\(Self.secret)", "\(Self.known)_", "\(Self.known)\n", "\(Self.known)0",
+        ] {
+            #expect(APIKey(text) == nil, "\(text)")
+        }
+    }
+
+    @Test("A key does not show itself")
+    func redacted() {
+        let key = APIKey.generate()
+        let secret = key.secret.revealText()
+        #expect(!"\(key)".contains(secret))
+        #expect(!String(reflecting: key).contains(secret))
+    }
+}

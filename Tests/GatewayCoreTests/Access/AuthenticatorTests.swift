@@ -1,0 +1,107 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("Authenticator")
+struct AuthenticatorTests {
+    private let store = InMemoryDirectoryStore()
+    private let key = APIKey.generate()
+    private let now = Timestamp.sample
+
+    /// Judges a text against a directory that knows the key.
+    private func judge(
+        _ text: String?,
+        isTenantDisabled: Bool = false,
+        expiresAt: Timestamp? = nil,
+        revokedAt: Timestamp? = nil
+    ) async throws -> Authenticator.Outcome {
+        try await self.store.apply(.putTenant(.sample(isDisabled: isTenantDisabled), salt: [1]))
+        try await self.store.apply(.putKey(.sample(of: self.key, expiresAt: expiresAt, revokedAt: revokedAt)))
+        let directory = Directory(
+            store: self.store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies()
+        )
+        try await directory.reload()
+        return Authenticator(directory: directory, pepper: .sample)
+            .authenticate(key: text, now: self.now)
+    }
+
+    private func refusal(_ outcome: Authenticator.Outcome) -> Authenticator.Refusal? {
+        switch outcome {
+        case .authenticated: nil
+        case .refused(let refusal): refusal
+        }
+    }
+
+    private var text: String { self.key.secret.revealText() }
+
+    @Test("A known key tells who calls")
+    func accepted() async throws {
+        let outcome = try await self.judge(self.text)
+        guard case .authenticated(let principal) = outcome else {
+            Issue.record("\(outcome)")
+            return
+        }
+        #expect(principal.profile.id == (try .sample()))
+        #expect(principal.key.id == self.key.id)
+        #expect(principal.auditName == "key:\(self.key.id)")
+        #expect(principal.has(.sendMessages))
+    }
+
+    @Test("No key is missing, and a text that is none is malformed")
+    func missingAndMalformed() async throws {
+        #expect(self.refusal(try await self.judge(nil)) == .missing)
+        #expect(self.refusal(try await self.judge("")) == .malformed)
+        #expect(self.refusal(try await self.judge(String(self.text.dropLast()))) == .malformed)
+    }
+
+    @Test("A well-formed key that nobody made is unknown")
+    func unknown() async throws {
+        #expect(self.refusal(try await self.judge(APIKey.generate().secret.revealText())) == .unknown)
+    }
+
+    @Test("Another secret under a known id is unknown")
+    func otherSecret() async throws {
+        let other = APIKey.generate().secret.revealText().split(separator: "_")
+        let body = "fgw_\(self.key.id)_\(other[2])"
+        let forged = try #require(APIKey.sample(body: body))
+        #expect(forged.id == self.key.id)
+        #expect(self.refusal(try await self.judge(forged.secret.revealText())) == .unknown)
+    }
+
+    @Test("A revoked key is dead")
+    func revoked() async throws {
+        #expect(self.refusal(try await self.judge(self.text, revokedAt: self.now)) == .dead)
+    }
+
+    @Test("A key is dead from the very moment of its expiry on")
+    func expired() async throws {
+        let later = self.now.advanced(by: .microseconds(1))
+        #expect(self.refusal(try await self.judge(self.text, expiresAt: later)) == nil)
+        #expect(self.refusal(try await self.judge(self.text, expiresAt: self.now)) == .dead)
+        let earlier = self.now.advanced(by: .microseconds(-1))
+        #expect(self.refusal(try await self.judge(self.text, expiresAt: earlier)) == .dead)
+    }
+
+    @Test("A disabled tenant's keys are refused, and accepted again when it is enabled")
+    func disabled() async throws {
+        #expect(self.refusal(try await self.judge(self.text, isTenantDisabled: true)) == .disabled)
+        #expect(self.refusal(try await self.judge(self.text, isTenantDisabled: false)) == nil)
+    }
+
+    @Test("Keys of a pepper that is gone are unknown")
+    func otherPepper() async throws {
+        _ = try await self.judge(self.text)
+        let directory = Directory(
+            store: self.store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies()
+        )
+        try await directory.reload()
+        let authenticator = Authenticator(directory: directory, pepper: KeyPepper(.sample("other pepper")))
+        #expect(self.refusal(authenticator.authenticate(key: self.text, now: self.now)) == .unknown)
+    }
+}

@@ -1,0 +1,162 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("Administration and audit", .timeLimit(.minutes(5)))
+struct AdministrationAuditTests {
+    /// One thing that an operator can do to the tenant `acme` and its first key.
+    struct Deed: Sendable, CustomTestStringConvertible {
+        let action: String
+        let perform: @Sendable (Administration, TenantID, String) async throws -> Void
+
+        var testDescription: String { self.action }
+
+        static let all = [
+            Deed(action: "tenant.put") { administration, tenant, _ in
+                let draft = TenantDraft(displayName: "Changed", upstream: .legacy)
+                _ = try await administration.put(draft, id: tenant, origin: .sample)
+            },
+            Deed(action: "tenant.delete") { administration, tenant, _ in
+                try await administration.deleteTenant(tenant, origin: .sample)
+            },
+            Deed(action: "credential.put") { administration, tenant, _ in
+                let credential = LegacyCredential(serverKey: Secret("canary-server-key"), endpoint: nil)
+                _ = try await administration.putLegacyCredential(credential, tenant: tenant, origin: .sample)
+            },
+            Deed(action: "key.create") { administration, tenant, _ in
+                let draft = APIKeyDraft(name: "new", scopes: [])
+                _ = try await administration.createKey(draft, tenant: tenant, origin: .sample)
+            },
+            Deed(action: "key.rotate") { administration, tenant, key in
+                _ = try await administration.rotateKey(key, tenant: tenant, overlapSeconds: 5, origin: .sample)
+            },
+            Deed(action: "key.revoke") { administration, tenant, key in
+                try await administration.revokeKey(key, tenant: tenant, origin: .sample)
+            },
+            Deed(action: "limits.put") { administration, tenant, _ in
+                try await administration.putLimits(LimitOverrides(topic: []), tenant: tenant, origin: .sample)
+            },
+        ]
+    }
+
+    private let fixture: AdministrationFixture
+
+    init() throws {
+        self.fixture = try AdministrationFixture()
+    }
+
+    /// Runs a test beside the log with `acme` and a key in place.
+    private func run(_ body: @Sendable (TenantID, String) async throws -> Void) async throws {
+        try await self.fixture.run { acme in
+            let draft = APIKeyDraft(name: "first", scopes: [.sendMessages])
+            let (key, _) = try await self.fixture.administration.createKey(draft, tenant: acme, origin: .sample)
+            try await body(acme, key.id)
+        }
+    }
+
+    /// The records since the first key was made.
+    private var records: [AuditRecord] { Array(self.fixture.records.dropFirst(2)) }
+
+    /// What the directory's store holds, as text.
+    private var contents: String {
+        var dumped = ""
+        dump(self.fixture.store.contents, to: &dumped)
+        return dumped
+    }
+
+    @Test("The intent is in the audit before the change reaches the store, the outcome after it", arguments: Deed.all)
+    func intentAndOutcome(deed: Deed) async throws {
+        try await self.run { acme, key in
+            try await deed.perform(self.fixture.administration, acme, key)
+            let witnessed = try #require(self.fixture.witnessed.current.last)
+            #expect(witnessed.last?.action == deed.action)
+            #expect(witnessed.last?.outcome == .intent)
+        }
+        #expect(self.records.map(\.action) == [deed.action, deed.action])
+        #expect(self.records.map(\.outcome) == [.intent, .done])
+        for record in self.records {
+            #expect((record.tenant, record.principal, record.method) == ("acme", "admin", "POST"))
+            #expect((record.requestID, record.traceID, record.code) == ("request-1", "trace-1", nil))
+            #expect(record.object?.isEmpty == false)
+            #expect(!"\(record)".contains("canary"))
+        }
+    }
+
+    @Test("A change that the store refuses is recorded as failed, and changes nothing", arguments: Deed.all)
+    func failedChange(deed: Deed) async throws {
+        try await self.run { acme, key in
+            let (before, snapshot) = (self.contents, self.fixture.directory.snapshot)
+            self.fixture.store.refuseChanges()
+            let error = await #expect(throws: GatewayError.self) {
+                try await deed.perform(self.fixture.administration, acme, key)
+            }
+            #expect(error?.code == .storeUnavailable)
+            #expect(self.contents == before)
+            #expect(self.fixture.directory.snapshot === snapshot)
+        }
+        #expect(self.records.map(\.action) == [deed.action, deed.action])
+        #expect(self.records.map(\.outcome) == [.intent, .failed])
+        #expect(self.records.map(\.code) == [nil, "store_unavailable"])
+    }
+
+    @Test("When the audit refuses, nothing changes", arguments: Deed.all)
+    func refusedAudit(deed: Deed) async throws {
+        try await self.run { acme, key in
+            let (before, snapshot) = (self.contents, self.fixture.directory.snapshot)
+            let changes = self.fixture.witnessed.current.count
+            self.fixture.auditStore.refuse()
+            let error = await #expect(throws: GatewayError.self) {
+                try await deed.perform(self.fixture.administration, acme, key)
+            }
+            #expect(error?.code == .auditUnavailable)
+            #expect(self.contents == before)
+            #expect(self.fixture.directory.snapshot === snapshot)
+            #expect(self.fixture.witnessed.current.count == changes)
+            self.fixture.auditStore.refuse(false)
+        }
+        #expect(self.records.isEmpty)
+    }
+
+    @Test("A change that was made is recorded as made even when the picture can't be refreshed")
+    func failedReload() async throws {
+        try await self.run { acme, key in
+            self.fixture.store.refuseLoads()
+            let error = await #expect(throws: GatewayError.self) {
+                try await self.fixture.administration.revokeKey(key, tenant: acme, origin: .sample)
+            }
+            #expect(error?.code == .storeUnavailable)
+            self.fixture.store.refuseLoads(false)
+            try await self.fixture.directory.reload()
+            #expect(self.fixture.directory.snapshot.keys[key]?.revokedAt != nil)
+        }
+        #expect(self.records.map(\.outcome) == [.intent, .done])
+    }
+
+    @Test("An operator who goes away in the middle leaves a whole pair of records")
+    func cancelledOperator() async throws {
+        try await self.run { acme, key in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.cancelAll()
+                group.addTask {
+                    try await self.fixture.administration.revokeKey(key, tenant: acme, origin: .sample)
+                }
+                try await group.waitForAll()
+            }
+            #expect(self.fixture.directory.snapshot.keys[key]?.revokedAt != nil)
+        }
+        #expect(self.records.map(\.outcome) == [.intent, .done])
+    }
+
+    @Test("The whole of it verifies")
+    func verifies() async throws {
+        try await self.run { acme, key in
+            for deed in Deed.all.filter({ $0.action != "tenant.delete" }) {
+                try await deed.perform(self.fixture.administration, acme, key)
+            }
+        }
+        let sealer = AuditSealer(auditKey: .sample("audit"))
+        let verifier = AuditVerifier(reader: self.fixture.auditStore, sealer: sealer)
+        let count = self.fixture.auditStore.current.records.count
+        #expect(try await verifier.verify(isLive: false) == .intact(records: count))
+    }
+}

@@ -1,0 +1,247 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("Administration", .timeLimit(.minutes(5)))
+struct AdministrationTests {
+    private let fixture: AdministrationFixture
+    private var administration: Administration { self.fixture.administration }
+
+    init() throws {
+        self.fixture = try AdministrationFixture()
+    }
+
+    private func expect<Result>(
+        _ code: GatewayError.Code,
+        sourceLocation: SourceLocation = #_sourceLocation,
+        _ body: () async throws -> Result
+    ) async {
+        let error = await #expect(throws: GatewayError.self, sourceLocation: sourceLocation) { _ = try await body() }
+        #expect(error?.code == code, sourceLocation: sourceLocation)
+    }
+
+    // MARK: Tenants
+
+    @Test("A tenant is made, replaced and removed")
+    func tenants() async throws {
+        try await self.fixture.run { acme in
+            #expect(try self.fixture.profile()?.tenant.displayName == "Acme")
+            let draft = TenantDraft(
+                displayName: "Acme Ltd",
+                upstream: .legacy,
+                projectID: "acme-push",
+                senderID: "42",
+                isDisabled: true
+            )
+            let (tenant, isNew) = try await self.administration.put(draft, id: acme, origin: .sample)
+            #expect(!isNew)
+            #expect(tenant.createdAt == .sample)
+            #expect(tenant.updatedAt == self.fixture.clock.now())
+            #expect((tenant.projectID, tenant.senderID, tenant.isDisabled) == ("acme-push", "42", true))
+            #expect(try self.fixture.profile()?.tenant == tenant)
+            let globex = try TenantID.sample("globex")
+            #expect(try await self.administration.put(draft, id: globex, origin: .sample).isNew)
+            #expect(self.administration.tenants.map(\.id.text) == ["acme", "globex"])
+            try await self.administration.deleteTenant(acme, origin: .sample)
+            #expect(self.administration.tenants.map(\.id.text) == ["globex"])
+            #expect(throws: GatewayError.self) { try self.administration.profile(of: acme) }
+        }
+    }
+
+    @Test("A replaced tenant keeps its pseudonyms, one that was removed and made again does not")
+    func salts() async throws {
+        try await self.fixture.run { acme in
+            let first = try #require(try self.fixture.profile()).pseudonymizer.pseudonym(of: "token")
+            let draft = TenantDraft(displayName: "Acme", upstream: .legacy)
+            _ = try await self.administration.put(draft, id: acme, origin: .sample)
+            #expect(try self.fixture.profile()?.pseudonymizer.pseudonym(of: "token") == first)
+            try await self.administration.deleteTenant(acme, origin: .sample)
+            _ = try await self.administration.put(draft, id: acme, origin: .sample)
+            #expect(try self.fixture.profile()?.pseudonymizer.pseudonym(of: "token") != first)
+        }
+    }
+
+    @Test("Nothing can be done to a tenant that is not there, and nothing is recorded of it")
+    func unknownTenant() async throws {
+        try await self.fixture.run { _ in
+            let nobody = try TenantID.sample("nobody")
+            let credential = LegacyCredential(serverKey: Secret("k"), endpoint: nil)
+            let draft = APIKeyDraft(name: "n", scopes: [.sendMessages])
+            await self.expect(.notFound) { try await self.administration.deleteTenant(nobody, origin: .sample) }
+            await self.expect(.notFound) {
+                try await self.administration.putLegacyCredential(credential, tenant: nobody, origin: .sample)
+            }
+            await self.expect(.notFound) {
+                try await self.administration.createKey(draft, tenant: nobody, origin: .sample)
+            }
+            await self.expect(.notFound) {
+                try await self.administration.putLimits(LimitOverrides(), tenant: nobody, origin: .sample)
+            }
+            await self.expect(.notFound) { try self.administration.keys(of: nobody) }
+            #expect(self.fixture.records.isEmpty)
+            #expect(self.fixture.witnessed.current.count == 1)
+        }
+    }
+
+    // MARK: Credentials
+
+    @Test("Each credential has the next version, and the next send uses it")
+    func credentials() async throws {
+        try await self.fixture.run { acme in
+            for version in 1...3 {
+                let credential = LegacyCredential(serverKey: Secret("key \(version)"), endpoint: "http://\(version)")
+                let stored = try await self.administration.putLegacyCredential(
+                    credential,
+                    tenant: acme,
+                    origin: .sample
+                )
+                #expect(stored.version == version)
+                let profile = try #require(try self.fixture.profile())
+                #expect(profile.legacyCredential?.serverKey.revealText() == "key \(version)")
+                #expect(profile.legacyCredential?.endpoint == "http://\(version)")
+                #expect(profile.storedCredentials == [stored])
+            }
+            let objects = self.fixture.records.compactMap(\.object)
+            #expect(objects.count == 6)
+            #expect(objects[4].hasPrefix("legacy version 3 "))
+            #expect(!objects.contains { $0.contains("key 3") })
+        }
+    }
+
+    // MARK: Keys
+
+    @Test("A key that is made is accepted, and only its digest is stored")
+    func createKey() async throws {
+        try await self.fixture.run { acme in
+            let expiry = self.fixture.clock.now().advanced(by: .seconds(10))
+            let draft = APIKeyDraft(
+                name: "backend",
+                scopes: [.sendMessages, .readAudit],
+                topicPrefixes: ["news-"],
+                expiresAt: expiry
+            )
+            let (key, record) = try await self.administration.createKey(draft, tenant: acme, origin: .sample)
+            #expect(self.fixture.accepts(key))
+            #expect((record.id, record.tenant, record.name) == (key.id, acme, "backend"))
+            #expect((record.scopes, record.topicPrefixes) == ([.sendMessages, .readAudit], ["news-"]))
+            #expect((record.createdAt, record.expiresAt) == (self.fixture.clock.now(), expiry))
+            #expect(record.digest == KeyPepper.sample.digest(of: key))
+            var dumped = ""
+            dump(self.fixture.store.contents, to: &dumped)
+            #expect(!dumped.contains(key.secret.revealText().split(separator: "_")[2]))
+            self.fixture.clock.advance(by: .seconds(10))
+            #expect(!self.fixture.accepts(key))
+        }
+    }
+
+    @Test("Keys are listed oldest first, each tenant's for itself")
+    func listKeys() async throws {
+        try await self.fixture.run { acme in
+            let globex = try TenantID.sample("globex")
+            let tenant = TenantDraft(displayName: "Globex", upstream: .legacy)
+            _ = try await self.administration.put(tenant, id: globex, origin: .sample)
+            for name in ["z", "y", "x"] {
+                let draft = APIKeyDraft(name: name, scopes: [])
+                _ = try await self.administration.createKey(draft, tenant: acme, origin: .sample)
+                _ = try await self.administration.createKey(draft, tenant: globex, origin: .sample)
+                self.fixture.clock.advance(by: .seconds(1))
+            }
+            #expect(try self.administration.keys(of: acme).map(\.name) == ["z", "y", "x"])
+            #expect(try self.administration.keys(of: globex).allSatisfy { $0.tenant == globex })
+        }
+    }
+
+    @Test("A rotated key has an heir like itself and lives on for the overlap", arguments: [0, 1, 86_400])
+    func rotateKey(overlap: Int) async throws {
+        try await self.fixture.run { acme in
+            let expiry = self.fixture.clock.now().advanced(by: .seconds(1_000_000))
+            let draft = APIKeyDraft(name: "n", scopes: [.readAudit], topicPrefixes: ["a"], expiresAt: expiry)
+            let (old, _) = try await self.administration.createKey(draft, tenant: acme, origin: .sample)
+            let (new, record) = try await self.administration.rotateKey(
+                old.id,
+                tenant: acme,
+                overlapSeconds: overlap,
+                origin: .sample
+            )
+            #expect(new.id != old.id)
+            #expect((record.name, record.scopes, record.topicPrefixes) == ("n", [.readAudit], ["a"]))
+            #expect(record.expiresAt == expiry)
+            #expect(self.fixture.accepts(new))
+            #expect(self.fixture.accepts(old) == (overlap > 0))
+            self.fixture.clock.advance(by: .seconds(overlap))
+            #expect(!self.fixture.accepts(old))
+            #expect(self.fixture.accepts(new))
+        }
+    }
+
+    @Test("An overlap never prolongs a key's life")
+    func rotateExpiringKey() async throws {
+        try await self.fixture.run { acme in
+            let expiry = self.fixture.clock.now().advanced(by: .seconds(10))
+            let draft = APIKeyDraft(name: "n", scopes: [], expiresAt: expiry)
+            let (old, _) = try await self.administration.createKey(draft, tenant: acme, origin: .sample)
+            _ = try await self.administration.rotateKey(old.id, tenant: acme, overlapSeconds: 3_600, origin: .sample)
+            #expect(self.fixture.directory.snapshot.keys[old.id]?.expiresAt == expiry)
+        }
+    }
+
+    @Test("A key that is dead, unknown or another tenant's is not rotated")
+    func rotateNothing() async throws {
+        try await self.fixture.run { acme in
+            let (key, _) = try await self.administration.createKey(
+                APIKeyDraft(name: "n", scopes: []),
+                tenant: acme,
+                origin: .sample
+            )
+            let globex = try TenantID.sample("globex")
+            let tenant = TenantDraft(displayName: "Globex", upstream: .legacy)
+            _ = try await self.administration.put(tenant, id: globex, origin: .sample)
+            func rotate(_ id: String, of tenant: TenantID) async throws {
+                _ = try await self.administration.rotateKey(id, tenant: tenant, overlapSeconds: 5, origin: .sample)
+            }
+            await self.expect(.notFound) { try await rotate("unknown123", of: acme) }
+            await self.expect(.notFound) { try await rotate(key.id, of: globex) }
+            try await self.administration.revokeKey(key.id, tenant: acme, origin: .sample)
+            await self.expect(.conflict) { try await rotate(key.id, of: acme) }
+            #expect(self.fixture.directory.snapshot.keys.count == 1)
+        }
+    }
+
+    @Test("A revoked key is refused at once, and revoking it again changes nothing")
+    func revokeKey() async throws {
+        try await self.fixture.run { acme in
+            let (key, _) = try await self.administration.createKey(
+                APIKeyDraft(name: "n", scopes: []),
+                tenant: acme,
+                origin: .sample
+            )
+            try await self.administration.revokeKey(key.id, tenant: acme, origin: .sample)
+            #expect(!self.fixture.accepts(key))
+            let record = self.fixture.directory.snapshot.keys[key.id]
+            #expect(record?.revokedAt == self.fixture.clock.now())
+            let count = self.fixture.records.count
+            self.fixture.clock.advance(by: .seconds(5))
+            try await self.administration.revokeKey(key.id, tenant: acme, origin: .sample)
+            #expect(self.fixture.directory.snapshot.keys[key.id] == record)
+            #expect(self.fixture.records.count == count)
+            let other = try TenantID.sample("other")
+            await self.expect(.notFound) {
+                try await self.administration.revokeKey(key.id, tenant: other, origin: .sample)
+            }
+        }
+    }
+
+    // MARK: Limits
+
+    @Test("Limits that were put are in force, and replace those put before")
+    func limits() async throws {
+        try await self.fixture.run { acme in
+            let device = [try RatePolicy.sample(1, per: 2, burst: 3)]
+            let first = LimitOverrides(device: device)
+            try await self.administration.putLimits(first, tenant: acme, origin: .sample)
+            #expect(try self.fixture.profile()?.limits == LimitPolicies(device: device))
+            try await self.administration.putLimits(LimitOverrides(topic: device), tenant: acme, origin: .sample)
+            #expect(try self.fixture.profile()?.limits == LimitPolicies(topic: device))
+        }
+    }
+}

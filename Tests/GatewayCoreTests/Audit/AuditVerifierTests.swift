@@ -1,0 +1,142 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("AuditVerifier")
+struct AuditVerifierTests {
+    private static func fixture() async throws -> AuditFixture {
+        try await AuditFixture((5, .closed), (6, .recovered), (4, .closed))
+    }
+
+    @Test("An audit that nobody touched is intact, live or not")
+    func untouched() async throws {
+        let fixture = try await Self.fixture()
+        #expect(try await fixture.verify() == .intact(records: 15))
+        #expect(try await fixture.verify(isLive: true) == .intact(records: 15))
+        #expect(try await AuditFixture().verify() == .intact(records: 0))
+    }
+
+    @Test("Tampering is noticed at the first bad place, live or not", arguments: Tampering.all)
+    func tampering(tampering: Tampering) async throws {
+        for isLive in [false, true] {
+            let fixture = try await Self.fixture()
+            let before = fixture.store.current
+            fixture.store.tamper(tampering.apply)
+            let after = fixture.store.current
+            #expect(before.records != after.records || before.heads != after.heads)
+            #expect(try await fixture.verify(isLive: isLive).badPlace == tampering.place)
+        }
+    }
+
+    @Test("A change of any field is noticed where it was made", arguments: RecordChange.all)
+    func changedField(change: RecordChange) async throws {
+        for (writer, sequence) in [(1, 1), (1, 5), (2, 3), (3, 4)] {
+            let fixture = try await Self.fixture()
+            fixture.store.tamper { $0.change(writer, sequence) { change.apply(&$0.record) } }
+            let place = AuditPosition(writer: writer, sequence: sequence)
+            #expect(try await fixture.verify().badPlace == place)
+        }
+    }
+
+    @Test("Long chains are verified to their end", arguments: [1, 999, 1_000, 1_001, 2_000, 2_500])
+    func longChains(sequence: Int) async throws {
+        let fixture = try await AuditFixture((2_500, .closed))
+        #expect(try await fixture.verify() == .intact(records: 2_500))
+        fixture.store.tamper { $0.change(1, sequence) { $0.record.bytes += 1 } }
+        #expect(try await fixture.verify().badPlace == AuditPosition(writer: 1, sequence: sequence))
+    }
+
+    @Test("A chain as long as one look at the store is verified too", arguments: [1_000, 2_000])
+    func wholeChunks(count: Int) async throws {
+        let fixture = try await AuditFixture((count, .closed))
+        #expect(try await fixture.verify() == .intact(records: count))
+        fixture.store.tamper { $0.records.removeLast() }
+        #expect(try await fixture.verify().badPlace == AuditPosition(writer: 1, sequence: count))
+    }
+
+    @Test("Without the key the chains are checked and the seals are not")
+    func withoutKey() async throws {
+        let fixture = try await Self.fixture()
+        let verifier = AuditVerifier(reader: fixture.store, sealer: nil)
+        fixture.store.tamper { $0.heads[1].state = .closed }
+        #expect(try await verifier.verify(isLive: false) == .intact(records: 15))
+        fixture.store.tamper { $0.change(2, 3) { $0.record.bytes += 1 } }
+        #expect(try await verifier.verify(isLive: false).badPlace == AuditPosition(writer: 2, sequence: 3))
+    }
+
+    @Test("An open chain is a live writer's, or was left uncleanly")
+    func openChain() async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        #expect(try await fixture.verify(isLive: true) == .intact(records: 11))
+        #expect(try await fixture.verify(isLive: false) == .unclean(writer: 2, records: 11))
+    }
+
+    @Test("Only the last writer can be the live one")
+    func openChainOfEarlierWriter() async throws {
+        let fixture = try await AuditFixture((5, .open), (6, .open), (2, .open))
+        #expect(try await fixture.verify(isLive: true) == .unclean(writer: 1, records: 13))
+        let recovered = try await AuditFixture((5, .open), (6, .closed))
+        #expect(try await recovered.verify(isLive: true) == .unclean(writer: 1, records: 11))
+    }
+
+    @Test("Tampering outweighs an unclean end")
+    func tamperedAndUnclean() async throws {
+        let fixture = try await AuditFixture((5, .open), (6, .closed))
+        fixture.store.tamper { $0.change(2, 6) { $0.record.bytes += 1 } }
+        #expect(try await fixture.verify().badPlace == AuditPosition(writer: 2, sequence: 6))
+    }
+
+    @Test("What a live writer adds during the verification is no tampering", arguments: [1, 3, 999, 1_000, 2_345])
+    func growth(count: Int) async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        let chain = try #require(fixture.store.current.heads.last).chain
+        let reader = InterposedReader(fixture.store) {
+            var chain = chain
+            try? await fixture.append(count, to: &chain, state: .open)
+        }
+        let verifier = AuditVerifier(reader: reader, sealer: fixture.sealer)
+        guard case .intact = try await verifier.verify(isLive: true) else {
+            Issue.record("The growth was taken for tampering")
+            return
+        }
+        #expect(fixture.store.current.records.count == 11 + count)
+    }
+
+    @Test("A writer that starts or ends during the verification is no tampering")
+    func startAndEnd() async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        let chain = try #require(fixture.store.current.heads.last).chain
+        let reader = InterposedReader(fixture.store) {
+            var (ending, starting) = (chain, AuditChain(writer: 3))
+            try? await fixture.append(1, to: &ending, state: .closed)
+            try? await fixture.append(1, to: &starting, state: .open)
+        }
+        let verdict = try await AuditVerifier(reader: reader, sealer: fixture.sealer).verify(isLive: true)
+        #expect(verdict == .intact(records: 11))
+    }
+
+    @Test("What somebody else adds behind a live writer is tampering", arguments: [true, false])
+    func forgedGrowth(isHashRight: Bool) async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        fixture.store.tamper { contents in
+            guard var chain = contents.heads.last?.chain else { return }
+            var forged = chain.append(.sample())
+            if !isHashRight { forged.hash[0] ^= 1 }
+            contents.records.append(forged)
+        }
+        #expect(try await fixture.verify(isLive: true).badPlace == AuditPosition(writer: 2, sequence: 7))
+    }
+
+    @Test("A change in what a live writer added meanwhile is noticed")
+    func tamperedGrowth() async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        let chain = try #require(fixture.store.current.heads.last).chain
+        let reader = InterposedReader(fixture.store) {
+            var chain = chain
+            try? await fixture.append(1_500, to: &chain, state: .open)
+            fixture.store.tamper { $0.change(2, 1_300) { $0.record.bytes += 1 } }
+        }
+        let verdict = try await AuditVerifier(reader: reader, sealer: fixture.sealer).verify(isLive: true)
+        #expect(verdict.badPlace == AuditPosition(writer: 2, sequence: 1_300))
+    }
+}

@@ -1,0 +1,85 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("LimitTable")
+struct LimitTableTests {
+    private static let second: Int64 = 1_000_000_000
+
+    @Test("Idle buckets are dropped when others come")
+    func idleBucketsAreDropped() throws {
+        let table = LimitTable(maxEntries: 1_000_000)
+        let policies = [try RatePolicy.sample(1, per: 1, burst: 1)]
+        for index in 0..<20_000 {
+            _ = table.charge(.sample("old \(index)"), 1, policies: policies, now: 0)
+        }
+        #expect(table.count == 20_000)
+        for index in 0..<20_000 {
+            _ = table.charge(.sample("new \(index)"), 1, policies: policies, now: 10 * Self.second)
+        }
+        #expect(table.count == 20_000)
+    }
+
+    @Test("The table never holds more buckets than its bound, and those that remember most stay")
+    func boundAndEviction() throws {
+        let bound = 64 * 256
+        let table = LimitTable(maxEntries: bound)
+        let policies = [try RatePolicy.sample(1, per: 60, burst: 60)]
+        let exhausted = (0..<500).map { LimitKey.sample("exhausted \($0)") }
+        for key in exhausted {
+            #expect(table.charge(key, 60, policies: policies, now: 0).granted == 60)
+        }
+        var highest = 0
+        for index in 0..<3 * bound {
+            _ = table.charge(.sample("\(index)"), 1, policies: policies, now: Int64(index))
+            if index % 97 == 0 { highest = max(highest, table.count) }
+        }
+        #expect(highest <= bound)
+        #expect(highest > bound / 2)
+        let forgotten = exhausted.filter { table.charge($0, 1, policies: policies, now: Int64(4 * bound)).granted > 0 }
+        #expect(forgotten.isEmpty)
+    }
+
+    @Test("A third and fourth policy are kept apart from the first two, and count towards the bound")
+    func manyPolicies() throws {
+        let table = LimitTable(maxEntries: 1_000)
+        let key = LimitKey.sample("key")
+        let policies = try [4, 3, 2, 1].map { try RatePolicy.sample(1, per: 60, burst: $0) }
+        #expect(table.charge(key, 5, policies: policies, now: 0).granted == 1)
+        #expect(table.status(key, policies: policies, now: 0).map(\.remaining) == [3, 2, 1, 0])
+        #expect(table.charge(key, 1, policies: policies, now: 0).granted == 0)
+        #expect(table.count == 2)
+        table.refund(key, 1, policies: policies)
+        #expect(table.status(key, policies: policies, now: 0).map(\.remaining) == [4, 3, 2, 1])
+    }
+
+    @Test("A refund is exact, whatever was charged between", arguments: [1, 3, 7])
+    func refund(count: Int) throws {
+        let table = LimitTable(maxEntries: 1)
+        let policies = [try RatePolicy.sample(7, per: 3, burst: 20), try RatePolicy.sample(11, per: 60, burst: 30)]
+        let (key, twin) = (LimitKey.sample("key"), LimitKey.sample("twin"))
+        for now in [0, Self.second / 3, Self.second] {
+            #expect(table.charge(key, count, policies: policies, now: now).granted == count)
+            #expect(table.charge(key, 2, policies: policies, now: now).granted == 2)
+            #expect(table.charge(twin, 2, policies: policies, now: now).granted == 2)
+            table.refund(key, count, policies: policies)
+            let (left, twins) = (
+                table.status(key, policies: policies, now: now), table.status(twin, policies: policies, now: now)
+            )
+            #expect(left == twins)
+        }
+    }
+
+    @Test("A refund to a bucket that was dropped makes none")
+    func refundOfNothing() {
+        let table = LimitTable(maxEntries: 1)
+        table.refund(.sample("key"), 3, policies: RatePolicy.deviceDefaults)
+        #expect(table.count == 0)
+    }
+
+    @Test("Waits are rounded up to whole seconds", arguments: [(0, 0), (1, 1), (1_000_000_000, 1), (1_000_000_001, 2)])
+    func seconds(nanoseconds: Int64, seconds: Int) {
+        #expect(LimitTable.seconds(nanoseconds) == seconds)
+    }
+}

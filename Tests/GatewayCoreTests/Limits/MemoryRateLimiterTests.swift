@@ -1,0 +1,200 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("MemoryRateLimiter")
+struct MemoryRateLimiterTests {
+    private let limiter = MemoryRateLimiter()
+    private let clock = ManualClock()
+    private let policies: LimitPolicies
+
+    init() throws {
+        self.policies = LimitPolicies(
+            tenant: [try .sample(10, per: 1, burst: 10)],
+            device: [try .sample(1, per: 10, burst: 2)],
+            deviceCollapsible: [try .sample(1, per: 100, burst: 1)],
+            topic: [try .sample(1, per: 5, burst: 2)]
+        )
+    }
+
+    private func admit(
+        _ recipients: LimitRequest.Recipients,
+        tenant: String = "tenant",
+        isCollapsible: Bool = false,
+        policies: LimitPolicies? = nil
+    ) async -> LimitDecision {
+        let request = LimitRequest(
+            tenant: .sample(tenant),
+            policies: policies ?? self.policies,
+            recipients: recipients,
+            isCollapsible: isCollapsible
+        )
+        return await self.limiter.admit(request, now: self.clock.now())
+    }
+
+    private func devices(_ names: String...) -> LimitRequest.Recipients {
+        .devices(names.map { LimitKey.sample($0) })
+    }
+
+    private func topics(_ names: String...) -> LimitRequest.Recipients {
+        .topics(names.map { LimitKey.sample($0) })
+    }
+
+    @Test("Recipients over their limit are refused and the others pass")
+    func partialAdmission() async {
+        _ = await self.admit(self.devices("busy", "busy"))
+        let decision = await self.admit(self.devices("a", "busy", "b"))
+        #expect(decision.admission == .some([nil, LimitDenial(scope: .device, retryAfter: 10), nil]))
+    }
+
+    @Test("A recipient that is named repeatedly pays each time")
+    func repeatedRecipient() async {
+        let decision = await self.admit(self.devices("a", "a", "b", "a"))
+        #expect(decision.admission == .some([nil, nil, nil, LimitDenial(scope: .device, retryAfter: 10)]))
+        #expect(decision.tenantQuotas.map(\.remaining) == [7])
+    }
+
+    @Test("When every recipient is over its limit, one denial with the longest wait speaks for all")
+    func allRefused() async {
+        _ = await self.admit(self.devices("a", "a"))
+        self.clock.advance(by: .seconds(4))
+        _ = await self.admit(self.devices("b", "b"))
+        let decision = await self.admit(self.devices("a", "b", "a"))
+        #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+    }
+
+    @Test("Different limits of the recipients are one cause too")
+    func allRefusedByDifferentScopes() async {
+        _ = await self.admit(self.devices("a", "a"))
+        _ = await self.admit(self.devices("b"), isCollapsible: true)
+        let decision = await self.admit(self.devices("a", "b"), isCollapsible: true)
+        #expect(decision.admission == .none(LimitDenial(scope: .deviceCollapsible, retryAfter: 100)))
+    }
+
+    @Test("A refused recipient costs the tenant nothing")
+    func tenantRefund() async {
+        _ = await self.admit(self.devices("a", "a"))
+        for _ in 0..<20 {
+            let decision = await self.admit(self.devices("a", "a", "a", "a", "a"))
+            #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+            #expect(decision.tenantQuotas.map(\.remaining) == [8])
+        }
+    }
+
+    @Test("The tenant's quota admits the first recipients and tells the others how long it takes")
+    func tenantRunsOut() async throws {
+        var policies = self.policies
+        policies.tenant = [try .sample(1, per: 30, burst: 2)]
+        let late = LimitDenial(scope: .tenant, retryAfter: 30)
+        let decision = await self.admit(self.devices("a", "b", "c", "d"), policies: policies)
+        #expect(decision.admission == .some([nil, nil, late, late]))
+        #expect(await self.admit(self.devices("c"), policies: policies).admission == .none(late))
+    }
+
+    @Test("A recipient that the tenant's quota could not reach pays nothing")
+    func unreachedRecipientPaysNothing() async throws {
+        var policies = self.policies
+        policies.tenant = [try .sample(1, per: 1, burst: 1)]
+        _ = await self.admit(self.devices("a", "b"), policies: policies)
+        for _ in 0..<2 {
+            self.clock.advance(by: .seconds(1))
+            #expect(await self.admit(self.devices("b"), policies: policies).admission == .all)
+        }
+    }
+
+    @Test("A collapsible message pays its own quota beside the device's")
+    func collapsible() async {
+        #expect(await self.admit(self.devices("a"), isCollapsible: true).admission == .all)
+        let denial = LimitDecision.Admission.none(LimitDenial(scope: .deviceCollapsible, retryAfter: 100))
+        #expect(await self.admit(self.devices("a"), isCollapsible: true).admission == denial)
+        // The refusal cost the device nothing: one plain message still fits.
+        #expect(await self.admit(self.devices("a")).admission == .all)
+        #expect(
+            await self.admit(self.devices("a")).admission == .none(LimitDenial(scope: .device, retryAfter: 10))
+        )
+    }
+
+    @Test("A condition pays on each topic or on none")
+    func topicsTogether() async {
+        _ = await self.admit(self.topics("full"))
+        _ = await self.admit(self.topics("full"))
+        for _ in 0..<5 {
+            let decision = await self.admit(self.topics("a", "full", "b"))
+            #expect(decision.admission == .none(LimitDenial(scope: .topic, retryAfter: 5)))
+            #expect(decision.tenantQuotas.map(\.remaining) == [8])
+        }
+        for _ in 0..<2 {
+            #expect(await self.admit(self.topics("a", "b")).admission == .all)
+        }
+        #expect(await self.admit(self.topics("a")).admission == .none(LimitDenial(scope: .topic, retryAfter: 5)))
+    }
+
+    @Test("A topic send costs the tenant one event, however many topics it names")
+    func topicsCostOne() async {
+        #expect(await self.admit(self.topics("a", "b", "c")).tenantQuotas.map(\.remaining) == [9])
+    }
+
+    @Test("A dry run pays the tenant's quota and nobody else's")
+    func dryRun() async {
+        #expect(await self.admit(.uncounted(7)).admission == .all)
+        #expect(self.limiter.bucketCount == 1)
+        let late = LimitDenial(scope: .tenant, retryAfter: 1)
+        #expect(await self.admit(.uncounted(5)).admission == .some([nil, nil, nil, late, late]))
+        #expect(await self.admit(.uncounted(1)).admission == .none(late))
+    }
+
+    @Test("Tenants share nothing")
+    func tenantsAreApart() async {
+        let here = Pseudonymizer.sample("here").pseudonym(of: "token")
+        let there = Pseudonymizer.sample("there").pseudonym(of: "token")
+        for _ in 0..<2 {
+            #expect(await self.admit(.devices([LimitKey(here)]), tenant: "here").admission == .all)
+        }
+        #expect(await self.admit(.devices([LimitKey(there)]), tenant: "there").admission == .all)
+    }
+
+    @Test("The quotas tell what is left of every policy of the tenant, and when it comes back")
+    func quotas() async throws {
+        var policies = self.policies
+        let (fast, slow) = (try RatePolicy.sample(10, per: 1, burst: 10), try RatePolicy.sample(6, per: 60, burst: 4))
+        policies.tenant = [fast, slow]
+        let first = await self.admit(.uncounted(3), policies: policies).tenantQuotas
+        #expect(
+            first == [
+                QuotaStatus(policy: fast, remaining: 7, resetSeconds: 1),
+                QuotaStatus(policy: slow, remaining: 1, resetSeconds: 30),
+            ]
+        )
+        let second = await self.admit(.uncounted(1), policies: policies).tenantQuotas
+        #expect(
+            second == [
+                QuotaStatus(policy: fast, remaining: 6, resetSeconds: 1),
+                QuotaStatus(policy: slow, remaining: 0, resetSeconds: 10),
+            ]
+        )
+    }
+
+    @Test("Memory stays bounded under ever new devices, and idle ones make room")
+    func memory() async {
+        let limiter = MemoryRateLimiter(maxEntries: 20_000)
+        func send(_ count: Int, _ name: String) async {
+            for index in 0..<count {
+                self.clock.advance(by: .microseconds(1))
+                let request = LimitRequest(
+                    tenant: .sample("tenant"),
+                    policies: LimitPolicies(tenant: []),
+                    recipients: .devices([.sample("\(name) \(index)")]),
+                    isCollapsible: true
+                )
+                #expect(await limiter.admit(request, now: self.clock.now()).admission == .all)
+            }
+        }
+        await send(60_000, "early")
+        // Devices and collapsible messages are counted apart.
+        #expect(limiter.bucketCount <= 2 * 20_000)
+        #expect(limiter.bucketCount > 20_000)
+        self.clock.advance(by: .seconds(86_400))
+        await send(25_000, "late")
+        #expect(limiter.bucketCount <= 2 * 20_000)
+    }
+}

@@ -1,0 +1,204 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+/// What a policy promises: at most `burst + rate·t/period` events in any span t.
+@Suite("The bound of a rate policy")
+struct RateBoundTests {
+    private static let tenant = LimitKey.sample("tenant")
+    private static let device = LimitKey.sample("device")
+
+    private static func request(_ policies: LimitPolicies, count: Int = 1, isCollapsible: Bool = false) -> LimitRequest
+    {
+        LimitRequest(
+            tenant: Self.tenant,
+            policies: policies,
+            recipients: .devices(Array(repeating: Self.device, count: count)),
+            isCollapsible: isCollapsible
+        )
+    }
+
+    private static func isWithin(_ policy: RatePolicy, _ count: Int, inMicroseconds span: Int64) -> Bool {
+        Int64(count - policy.burst) * Int64(policy.periodSeconds) * 1_000_000 <= Int64(policy.rate) * span
+    }
+
+    private static func admitted(_ decision: LimitDecision, of count: Int) -> Int {
+        switch decision.admission {
+        case .all: count
+        case .some(let denials): denials.count { $0 == nil }
+        case .none: 0
+        }
+    }
+
+    @Test("No span of any length holds more, under any number of policies", arguments: 0..<60)
+    func anySpan(seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let policies = try LimitPolicies.random(using: &generator).device
+        let limiter = MemoryRateLimiter()
+        let clock = ManualClock()
+        var admissions: [Int64] = []
+        for _ in 0..<300 {
+            clock.advance(by: .random(using: &generator))
+            let count = Int.random(in: 1...4, using: &generator)
+            let decision = await limiter.admit(Self.request(.device(policies), count: count), now: clock.now())
+            let admitted = Self.admitted(decision, of: count)
+            admissions += Array(repeating: clock.now().microseconds, count: admitted)
+        }
+        #expect(!admissions.isEmpty)
+        for policy in policies {
+            let broken = admissions.indices.contains { first in
+                (first..<admissions.count)
+                    .contains { last in
+                        !Self.isWithin(policy, last - first + 1, inMicroseconds: admissions[last] - admissions[first])
+                    }
+            }
+            #expect(!broken, "\(policy)")
+        }
+    }
+
+    /// All of it happens within a second of the manual clock, so that no caller, however long the machine keeps it from
+    /// running, seems to have had its clock set back.
+    @Test("Ten concurrent callers at one device are admitted no more than one would be", arguments: 0..<8)
+    func concurrentCallers(seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let policies = try (0..<2)
+            .map { _ in
+                try RatePolicy.sample(
+                    .random(in: 10...200, using: &generator),
+                    per: 1,
+                    burst: .random(in: 1...30, using: &generator)
+                )
+            }
+        let limiter = MemoryRateLimiter()
+        let clock = ManualClock()
+        let start = clock.now().microseconds
+        let total = await withTaskGroup(of: Int.self) { group in
+            for caller in 0..<10 {
+                group.addTask {
+                    var admitted = 0
+                    for _ in 0..<300 {
+                        clock.advance(by: .microseconds(60 * caller))
+                        let decision = await limiter.admit(Self.request(.device(policies)), now: clock.now())
+                        admitted += Self.admitted(decision, of: 1)
+                    }
+                    return admitted
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        let span = clock.now().microseconds - start
+        for policy in policies {
+            #expect(Self.isWithin(policy, total, inMicroseconds: span), "\(total) in \(span) µs under \(policy)")
+        }
+        // What the policies allow is nearly used up: refusing everybody would keep the bound too.
+        let allowed = policies.map { Int64($0.burst) + Int64($0.rate) * span / Int64($0.periodSeconds) / 1_000_000 }
+        #expect(Int64(total) >= (allowed.min() ?? 0) / 2)
+    }
+
+    @Test("Ten concurrent callers with many recipients spend no more of the tenant's quota than it has")
+    func concurrentMulticasts() async throws {
+        let policies = LimitPolicies(
+            tenant: [try .sample(10, per: 1, burst: 500)],
+            device: [try .sample(1, per: 60, burst: 3)],
+            deviceCollapsible: [],
+            topic: []
+        )
+        let limiter = MemoryRateLimiter()
+        let devices = (0..<40).map { LimitKey.sample("device \($0)") }
+        let request = LimitRequest(
+            tenant: Self.tenant,
+            policies: policies,
+            recipients: .devices(devices),
+            isCollapsible: false
+        )
+        let total = await withTaskGroup(of: Int.self) { group in
+            for _ in 0..<10 {
+                group.addTask {
+                    var admitted = 0
+                    for _ in 0..<50 {
+                        admitted += Self.admitted(await limiter.admit(request, now: .sample), of: devices.count)
+                    }
+                    return admitted
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(total == 3 * devices.count)
+        let quotas = await limiter.admit(request, now: .sample).tenantQuotas
+        #expect(quotas.map(\.remaining) == [500 - total])
+    }
+
+    @Test("A clock that steps costs or gives at most one burst", arguments: 0..<40)
+    func clockStep(seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let policy = try RatePolicy.random(using: &generator)
+        let step = Duration.seconds(seed.isMultiple(of: 2) ? 3_600 : -3_600)
+        let limiter = MemoryRateLimiter()
+        let clock = ManualClock()
+        let request = Self.request(.device([policy]))
+        var admitted = 0
+        var elapsed: Int64 = 0
+        func run(calls: Int) async {
+            for _ in 0..<calls {
+                let before = clock.now().microseconds
+                clock.advance(by: .random(using: &generator))
+                elapsed += clock.now().microseconds - before
+                admitted += Self.admitted(await limiter.admit(request, now: clock.now()), of: 1)
+            }
+        }
+        await run(calls: 100)
+        clock.advance(by: step)
+        await run(calls: 100)
+        let allowed = policy.burst + Int(Int64(policy.rate) * elapsed / Int64(policy.periodSeconds) / 1_000_000)
+        #expect(admitted <= allowed + (step > .zero ? policy.burst : 0))
+
+        // And after as long as a refill takes, by the stepped clock, the whole burst is back.
+        clock.advance(by: .seconds(policy.burst * policy.periodSeconds / policy.rate + 2))
+        for _ in 0..<policy.burst {
+            #expect(await limiter.admit(request, now: clock.now()).admission == .all)
+        }
+    }
+
+    @Test("A lone client that waits as long as it is told succeeds", arguments: 0..<60)
+    func waitingSucceeds(seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let policies = try LimitPolicies.random(using: &generator)
+        let limiter = MemoryRateLimiter()
+        let clock = ManualClock()
+        var denials = 0
+        for call in 0..<200 {
+            if call == 100 { clock.advance(by: .seconds(seed.isMultiple(of: 2) ? 3_600 : -3_600)) }
+            let recipients: LimitRequest.Recipients =
+                switch Int.random(in: 0..<4, using: &generator) {
+                case 0...1: .devices([Self.device])
+                case 2: .topics([.sample("topic 1"), .sample("topic 2")])
+                default: .uncounted(1)
+                }
+            let request = LimitRequest(
+                tenant: Self.tenant,
+                policies: policies,
+                recipients: recipients,
+                isCollapsible: Bool.random(using: &generator)
+            )
+            guard case .none(let denial) = await limiter.admit(request, now: clock.now()).admission else { continue }
+            denials += 1
+            clock.advance(by: .seconds(denial.retryAfter))
+            #expect(await limiter.admit(request, now: clock.now()).admission == .all, "\(request), \(denial)")
+        }
+        #expect(denials > 0)
+    }
+
+    @Test("Asking in vain does not put off the next admission")
+    func askingInVain() async throws {
+        let limiter = MemoryRateLimiter()
+        let clock = ManualClock()
+        let request = Self.request(.device([try .sample(1, per: 10, burst: 2)]), count: 50)
+        #expect(Self.admitted(await limiter.admit(request, now: clock.now()), of: 50) == 2)
+        for _ in 0..<99 {
+            clock.advance(by: .milliseconds(100))
+            #expect(Self.admitted(await limiter.admit(request, now: clock.now()), of: 50) == 0)
+        }
+        clock.advance(by: .milliseconds(100))
+        #expect(Self.admitted(await limiter.admit(request, now: clock.now()), of: 50) == 1)
+    }
+}

@@ -1,0 +1,66 @@
+import Crypto
+import Foundation
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("Secret")
+struct SecretTests {
+    private static let text = "canary-7f3b9a"
+
+    /// A type that holds a secret as a configuration or a request would.
+    private struct Holder {
+        var secret = Secret(SecretTests.text)
+        var others = [Secret(SecretTests.text)]
+        var named = ["key": Secret(SecretTests.text)]
+        var maybe: Secret? = Secret(SecretTests.text)
+    }
+
+    @Test("A secret never shows itself in text")
+    func neverShown() {
+        let holder = Holder()
+        var dumps = ["", ""]
+        dump(holder, to: &dumps[0])
+        dump(holder.secret, to: &dumps[1])
+        let texts =
+            dumps + [
+                "\(holder)", "\(holder.secret)", String(describing: holder), String(reflecting: holder),
+                String(describing: holder.maybe), holder.secret.debugDescription, "\(holder.others)",
+                "\(Mirror(reflecting: holder.secret).children.map { "\($0)" })",
+                "\(LegacyCredential(serverKey: holder.secret, endpoint: nil))",
+            ]
+        let bytes = Array(Self.text.utf8)
+        let forms = [
+            Self.text, Data(bytes).base64EncodedString(), Hex.text(bytes), "\(bytes)",
+            bytes.map(String.init).joined(separator: ", "),
+        ]
+        for text in texts {
+            #expect(!text.isEmpty)
+            for form in forms { #expect(!text.contains(form)) }
+        }
+        #expect(Mirror(reflecting: holder.secret).children.isEmpty)
+        #expect("\(holder.secret)" == "<redacted>")
+    }
+
+    @Test("A secret is what it was made of")
+    func content() {
+        #expect(Secret(Self.text).revealText() == Self.text)
+        #expect(Secret(bytes: [0, 255, 7] as [UInt8]).revealBytes() == [0, 255, 7])
+        #expect(Secret(SymmetricKey(data: [1, 2, 3])).revealBytes() == [1, 2, 3])
+        #expect(Secret("ü").count == 2)
+        #expect(Secret("").count == 0)
+    }
+
+    @Test("Random secrets have the length asked for and differ", arguments: [16, 32, 64])
+    func random(count: Int) {
+        let secrets = (0..<20).map { _ in Secret(randomBytes: count) }
+        #expect(secrets.allSatisfy { $0.count == count && $0.revealBytes().count == count })
+        #expect(Set(secrets.map { $0.revealBytes() }).count == secrets.count)
+    }
+
+    @Test("A master key has 32 bytes and no other number", arguments: [0, 1, 16, 31, 32, 33, 64])
+    func masterKey(count: Int) {
+        let secret = Secret(bytes: [UInt8](repeating: 7, count: count))
+        #expect((MasterKey(secret) != nil) == (count == 32))
+    }
+}

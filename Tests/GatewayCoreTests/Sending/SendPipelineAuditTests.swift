@@ -1,0 +1,154 @@
+import FCMModel
+import Foundation
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("SendPipeline and audit", .timeLimit(.minutes(5)))
+struct SendPipelineAuditTests {
+    @Test("A record tells who sent what to how many, and what became of it")
+    func content() async throws {
+        let fixture = PipelineFixture { _ in
+            UpstreamResult(
+                answer: .recipients([
+                    .accepted(Acceptance(messageID: "1")), .rejected(.unregistered), .rejected(.invalidToken),
+                ]),
+                upstreamCode: "200"
+            )
+        }
+        let principal = try Principal.sample()
+        fixture.clock.advance(by: .seconds(5))
+        let command = SendCommand.sample(from: principal, to: .tokens(["a", "b", "c"]), payloadBytes: 77)
+        let outcome = await fixture.pipeline.send(command)
+        let record = try await fixture.record()
+
+        var expected = AuditRecord(
+            time: Timestamp.sample.advanced(by: .seconds(5)),
+            tenant: "acme",
+            principal: "key:\(principal.key.id)",
+            action: "message.send",
+            outcome: .partial,
+            requestID: "request-1"
+        )
+        expected.method = "POST"
+        expected.targetKind = "tokens"
+        expected.targets = record.targets
+        expected.recipients = 3
+        expected.accepted = 1
+        expected.bytes = 77
+        expected.code = "unregistered"
+        expected.upstreamCode = "200"
+        expected.messageID = outcome.messageID
+        expected.traceID = "trace-1"
+        #expect(record == expected)
+        #expect(record.pseudonyms == ["a", "b", "c"].map(principal.profile.pseudonymizer.pseudonym(of:)))
+    }
+
+    @Test("A lone message's FCM id is kept; a list's are too many")
+    func messageIDs() async throws {
+        let fixture = PipelineFixture()
+        let principal = try Principal.sample()
+        for target in [Target.token("a"), .tokens(["a"]), .tokens(["a", "b"]), try .topic(named: "news")] {
+            _ = await fixture.pipeline.send(.sample(from: principal, to: target))
+        }
+        let records = try await fixture.records()
+        #expect(records.map(\.fcmMessageID) == ["fcm-1", "fcm-1", nil, "fcm-1"])
+        #expect(records.map(\.outcome) == [.accepted, .accepted, .accepted, .accepted])
+        #expect(records.map(\.targetKind) == ["token", "tokens", "tokens", "topic"])
+    }
+
+    @Test("A condition is recorded with each of its topics once, a group with its counts")
+    func topicsAndGroups() async throws {
+        let fixture = PipelineFixture { call in
+            guard case .notificationKey = call.target else { return ScriptedUpstream.accepting(call) }
+            let counts = GroupOutcome(success: 2, failure: 3, failedTokens: ["secret-member"])
+            return UpstreamResult(answer: .group(counts), upstreamCode: "200")
+        }
+        let principal = try Principal.sample()
+        let condition = try Target.condition(parsing: "'a' in topics && ('b' in topics || 'a' in topics)")
+        _ = await fixture.pipeline.send(.sample(from: principal, to: condition))
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .notificationKey("group")))
+        let records = try await fixture.records()
+        let pseudonymizer = principal.profile.pseudonymizer
+        #expect(records.map(\.pseudonyms) == [["a", "b"], ["group"]].map { $0.map(pseudonymizer.pseudonym(of:)) })
+        #expect(records.map(\.recipients) == [1, 5])
+        #expect(records.map(\.accepted) == [1, 2])
+        #expect(records.map(\.outcome) == [.accepted, .partial])
+    }
+
+    @Test("A dry run is recorded under a name of its own")
+    func dryRun() async throws {
+        let fixture = PipelineFixture()
+        var message = Message()
+        message.dryRun = true
+        _ = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a"), message: message))
+        #expect(try await fixture.record().action == "message.validate")
+    }
+
+    @Test("No token, topic, payload or secret is recorded, in any form")
+    func canaries() async throws {
+        let canaries = ["canary-token/ä", "canary-topic", "canary-title", "canary-value", "canary-collapse"]
+        let (token, topic) = (canaries[0], canaries[1])
+        let fixture = PipelineFixture { call in
+            switch call.target {
+            case .tokens:
+                let outcome = RecipientOutcome.accepted(Acceptance(messageID: "1", replacementToken: "\(token)-new"))
+                return UpstreamResult(answer: .recipients([outcome]), upstreamCode: "200")
+            case .notificationKey:
+                let counts = GroupOutcome(success: 1, failure: 1, failedTokens: [token])
+                return UpstreamResult(answer: .group(counts), upstreamCode: "200")
+            case .token, .installation, .installations, .topic, .condition:
+                return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503")
+            }
+        }
+        let key = APIKey.generate()
+        let profile = try TenantProfile.sample()
+        let principal = Principal(profile: profile, key: try .sample(of: key))
+        var message = Message()
+        var notification = Notification()
+        notification[.title] = canaries[2]
+        message.notification = notification
+        message.data = [DataEntry(key: "key", value: canaries[3])]
+        message.collapseKey = canaries[4]
+        let targets: [Target] = [
+            .token(token), .tokens([token]), .notificationKey(token), try .topic(named: topic),
+            try .condition(parsing: "'\(topic)' in topics"),
+        ]
+        for target in targets {
+            _ = await fixture.pipeline.send(.sample(from: principal, to: target, message: message))
+        }
+        let serverKey = try #require(profile.legacyCredential).serverKey.revealText()
+        let records = try await fixture.records()
+        #expect(records.count == targets.count)
+        for record in records {
+            var dumped = ""
+            dump(record, to: &dumped)
+            dumped += String(decoding: record.targets, as: UTF8.self) + Hex.text(record.targets)
+            for canary in canaries + [key.secret.revealText(), serverKey] {
+                for form in [canary, Data(canary.utf8).base64EncodedString(), Hex.text(canary.utf8)] {
+                    #expect(!dumped.contains(form))
+                }
+            }
+        }
+    }
+
+    @Test("A caller that goes away while the message is under way is recorded all the same")
+    func cancelledCaller() async throws {
+        let isUnderWay = Observed(false)
+        let never = Observed(false)
+        let fixture = PipelineFixture { _ in
+            isUnderWay.change { $0 = true }
+            try? await never.wait { $0 }
+            return UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "cancelled")
+        }
+        let command = SendCommand.sample(from: try .sample(), to: .token("a"))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await fixture.pipeline.send(command) }
+            try await isUnderWay.wait { $0 }
+            group.cancelAll()
+        }
+        let record = try await fixture.record()
+        #expect((record.outcome, record.code) == (.rejected, "outcome_unknown"))
+        #expect(fixture.upstream.calls.count == 1)
+    }
+}

@@ -1,0 +1,206 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@Suite("SendPipeline and limits")
+struct SendPipelineLimitTests {
+    private let limits: LimitPolicies
+
+    init() throws {
+        self.limits = LimitPolicies(
+            tenant: [try .sample(100, per: 10, burst: 100)],
+            device: [try .sample(1, per: 10, burst: 2)],
+            deviceCollapsible: [try .sample(1, per: 100, burst: 1)],
+            topic: [try .sample(1, per: 5, burst: 1)]
+        )
+    }
+
+    private static let limited = RecipientOutcome.rejected(
+        Rejection(code: .deviceRateExceeded, retryAfter: 10, limitedBy: .gateway)
+    )
+
+    @Test("A recipient over its limit is refused with the wait, and the upstream hears nothing of it")
+    func single() async throws {
+        let fixture = PipelineFixture()
+        let command = SendCommand.sample(from: try .sample(limits: self.limits), to: .token("a"))
+        for _ in 0..<2 { _ = await fixture.pipeline.send(command) }
+        let outcome = await fixture.pipeline.send(command)
+        let refusal = SendRefusal(code: .deviceRateExceeded, retryAfter: 10, limitedBy: .gateway, limitScope: .device)
+        #expect(outcome.answer == .refused(refusal))
+        #expect(outcome.quotas.map(\.remaining) == [98])
+        #expect(fixture.upstream.calls.count == 2)
+        fixture.clock.advance(by: .seconds(10))
+        #expect(await fixture.pipeline.send(command).answer == .single(.accepted(Acceptance(messageID: "fcm-1"))))
+        let records = try await fixture.records()
+        #expect(records.map(\.outcome) == [.accepted, .accepted, .rejected, .accepted])
+        #expect(records.map(\.code) == [nil, nil, "device_rate_exceeded", nil])
+        #expect(records.map(\.upstreamCode) == ["200", "200", nil, "200"])
+    }
+
+    @Test(
+        "Each scope has its code",
+        arguments: [
+            (.tenant, .tenantRateExceeded), (.device, .deviceRateExceeded), (.deviceCollapsible, .deviceRateExceeded),
+            (.topic, .topicRateExceeded),
+        ] as [(LimitScope, OutcomeCode)]
+    )
+    func scopes(scope: LimitScope, code: OutcomeCode) async throws {
+        var limits = LimitPolicies()
+        let tight = [try RatePolicy.sample(1, per: 60, burst: 1)]
+        switch scope {
+        case .tenant: limits.tenant = tight
+        case .device: limits.device = tight
+        case .deviceCollapsible: limits.deviceCollapsible = tight
+        case .topic: limits.topic = tight
+        }
+        var message = Message()
+        message.collapseKey = "score"
+        let target = scope == .topic ? try Target.topic(named: "news") : .token("a")
+        let command = SendCommand.sample(from: try .sample(limits: limits), to: target, message: message)
+        let fixture = PipelineFixture()
+        _ = await fixture.pipeline.send(command)
+        let refusal = SendRefusal(code: code, retryAfter: 60, limitedBy: .gateway, limitScope: scope)
+        #expect(await fixture.pipeline.send(command).answer == .refused(refusal))
+        #expect(fixture.upstream.calls.count == 1)
+    }
+
+    @Test("Of a list the others are sent to, and every outcome stands at its recipient's place")
+    func partial() async throws {
+        let principal = try Principal.sample(limits: self.limits)
+        let fixture = PipelineFixture { call in
+            guard case .tokens(let tokens) = call.target else { return ScriptedUpstream.accepting(call) }
+            let outcomes = tokens.map { token -> RecipientOutcome in
+                token == "gone" ? .rejected(.unregistered) : .accepted(Acceptance(messageID: "for \(token)"))
+            }
+            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+        }
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["busy", "busy"])))
+        let tokens = ["busy", "a", "gone", "busy", "b", "a", "a"]
+        let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(tokens)))
+        #expect(
+            outcome.answer
+                == .multiple([
+                    Self.limited, .accepted(Acceptance(messageID: "for a")), .rejected(.unregistered), Self.limited,
+                    .accepted(Acceptance(messageID: "for b")), .accepted(Acceptance(messageID: "for a")), Self.limited,
+                ])
+        )
+        #expect(fixture.upstream.calls.last?.target == .tokens(["a", "gone", "b", "a"]))
+        #expect(outcome.quotas.map(\.remaining) == [100 - 2 - 4])
+        let record = try #require(try await fixture.records().last)
+        #expect((record.outcome, record.recipients, record.accepted) == (.partial, 7, 3))
+        #expect(record.code == "device_rate_exceeded")
+        #expect(record.pseudonyms == tokens.map(principal.profile.pseudonymizer.pseudonym(of:)))
+        func recipients(_ outcome: String) -> Int64 {
+            fixture.metrics.counterTotal(
+                label: "fcmgw_messages_total",
+                dimensions: [("tenant", "acme"), ("kind", "tokens"), ("outcome", outcome)]
+            )
+        }
+        #expect(recipients("accepted") == 5)
+        #expect(recipients("device_rate_exceeded") == 3)
+        #expect(recipients("unregistered") == 1)
+    }
+
+    @Test("A list of installations is admitted in part too")
+    func partialInstallations() async throws {
+        let principal = try Principal.sample(limits: self.limits)
+        let fixture = PipelineFixture()
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .installations(["busy", "busy"])))
+        let outcome = await fixture.pipeline.send(.sample(from: principal, to: .installations(["busy", "a"])))
+        #expect(outcome.answer == .multiple([Self.limited, .accepted(Acceptance(messageID: "fcm-1"))]))
+        #expect(fixture.upstream.calls.last?.target == .installations(["a"]))
+    }
+
+    @Test("When the rest of a list fails as a whole, the answer is a list all the same")
+    func partialAndFailed() async throws {
+        let principal = try Principal.sample(limits: self.limits)
+        let fixture = PipelineFixture { _ in
+            UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 9, upstreamCode: "503")
+        }
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["busy", "busy"])))
+        let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "busy", "b"])))
+        let failed = RecipientOutcome.rejected(Rejection(code: .upstreamUnavailable, retryAfter: 9))
+        #expect(outcome.answer == .multiple([failed, Self.limited, failed]))
+        let record = try #require(try await fixture.records().last)
+        #expect((record.outcome, record.code, record.upstreamCode) == (.rejected, "upstream_unavailable", "503"))
+    }
+
+    @Test("A list of which every recipient is over its limit is one refusal")
+    func allOverLimit() async throws {
+        let principal = try Principal.sample(limits: self.limits)
+        let fixture = PipelineFixture()
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "a", "b", "b"])))
+        let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "b"])))
+        let refusal = SendRefusal(code: .deviceRateExceeded, retryAfter: 10, limitedBy: .gateway, limitScope: .device)
+        #expect(outcome.answer == .refused(refusal))
+        #expect(fixture.upstream.calls.count == 1)
+    }
+
+    @Test("A list beyond the tenant's quota is sent as far as that goes")
+    func tenantQuota() async throws {
+        var limits = self.limits
+        limits.tenant = [try .sample(1, per: 60, burst: 2)]
+        let fixture = PipelineFixture()
+        let principal = try Principal.sample(limits: limits)
+        let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "b", "c"])))
+        let late = RecipientOutcome.rejected(
+            Rejection(code: .tenantRateExceeded, retryAfter: 60, limitedBy: .gateway)
+        )
+        let accepted = (1...2).map { RecipientOutcome.accepted(Acceptance(messageID: "fcm-\($0)")) }
+        #expect(outcome.answer == .multiple(accepted + [late]))
+    }
+
+    @Test("A condition counts on each topic that it names, once")
+    func condition() async throws {
+        let fixture = PipelineFixture()
+        let principal = try Principal.sample(limits: self.limits)
+        let condition = try Target.condition(parsing: "'a' in topics && ('b' in topics || 'a' in topics)")
+        guard case .single(.accepted) = await fixture.pipeline.send(.sample(from: principal, to: condition)).answer
+        else {
+            Issue.record("A repeated topic counted twice")
+            return
+        }
+        for topic in ["a", "b"] {
+            let outcome = await fixture.pipeline.send(.sample(from: principal, to: try .topic(named: topic)))
+            let refusal = SendRefusal(code: .topicRateExceeded, retryAfter: 5, limitedBy: .gateway, limitScope: .topic)
+            #expect(outcome.answer == .refused(refusal))
+        }
+    }
+
+    @Test("A dry run goes upstream, pays the tenant's quota and nobody else's")
+    func dryRun() async throws {
+        let fixture = PipelineFixture()
+        let principal = try Principal.sample(limits: self.limits)
+        var message = Message()
+        message.dryRun = true
+        message.collapseKey = "score"
+        for count in 1...10 {
+            let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("a"), message: message))
+            #expect(outcome.answer == .single(.accepted(Acceptance(messageID: "fcm-1"))))
+            #expect(outcome.quotas.map(\.remaining) == [100 - count])
+        }
+        let topic = try Target.condition(parsing: "'a' in topics && 'b' in topics")
+        let outcome = await fixture.pipeline.send(.sample(from: principal, to: topic, message: message))
+        #expect(outcome.quotas.map(\.remaining) == [89])
+        #expect(fixture.limiter.bucketCount == 1)
+        #expect(fixture.upstream.calls.count == 11)
+    }
+
+    @Test("Decisions are counted by scope")
+    func decisions() async throws {
+        let fixture = PipelineFixture()
+        let principal = try Principal.sample(limits: self.limits)
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .token("a")))
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "a", "b"])))
+        func decisions(_ scope: String, _ decision: String) -> Int64 {
+            fixture.metrics.counterTotal(
+                label: "fcmgw_limiter_decisions_total",
+                dimensions: [("scope", scope), ("decision", decision), ("source", "memory")]
+            )
+        }
+        #expect(decisions("tenant", "admitted") == 3)
+        #expect(decisions("device", "denied") == 1)
+    }
+}

@@ -1,0 +1,41 @@
+import GatewayCore
+import GatewayTestKit
+
+/// A store with chains of several writers, as earlier processes left them.
+struct AuditFixture {
+    let store = InMemoryAuditStore()
+    let sealer = AuditSealer(auditKey: .sample("audit"))
+
+    /// Makes chains of so many records, the first writer's first.
+    init(_ writers: (records: Int, state: AuditHead.State)...) async throws {
+        for (index, writer) in writers.enumerated() {
+            var chain = AuditChain(writer: index + 1)
+            try await self.append(writer.records, to: &chain, state: writer.state)
+        }
+    }
+
+    /// Appends records that differ from each other.
+    func append(_ count: Int, to chain: inout AuditChain, state: AuditHead.State) async throws {
+        let records = (0..<count)
+            .map { _ in
+                var record = RecordChange.original
+                record.requestID = "request \(chain.sequence + 1) of writer \(chain.writer)"
+                return chain.append(record)
+            }
+        try await self.store.append(records, head: self.sealer.head(of: chain, state: state))
+    }
+
+    func verify(isLive: Bool = false) async throws -> AuditVerifier.Verdict {
+        try await AuditVerifier(reader: self.store, sealer: self.sealer).verify(isLive: isLive)
+    }
+}
+
+extension AuditVerifier.Verdict {
+    /// The first bad place, if one was found.
+    var badPlace: AuditPosition? {
+        switch self {
+        case .tampered(let position, _): position
+        case .intact, .unclean: nil
+        }
+    }
+}

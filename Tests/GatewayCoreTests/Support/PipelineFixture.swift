@@ -1,0 +1,61 @@
+import FCMModel
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayCore
+
+/// A pipeline with doubles on every side.
+struct PipelineFixture {
+    let clock = ManualClock()
+    let store = InMemoryAuditStore()
+    let metrics = TestMetrics()
+    let limiter = MemoryRateLimiter()
+    let upstream: ScriptedUpstream
+    let audit: AuditLog
+    let pipeline: SendPipeline
+
+    init(
+        queueCapacity: Int = 100,
+        upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
+    ) {
+        self.upstream = ScriptedUpstream(respond)
+        self.audit = .sample(
+            store: self.store,
+            clock: self.clock,
+            configuration: AuditConfiguration(queueCapacity: queueCapacity, flushInterval: .zero)
+        )
+        self.pipeline = SendPipeline(
+            limiter: self.limiter,
+            upstream: self.upstream,
+            audit: self.audit,
+            clock: self.clock,
+            metrics: SendMetrics(factory: self.metrics)
+        )
+    }
+
+    /// What was recorded of sends so far; can be asked once.
+    func records() async throws -> [AuditRecord] {
+        try await self.audit.whileRunning {}
+        return self.store.current.records.map(\.record).filter { $0.action.hasPrefix("message.") }
+    }
+
+    /// The one record of a single send.
+    func record() async throws -> AuditRecord {
+        let records = try await self.records()
+        #expect(records.count == 1)
+        return try #require(records.first)
+    }
+}
+
+extension Target {
+    /// A condition that is known to be well formed.
+    static func condition(parsing text: String) throws -> Target {
+        .condition(try TopicCondition(parsing: text))
+    }
+
+    /// A topic that is known to be well formed.
+    static func topic(named name: String) throws -> Target {
+        .topic(try #require(TopicName(name)))
+    }
+}

@@ -1,0 +1,105 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("DirectorySnapshot")
+struct DirectorySnapshotTests {
+    private func snapshot(_ contents: DirectoryContents, masterKey: String = "master") throws -> DirectorySnapshot {
+        DirectorySnapshot(
+            contents: contents,
+            masterKey: try .sample(masterKey),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies()
+        )
+    }
+
+    private func credential(of tenant: String, version: Int, _ serverKey: String) throws -> StoredCredential {
+        try StoredCredential(
+            sealing: LegacyCredential(serverKey: Secret(serverKey), endpoint: "http://\(tenant)"),
+            tenant: .sample(tenant),
+            version: version,
+            under: .sample(),
+            at: .sample
+        )
+    }
+
+    @Test("Credentials are opened for their tenants")
+    func credentials() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme"), try .sample("globex")]
+        contents.credentials = [try self.credential(of: "acme", version: 3, "server-key")]
+        let snapshot = try self.snapshot(contents)
+        let acme = try #require(snapshot.tenants[.sample("acme")])
+        #expect(acme.legacyCredential?.serverKey.revealText() == "server-key")
+        #expect(acme.legacyCredential?.endpoint == "http://acme")
+        #expect(acme.storedCredentials.map(\.version) == [3])
+        #expect(try #require(snapshot.tenants[.sample("globex")]).legacyCredential == nil)
+    }
+
+    @Test("The fingerprint is the start of the secret's SHA-256")
+    func fingerprint() throws {
+        // The SHA-256 of "abc" as FIPS 180-2, appendix B.1, gives it.
+        #expect(try self.credential(of: "acme", version: 1, "abc").fingerprint == "ba7816bf8f01cfea")
+    }
+
+    @Test("The newest version of a credential counts, wherever it stands")
+    func newestVersion() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme")]
+        let versions = try [2, 3, 1].map { try self.credential(of: "acme", version: $0, "key \($0)") }
+        contents.credentials = versions
+        let acme = try #require(try self.snapshot(contents).tenants[.sample("acme")])
+        #expect(acme.legacyCredential?.serverKey.revealText() == "key 3")
+    }
+
+    @Test("A credential that does not open leaves its tenant without one, and the others alone")
+    func swappedRows() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme"), try .sample("globex"), try .sample("initech")]
+        var acme = try self.credential(of: "acme", version: 1, "key of acme")
+        var globex = try self.credential(of: "globex", version: 1, "key of globex")
+        let initech = try self.credential(of: "initech", version: 1, "key of initech")
+        (acme.envelope, globex.envelope) = (globex.envelope, acme.envelope)
+        contents.credentials = [acme, globex, initech]
+        let snapshot = try self.snapshot(contents)
+        #expect(try #require(snapshot.tenants[.sample("acme")]).legacyCredential == nil)
+        #expect(try #require(snapshot.tenants[.sample("globex")]).legacyCredential == nil)
+        let opened = try #require(snapshot.tenants[.sample("initech")]).legacyCredential
+        #expect(opened?.serverKey.revealText() == "key of initech")
+        #expect(try #require(snapshot.tenants[.sample("acme")]).storedCredentials.count == 1)
+    }
+
+    @Test("Under another master key no credential opens")
+    func otherMasterKey() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme")]
+        contents.credentials = [try self.credential(of: "acme", version: 1, "key")]
+        let snapshot = try self.snapshot(contents, masterKey: "other")
+        #expect(try #require(snapshot.tenants[.sample("acme")]).legacyCredential == nil)
+    }
+
+    @Test("A tenant's own limits replace the defaults scope by scope")
+    func limits() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme"), try .sample("globex")]
+        contents.limits[try .sample("acme")] = LimitOverrides(topic: [try .sample(1, per: 2, burst: 3)])
+        let snapshot = try self.snapshot(contents)
+        let acme = try #require(snapshot.tenants[.sample("acme")])
+        #expect(acme.limits.topic == [try .sample(1, per: 2, burst: 3)])
+        #expect(acme.limits.device == RatePolicy.deviceDefaults)
+        #expect(try #require(snapshot.tenants[.sample("globex")]).limits == LimitPolicies())
+    }
+
+    @Test("Tenants have pseudonyms and buckets of their own")
+    func pseudonyms() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme"), try .sample("globex")]
+        contents.salts = [try .sample("acme"): [1], try .sample("globex"): [2]]
+        let snapshot = try self.snapshot(contents)
+        let acme = try #require(snapshot.tenants[.sample("acme")])
+        let globex = try #require(snapshot.tenants[.sample("globex")])
+        #expect(acme.pseudonymizer.pseudonym(of: "token") != globex.pseudonymizer.pseudonym(of: "token"))
+        #expect(acme.limitKey != globex.limitKey)
+    }
+}

@@ -1,0 +1,49 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@Suite("Directory")
+struct DirectoryTests {
+    private let store = InMemoryDirectoryStore()
+
+    private func directory() throws -> Directory {
+        Directory(
+            store: self.store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies()
+        )
+    }
+
+    @Test("A directory starts empty and shows what the store held at the last reload")
+    func reload() async throws {
+        let directory = try self.directory()
+        #expect(directory.snapshot.tenants.isEmpty)
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        #expect(directory.snapshot.tenants.isEmpty)
+        try await directory.reload()
+        #expect(directory.snapshot.tenants.keys.map(\.text) == ["acme"])
+    }
+
+    @Test("A picture that was taken stays as it was")
+    func pictureStays() async throws {
+        let directory = try self.directory()
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await directory.reload()
+        let picture = directory.snapshot
+        try await self.store.apply(.deleteTenant(.sample("acme")))
+        try await directory.reload()
+        #expect(picture.tenants.count == 1)
+        #expect(directory.snapshot.tenants.isEmpty)
+    }
+
+    @Test("When the store does not answer, the old picture stays")
+    func storeDown() async throws {
+        let directory = try self.directory()
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await directory.reload()
+        self.store.refuseLoads()
+        await #expect(throws: GatewayError.self) { try await directory.reload() }
+        #expect(directory.snapshot.tenants.count == 1)
+    }
+}

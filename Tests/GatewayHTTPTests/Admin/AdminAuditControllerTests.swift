@@ -1,0 +1,101 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct AdminAuditControllerTests {
+    private static let path = "/admin/v1/audit"
+
+    @Test("Operators see everybody's records, newest first, and can ask for one tenant's")
+    func tenants() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send(#"{"token":"device"}"#, key: key)
+            try await gateway.settleAudit()
+            let all = await gateway.admin(.get, "\(Self.path)?limit=500")
+            #expect(all.status == 200)
+            let records = try all.json["records"]?.elements ?? []
+            #expect(records.first?["action"] == "test.barrier")
+            #expect(Set(records.compactMap { $0["tenant"]?.text }) == ["demo", "other"])
+            let sequences = records.compactMap { $0["seq"]?.int }
+            #expect(sequences == Array((1...records.count).reversed()))
+            #expect(records.last?["action"] == "audit.opened")
+            #expect(records.last?["principal"] == "gateway")
+
+            let one = try await gateway.admin(.get, "\(Self.path)?tenant=other&limit=500").json["records"]?.elements
+            #expect(one?.isEmpty == false)
+            #expect(one?.allSatisfy { $0["tenant"] == "other" } == true)
+            #expect(try await gateway.admin(.get, "\(Self.path)?tenant=nobody").json == ["records": []])
+        }
+    }
+
+    @Test("A change's record names the object and no target")
+    func change() async throws {
+        try await TestGateway.run { gateway, _ in
+            _ = await gateway.admin(
+                .put,
+                "/admin/v1/tenants/demo/limits",
+                body: "{}",
+                headers: ["X-Request-ID": "r1"]
+            )
+            let json = try await gateway.admin(.get, "\(Self.path)?action=limits.put&outcome=done").json
+            let record = try #require(json["records"]?[0])
+            #expect(
+                record.without("seq", "hash") == [
+                    "writer": 1, "time": "2026-03-01T12:00:00.000Z", "tenant": "demo", "principal": "admin",
+                    "method": "PUT", "action": "limits.put", "outcome": "done", "object": "demo", "request_id": "r1",
+                ]
+            )
+        }
+    }
+
+    @Test("A target is found by its tenant's pseudonym, so the tenant must be named")
+    func target() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send(#"{"token":"device"}"#, key: key)
+            try await gateway.settleAudit()
+            let found = try await gateway.admin(.get, "\(Self.path)?tenant=demo&target=device").json
+            #expect(found["records"]?.elements.count == 1)
+            #expect(try await gateway.admin(.get, "\(Self.path)?tenant=other&target=device").json == ["records": []])
+            let lone = await gateway.admin(.get, "\(Self.path)?target=device")
+            #expect(lone.status == 422)
+            #expect(try lone.problem()["detail"]?.text?.contains("tenant") == true)
+        }
+    }
+
+    @Test("A removed tenant's records stay")
+    func removedTenant() async throws {
+        try await TestGateway.run { gateway, _ in
+            _ = await gateway.admin(.delete, "/admin/v1/tenants/demo")
+            let json = try await gateway.admin(.get, "\(Self.path)?tenant=demo&action=tenant.delete").json
+            #expect(json["records"]?.elements.map { $0["outcome"]?.text } == ["done", "intent"])
+        }
+    }
+
+    @Test("Pages follow one another")
+    func paging() async throws {
+        try await TestGateway.run { gateway, _ in
+            var sequences: [Int] = []
+            var query = "?limit=3"
+            for _ in 0..<50 {
+                let page = try await gateway.admin(.get, Self.path + query).json
+                sequences += page["records"]?.elements.compactMap { $0["seq"]?.int } ?? []
+                guard let cursor = page["next_cursor"]?.text else { break }
+                query = "?limit=3&cursor=\(cursor)"
+            }
+            #expect(sequences.count > 6)
+            #expect(sequences == Array((1...sequences.count).reversed()))
+        }
+    }
+
+    @Test(
+        "A parameter that makes no sense is refused",
+        arguments: ["limit=0", "from=x", "outcome=x", "cursor=%2A", "colour=red", "tenant=demo&tenant=other"]
+    )
+    func badParameter(query: String) async throws {
+        try await TestGateway.run { gateway, _ in
+            #expect(await gateway.admin(.get, "\(Self.path)?\(query)").status == 422)
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct CredentialsControllerTests {
+    private static let path = "/admin/v1/tenants/demo/credentials/legacy"
+    private static let serverKey = "AAAAserver:APA91b-key_of.the/test"
+
+    @Test("A server key goes in and only its fingerprint comes out")
+    func writeOnly() async throws {
+        try await TestGateway.run { gateway, key in
+            #expect(await gateway.admin(.get, Self.path).status == 404)
+            let body = #"{"server_key":"\#(Self.serverKey)","endpoint":"https://fcm.example:8443"}"#
+            let put = await gateway.admin(.put, Self.path, body: body)
+            #expect(put.status == 200)
+            let expected: JSON = [
+                "kind": "legacy", "endpoint": "https://fcm.example:8443", "version": 1,
+                "created_at": "2026-03-01T12:00:00.000Z",
+            ]
+            let json = try put.json
+            #expect(json.without("fingerprint") == expected)
+            #expect(json["fingerprint"]?.text?.wholeMatch(of: /[0-9a-f]{16}/) != nil)
+            let got = await gateway.admin(.get, Self.path)
+            #expect(got.status == 200)
+            #expect(try got.json == json)
+
+            gateway.clock.advance(by: .seconds(5))
+            let again = await gateway.admin(.put, Self.path, body: #"{"server_key":"another"}"#)
+            let newer = try again.json
+            #expect(
+                newer.without("fingerprint") == [
+                    "kind": "legacy", "version": 2, "created_at": "2026-03-01T12:00:05.000Z",
+                ]
+            )
+            #expect(newer["fingerprint"] != json["fingerprint"])
+
+            try await gateway.settleAudit()
+            let answers = [
+                put, got, again, await gateway.admin(.get, "/admin/v1/tenants/demo"),
+                await gateway.admin(.get, "/admin/v1/tenants"), await gateway.admin(.get, "/admin/v1/audit?limit=500"),
+                await gateway.send(#"{"token":"t"}"#, key: key),
+            ]
+            for answer in answers {
+                #expect(!answer.body.contains("APA91b"))
+                #expect(!answer.body.contains("another"))
+            }
+        }
+    }
+
+    @Test("The next send has the new key")
+    func takesEffect() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send(#"{"token":"t"}"#, key: key)
+            #expect(gateway.upstream.calls.last?.profile.legacyCredential == nil)
+            let body = #"{"server_key":"\#(Self.serverKey)","endpoint":"http://127.0.0.1:8085"}"#
+            _ = await gateway.admin(.put, Self.path, body: body)
+            _ = await gateway.send(#"{"token":"t"}"#, key: key)
+            let credential = gateway.upstream.calls.last?.profile.legacyCredential
+            #expect(credential?.serverKey.revealText() == Self.serverKey)
+            #expect(credential?.endpoint == "http://127.0.0.1:8085")
+        }
+    }
+
+    @Test(
+        "A bad body is refused with the places of its faults",
+        arguments: [
+            ("{}", ["/server_key: invalid_field"]),
+            (#"{"server_key":""}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":5}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":null}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a b"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a\r\nX: y"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"schlüssel"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a","endpoint":""}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":null}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"fcm.example"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"ftp://fcm.example"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"https://fcm.example/fcm/send"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"https://user@fcm.example"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"https://fcm.example:0"}"#, ["/endpoint: invalid_field"]),
+            (#"{"endpoint":"https://fcm.example"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a","service_account":{}}"#, ["/service_account: unknown_field"]),
+        ]
+    )
+    func badBody(body: String, faults: [String]) async throws {
+        try await TestGateway.run { gateway, _ in
+            let answer = await gateway.admin(.put, Self.path, body: body)
+            #expect(answer.status == 422)
+            let found = try answer.faults()
+            #expect(found == faults)
+            #expect(await gateway.admin(.get, Self.path).status == 404)
+        }
+    }
+
+    @Test("A tenant that is not there has no credentials")
+    func unknownTenant() async throws {
+        try await TestGateway.run { gateway, _ in
+            let path = "/admin/v1/tenants/nobody/credentials/legacy"
+            #expect(await gateway.admin(.get, path).status == 404)
+            let answer = await gateway.admin(.put, path, body: #"{"server_key":"a"}"#)
+            #expect(answer.status == 404)
+            let code = try answer.code()
+            #expect(code == "not_found")
+        }
+    }
+}

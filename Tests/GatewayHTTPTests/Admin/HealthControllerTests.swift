@@ -1,0 +1,27 @@
+import GatewayCore
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct HealthControllerTests {
+    @Test("The process lives from the start, and is ready when it says so")
+    func health() async throws {
+        try await TestGateway.run { gateway, _ in
+            func check(_ path: String, _ status: Int, _ text: JSON) async throws {
+                let answer = await gateway.admin(.get, path, token: nil)
+                #expect(answer.status == status)
+                #expect(answer.header("Content-Type") == "application/health+json")
+                #expect(answer.header("Cache-Control") == "no-store")
+                #expect(try answer.json == ["status": text])
+            }
+            try await check("/livez", 200, "pass")
+            try await check("/readyz", 503, "fail")
+            gateway.readiness.set(true)
+            try await check("/readyz", 200, "pass")
+            gateway.readiness.set(false)
+            try await check("/readyz", 503, "fail")
+            try await check("/livez", 200, "pass")
+        }
+    }
+}

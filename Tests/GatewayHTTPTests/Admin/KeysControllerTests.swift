@@ -1,0 +1,214 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct KeysControllerTests {
+    private static let path = "/admin/v1/tenants/demo/keys"
+
+    @Test("A new key is shown once, uncached, and works")
+    func create() async throws {
+        try await TestGateway.run { gateway, _ in
+            let body = """
+                {"name":"billing","scopes":["messages:send","audit:read"],"topic_prefixes":["bill-"],
+                 "expires_at":"2026-04-01T00:00:00Z"}
+                """
+            let answer = await gateway.admin(.post, Self.path, body: body)
+            #expect(answer.status == 201)
+            #expect(answer.header("Cache-Control") == "no-store")
+            #expect(answer.header("Content-Type") == "application/json")
+            let json = try answer.json
+            let text = try #require(json["key"]?.text)
+            #expect(text.wholeMatch(of: /fgw_[a-z0-9]{10}_[A-Za-z0-9]{43}_[A-Za-z0-9]{6}/) != nil)
+            #expect(json["id"]?.text == APIKey(text)?.id)
+            let rest: JSON = [
+                "name": "billing", "scopes": ["audit:read", "messages:send"], "topic_prefixes": ["bill-"],
+                "created_at": "2026-03-01T12:00:00.000Z", "expires_at": "2026-04-01T00:00:00.000Z",
+            ]
+            #expect(json.without("id", "key") == rest)
+
+            let list = await gateway.admin(.get, Self.path)
+            #expect(list.status == 200)
+            let listed = try list.json["keys"]?.elements.first { $0["id"] == json["id"] }
+            #expect(listed?.without("id") == rest)
+            let secret = try #require(text.split(separator: "_").dropFirst(2).first)
+            #expect(!list.body.contains(secret))
+            try await gateway.settleAudit()
+            #expect(!(await gateway.admin(.get, "/admin/v1/audit?limit=500")).body.contains(secret))
+
+            #expect(await gateway.send(#"{"topic":"bill-1"}"#, key: text).status == 200)
+            #expect(await gateway.send(#"{"topic":"news"}"#, key: text).status == 403)
+        }
+    }
+
+    @Test("The list goes by age, in pages")
+    func paging() async throws {
+        try await TestGateway.run { gateway, first in
+            var ids = [try #require(APIKey(first)?.id)]
+            for _ in 0..<4 {
+                gateway.clock.advance(by: .seconds(1))
+                let key = try await gateway.makeKey(scopes: [.readTokens])
+                ids.append(try #require(APIKey(key)?.id))
+            }
+            var pages: [[String]] = []
+            var query = "?limit=2"
+            while pages.count < 9 {
+                let page = try await gateway.admin(.get, Self.path + query).json
+                pages.append(page["keys"]?.elements.compactMap { $0["id"]?.text } ?? [])
+                guard let cursor = page["next_cursor"]?.text else { break }
+                query = "?limit=2&cursor=\(cursor)"
+            }
+            #expect(pages == [Array(ids[0..<2]), Array(ids[2..<4]), Array(ids[4...])])
+            for query in ["limit=0", "limit=501", "cursor=bm9uZQ", "cursor=%2A", "scope=x"] {
+                #expect(await gateway.admin(.get, "\(Self.path)?\(query)").status == 422)
+            }
+        }
+    }
+
+    @Test("A rotated key lives on for the overlap, and its successor may do the same")
+    func rotate() async throws {
+        try await TestGateway.run { gateway, _ in
+            let old = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["a"])
+            let id = try #require(APIKey(old)?.id)
+            let answer = await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: #"{"overlap_s":60}"#)
+            #expect(answer.status == 201)
+            #expect(answer.header("Cache-Control") == "no-store")
+            let json = try answer.json
+            let new = try #require(json["key"]?.text)
+            #expect(json["id"]?.text != id)
+            #expect(
+                json.without("id", "key") == [
+                    "name": "test", "scopes": ["messages:send"], "topic_prefixes": ["a"],
+                    "created_at": "2026-03-01T12:00:00.000Z",
+                ]
+            )
+            let message = #"{"token":"t"}"#
+            #expect(await gateway.send(message, key: old).status == 200)
+            #expect(await gateway.send(message, key: new).status == 200)
+            gateway.clock.advance(by: .seconds(59))
+            #expect(await gateway.send(message, key: old).status == 200)
+            gateway.clock.advance(by: .seconds(1))
+            #expect(await gateway.send(message, key: old).status == 401)
+            #expect(await gateway.send(message, key: new).status == 200)
+
+            let dead = await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: #"{"overlap_s":60}"#)
+            #expect(dead.status == 409)
+            #expect(try dead.code() == "conflict")
+        }
+    }
+
+    @Test("A key rotated without overlap is dead at once, and an earlier expiry is never put off")
+    func rotateAtOnce() async throws {
+        try await TestGateway.run { gateway, key in
+            let id = try #require(APIKey(key)?.id)
+            #expect(await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: #"{"overlap_s":0}"#).status == 201)
+            #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 401)
+
+            let short = try await gateway.makeKey(
+                scopes: [.sendMessages],
+                expiresAt: gateway.clock.now().advanced(by: .seconds(10))
+            )
+            let shortID = try #require(APIKey(short)?.id)
+            let path = "\(Self.path)/\(shortID)/rotate"
+            #expect(await gateway.admin(.post, path, body: #"{"overlap_s":86400}"#).status == 201)
+            gateway.clock.advance(by: .seconds(10))
+            #expect(await gateway.send(#"{"token":"t"}"#, key: short).status == 401)
+        }
+    }
+
+    @Test(
+        "A rotation says how long the overlap is",
+        arguments: [
+            ("{}", "/overlap_s: invalid_field"), (#"{"overlap_s":-1}"#, "/overlap_s: invalid_field"),
+            (#"{"overlap_s":2592001}"#, "/overlap_s: invalid_field"),
+            (#"{"overlap_s":"60"}"#, "/overlap_s: invalid_field"),
+            (#"{"overlap_s":1.5}"#, "/overlap_s: invalid_field"), (#"{"overlap_s":null}"#, "/overlap_s: invalid_field"),
+            (#"{"overlap":60}"#, "/overlap: unknown_field"),
+        ]
+    )
+    func badRotation(body: String, fault: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let id = try #require(APIKey(key)?.id)
+            let answer = await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: body)
+            #expect(answer.status == 422)
+            #expect(try answer.faults() == [fault])
+            #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 200)
+        }
+    }
+
+    @Test("A key is revoked for good, however often that is asked")
+    func revoke() async throws {
+        try await TestGateway.run { gateway, key in
+            let id = try #require(APIKey(key)?.id)
+            let first = await gateway.admin(.delete, "\(Self.path)/\(id)")
+            #expect(first.status == 204)
+            #expect(first.body.isEmpty)
+            #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 401)
+            gateway.clock.advance(by: .seconds(60))
+            #expect(await gateway.admin(.delete, "\(Self.path)/\(id)").status == 204)
+            let listed = try await gateway.admin(.get, Self.path).json["keys"]?[0]
+            #expect(listed?["revoked_at"] == "2026-03-01T12:00:00.000Z")
+            #expect(gateway.auditStore.current.records(of: "key.revoke").count == 2)
+        }
+    }
+
+    @Test("Another tenant's key and one that does not exist are not found")
+    func foreignKey() async throws {
+        try await TestGateway.run { gateway, _ in
+            let other = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")
+            let id = try #require(APIKey(other)?.id)
+            for id in [id, "aaaaaaaaaa", "x"] {
+                #expect(await gateway.admin(.delete, "\(Self.path)/\(id)").status == 404)
+                let rotated = await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: #"{"overlap_s":0}"#)
+                #expect(rotated.status == 404)
+            }
+            let sent = await gateway.data(
+                .post,
+                "/v1/tenants/other/messages",
+                key: other,
+                body: #"{"token":"t"}"#
+            )
+            #expect(sent.status == 200)
+            let made = await gateway.admin(
+                .post,
+                "/admin/v1/tenants/nobody/keys",
+                body: #"{"name":"a","scopes":["audit:read"]}"#
+            )
+            #expect(made.status == 404)
+            #expect(await gateway.admin(.get, "/admin/v1/tenants/nobody/keys").status == 404)
+        }
+    }
+
+    @Test(
+        "A bad body is refused with the places of its faults",
+        arguments: [
+            ("{}", ["/scopes: invalid_field"]),
+            (#"{"name":"a"}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":[]}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":"messages:send"}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":null}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":["messages:send","everything"]}"#, ["/scopes/1: invalid_field"]),
+            (#"{"name":"a","scopes":[5]}"#, ["/scopes/0: invalid_field"]),
+            (#"{"name":5,"scopes":["audit:read"]}"#, ["/name: invalid_field"]),
+            (#"{"name":"","scopes":["audit:read"]}"#, ["/name: invalid_field"]),
+            (#"{"scopes":["audit:read"],"topic_prefixes":"a"}"#, ["/topic_prefixes: invalid_field"]),
+            (#"{"scopes":["audit:read"],"topic_prefixes":["ok","a b"]}"#, ["/topic_prefixes/1: invalid_field"]),
+            (#"{"scopes":["audit:read"],"topic_prefixes":[""]}"#, ["/topic_prefixes/0: invalid_field"]),
+            (#"{"scopes":["audit:read"],"expires_at":"soon"}"#, ["/expires_at: invalid_field"]),
+            (#"{"scopes":["audit:read"],"expires_at":1772366400}"#, ["/expires_at: invalid_field"]),
+            (#"{"scopes":["audit:read"],"expires_at":null}"#, ["/expires_at: invalid_field"]),
+            (#"{"scopes":["audit:read"],"secret":"x"}"#, ["/secret: unknown_field"]),
+        ]
+    )
+    func badBody(body: String, faults: [String]) async throws {
+        try await TestGateway.run { gateway, _ in
+            let answer = await gateway.admin(.post, Self.path, body: body)
+            #expect(answer.status == 422)
+            let found = try answer.faults()
+            #expect(found == faults)
+            #expect(try await gateway.admin(.get, Self.path).json["keys"]?.elements.count == 1)
+        }
+    }
+}

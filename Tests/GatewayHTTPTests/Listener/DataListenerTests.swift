@@ -1,0 +1,25 @@
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct DataListenerTests {
+    @Test(
+        "Sends may be large, everything else is small",
+        arguments: [
+            ("/v1/tenants/demo/messages", 1_048_576), ("/v1/tenants/demo/messages?x=/y", 1_048_576),
+            ("/v1/tenants/demo/audit", 65_536), ("/v1/tenants/demo/audit?x=/messages", 65_536), ("/", 65_536),
+            ("/v1/tenants/demo/messages/explain", 65_536),
+        ]
+    )
+    func bodyLimit(path: String, limit: Int) {
+        let request = HTTPRequest(method: .post, scheme: "http", authority: "gateway.test", path: path)
+        #expect(DataListener.bodyLimit(of: request) == limit)
+    }
+
+    @Test("A request without a path has the small limit")
+    func noPath() {
+        let request = HTTPRequest(method: .connect, scheme: nil, authority: "gateway.test", path: nil)
+        #expect(DataListener.bodyLimit(of: request) == 65_536)
+    }
+}

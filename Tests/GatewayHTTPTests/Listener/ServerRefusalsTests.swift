@@ -1,0 +1,45 @@
+import EventLoopHTTP
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+struct ServerRefusalsTests {
+    /// A refusal of the server's, and how it is answered.
+    struct Case: Sendable {
+        var refusal: HTTPServerRefusal
+        var status: Int
+        var code: String
+        var isRetryable = false
+    }
+
+    @Test(
+        "What the server refuses is a problem like any other, with the status that it is sent with",
+        arguments: [
+            Case(refusal: .badRequest(reason: "The request has no Host."), status: 400, code: "bad_request"),
+            Case(refusal: .uriTooLong, status: 414, code: "uri_too_long"),
+            Case(refusal: .headerTooLarge, status: 431, code: "header_too_large"),
+            Case(refusal: .bodyTooLarge, status: 413, code: "body_too_large"),
+            Case(refusal: .headTimeout, status: 408, code: "request_timeout", isRetryable: true),
+            Case(refusal: .bodyTimeout, status: 408, code: "request_timeout", isRetryable: true),
+            Case(refusal: .unsupportedTransferEncoding, status: 501, code: "bad_request"),
+            Case(refusal: .httpVersionNotSupported, status: 505, code: "bad_request"),
+            Case(refusal: .expectationFailed, status: 417, code: "bad_request"),
+            Case(refusal: .tooManyConnections, status: 503, code: "overloaded", isRetryable: true),
+        ]
+    )
+    func refusals(expected: Case) throws {
+        let metrics = TestMetrics()
+        let refusals = ServerRefusals(metrics: HTTPMetrics(factory: metrics, listener: "data"))
+        let answer = Answer(refusals.response(to: expected.refusal))
+        #expect(answer.status == expected.status)
+        let problem = try answer.problem()
+        #expect(problem["code"]?.text == expected.code)
+        #expect(problem["detail"]?.text == expected.refusal.reason)
+        #expect(problem["retryable"] == .bool(expected.isRetryable))
+        #expect(problem["action"]?.text == (expected.isRetryable ? "wait" : "fix_request"))
+        #expect(answer.header("Retry-After") == (expected.status == 503 ? "5" : nil))
+        let counter = try metrics.expectCounter("fcmgw_http_rejected_total", [("reason", expected.code)])
+        #expect(counter.totalValue == 1)
+    }
+}

@@ -1,0 +1,194 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct AuditControllerTests {
+    private static let path = "/v1/tenants/demo/audit"
+
+    @Test("A record tells everything about a send but the token and the payload")
+    func record() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.answer(
+                UpstreamResult(
+                    answer: .recipients([.accepted(Acceptance(messageID: "0:77")), .rejected(.unregistered)]),
+                    upstreamCode: "NotRegistered"
+                )
+            )
+            let sent = await gateway.send(
+                #"{"tokens":["device-1","device-2"],"data":{"k":"payload-text"}}"#,
+                key: key,
+                headers: [
+                    "X-Request-ID": "request-7",
+                    "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                ]
+            )
+            let answer = try await Self.list(gateway, key, "action=message.send")
+            #expect(answer.header("Content-Type") == "application/json")
+            let json = try answer.json
+            #expect(json.keys == ["records"])
+            let record = try #require(json["records"]?[0])
+            let sentJSON = try sent.json
+            #expect(record["message"] == sentJSON["id"])
+            #expect(record["hash"]?.text?.wholeMatch(of: /[0-9a-f]{64}/) != nil)
+            #expect(record["seq"]?.int ?? 0 > 0)
+            let targets = record["targets"]?.elements ?? []
+            #expect(targets.count == 2)
+            #expect(targets.allSatisfy { $0.text?.wholeMatch(of: /[0-9a-f]{32}/) != nil })
+            let keyID = try #require(APIKey(key)?.id)
+            #expect(
+                record.without("message", "hash", "seq", "targets") == [
+                    "writer": 1, "time": "2026-03-01T12:00:00.000Z", "tenant": "demo",
+                    "principal": .string("key:\(keyID)"), "method": "POST", "action": "message.send",
+                    "outcome": "partial", "code": "unregistered", "target_kind": "tokens", "recipients": 2,
+                    "accepted": 1, "bytes": 13, "upstream_code": "NotRegistered", "request_id": "request-7",
+                    "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
+                ]
+            )
+            #expect(!answer.body.contains("device-"))
+            #expect(!answer.body.contains("payload"))
+            #expect(!answer.body.contains(key))
+        }
+    }
+
+    @Test("A lone message's record has FCM's id of it")
+    func lone() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.answer(
+                UpstreamResult(answer: .recipients([.accepted(Acceptance(messageID: "0:77"))]), upstreamCode: "200")
+            )
+            _ = await gateway.send(#"{"topic":"news"}"#, key: key)
+            _ = await gateway.send(#"{"token":"device","dry_run":true}"#, key: key)
+            let records = try await Self.list(gateway, key, "").json["records"]?.elements ?? []
+            #expect(records.first?["action"] == "message.validate")
+            let send = records.first { $0["action"] == "message.send" }
+            #expect(send?["fcm_message_id"] == "0:77")
+            #expect(send?["target_kind"] == "topic")
+            #expect(send?["outcome"] == "accepted")
+            #expect(send?["code"] == nil)
+        }
+    }
+
+    @Test("Every filter finds what it names and nothing else")
+    func filters() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send(#"{"token":"cK:token/with+signs="}"#, key: key)
+            gateway.clock.advance(by: .seconds(60))
+            gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
+            let second = await gateway.send(#"{"tokens":["x","shared"]}"#, key: key)
+            gateway.clock.advance(by: .seconds(60))
+            _ = await gateway.send(#"{"condition":"'news' in topics || 'shared' in topics"}"#, key: key)
+            let message = try #require(try second.json["id"]?.text)
+
+            let sends = "action=message.send"
+            let expectations: [(String, [String?])] = [
+                (sends, ["condition", "tokens", "token"]),
+                ("\(sends)&outcome=accepted", ["condition", "token"]),
+                ("outcome=rejected", ["tokens"]),
+                ("message=\(message)", ["tokens"]),
+                ("message=none", []),
+                ("target=cK%3Atoken%2Fwith%2Bsigns%3D", ["token"]),
+                ("target=cK:token/with+signs=", ["token"]),
+                ("target=shared", ["condition", "tokens"]),
+                ("target=news", ["condition"]),
+                ("target=unknown", []),
+                ("\(sends)&from=2026-03-01T12:01:00Z", ["condition", "tokens"]),
+                ("\(sends)&from=2026-03-01T12:01:00.001Z", ["condition"]),
+                ("\(sends)&to=2026-03-01T12:01:00Z", ["token"]),
+                ("\(sends)&from=2026-03-01T13:01:00%2B01:00&to=2026-03-01T12:02:00Z", ["tokens"]),
+                ("\(sends)&limit=1", ["condition"]),
+                ("\(sends)&from=&to=&outcome=&target=&message=&cursor=&limit=", ["condition", "tokens", "token"]),
+            ]
+            for (query, kinds) in expectations {
+                let records = try await Self.list(gateway, key, query).json["records"]?.elements ?? []
+                #expect(records.map { $0["target_kind"]?.text } == kinds, "\(query)")
+            }
+        }
+    }
+
+    @Test("Pages follow one another without a gap, newest first, though records are added meanwhile")
+    func paging() async throws {
+        try await TestGateway.run { gateway, key in
+            for index in 0..<5 {
+                _ = await gateway.send(#"{"token":"t\#(index)"}"#, key: key, headers: ["X-Request-ID": "r\(index)"])
+            }
+            var seen: [String] = []
+            var cursor: String?
+            var pages = 0
+            repeat {
+                let next = cursor.map { "&cursor=\($0)" } ?? ""
+                let page = try await Self.list(gateway, key, "action=message.send&limit=2\(next)").json
+                seen += page["records"]?.elements.compactMap { $0["request_id"]?.text } ?? []
+                cursor = page["next_cursor"]?.text
+                pages += 1
+                if pages == 1 {
+                    _ = await gateway.send(#"{"token":"late"}"#, key: key, headers: ["X-Request-ID": "late"])
+                }
+            } while cursor != nil
+            #expect(seen == ["r4", "r3", "r2", "r1", "r0"])
+            #expect(pages == 3)
+        }
+    }
+
+    @Test("A tenant sees its own records alone")
+    func tenantsApart() async throws {
+        try await TestGateway.run { gateway, key in
+            let otherKey = try await gateway.makeKey(scopes: [.readAudit], tenant: "other")
+            _ = await gateway.send(#"{"token":"device"}"#, key: key)
+            try await gateway.settleAudit()
+            let other = await gateway.data(.get, "/v1/tenants/other/audit?limit=500", key: otherKey)
+            #expect(other.status == 200)
+            let records = try other.json["records"]?.elements ?? []
+            #expect(!records.isEmpty)
+            #expect(records.allSatisfy { $0["tenant"] == "other" })
+            let found = await gateway.data(.get, "/v1/tenants/other/audit?target=device", key: otherKey)
+            #expect(try found.json == ["records": []])
+        }
+    }
+
+    @Test("The scope is needed, and sending is no substitute")
+    func scope() async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([.readAudit]))
+            let answer = await gateway.data(.get, Self.path, key: key)
+            #expect(answer.status == 403)
+            let problem = try answer.problem()
+            #expect(problem["code"] == "forbidden")
+            #expect(problem["action"] == "request_scope")
+            #expect(problem["detail"] == "The key lacks the scope audit:read")
+            #expect(await gateway.data(.get, Self.path, key: nil).status == 401)
+        }
+    }
+
+    @Test(
+        "A parameter that makes no sense is refused",
+        arguments: [
+            ("limit=0", "invalid_field"), ("limit=501", "invalid_field"), ("limit=-1", "invalid_field"),
+            ("limit=ten", "invalid_field"), ("limit=1.5", "invalid_field"), ("from=yesterday", "invalid_field"),
+            ("to=2026-13-01T00:00:00Z", "invalid_field"), ("from=2026-03-01", "invalid_field"),
+            ("outcome=splendid", "invalid_field"), ("cursor=%2A%2A", "invalid_field"), ("cursor=MQ", "invalid_field"),
+            ("cursor=YS5i", "invalid_field"), ("limit=5&limit=6", "invalid_field"), ("colour=red", "unknown_field"),
+            ("tenant=other", "unknown_field"), ("LIMIT=5", "unknown_field"), ("limi%74=5", "unknown_field"),
+        ]
+    )
+    func badParameter(query: String, code: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.data(.get, "\(Self.path)?\(query)", key: key)
+            #expect(answer.status == 422)
+            let problem = try answer.problem()
+            #expect(problem["code"]?.text == code)
+            #expect(problem["action"] == "fix_request")
+        }
+    }
+
+    /// The answer to a query for `demo`, once everything that was sent is recorded.
+    private static func list(_ gateway: TestGateway, _ key: String, _ query: String) async throws -> Answer {
+        try await gateway.settleAudit()
+        let answer = await gateway.data(.get, "\(Self.path)?\(query)", key: key)
+        #expect(answer.status == 200, "\(query)")
+        return answer
+    }
+}

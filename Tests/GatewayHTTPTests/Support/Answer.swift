@@ -1,0 +1,65 @@
+import EventLoopHTTP
+import HTTPTypes
+import NIOCore
+import StrictJSON
+import Testing
+
+/// A listener's answer, read.
+struct Answer: Sendable {
+    var status: Int
+    var headers: HTTPFields
+    var body: String
+
+    init(_ response: HTTPServerResponse) {
+        self.status = response.status.code
+        self.headers = response.headers
+        self.body = String(buffer: response.body)
+    }
+
+    func header(_ name: String) -> String? {
+        HTTPField.Name(name).flatMap { self.headers[$0] }
+    }
+
+    /// The body as JSON; it has to please the strict reader too, which refuses repeated names.
+    var json: JSON {
+        get throws {
+            _ = try JSONDocument(parsing: ByteBuffer(string: self.body))
+            return try JSON(parsing: self.body)
+        }
+    }
+
+    /// The body of an answer that must be a problem, checked for what all problems have in common.
+    func problem(sourceLocation: SourceLocation = #_sourceLocation) throws -> JSON {
+        let json = try self.json
+        #expect(self.header("Content-Type") == "application/problem+json", sourceLocation: sourceLocation)
+        #expect(json["status"]?.int == self.status, sourceLocation: sourceLocation)
+        let code = json["code"]?.text ?? ""
+        #expect(json["type"]?.text == "/problems/\(code)", sourceLocation: sourceLocation)
+        for name in ["title", "detail"] {
+            #expect(json[name]?.text?.isEmpty == false, "\(name) is missing", sourceLocation: sourceLocation)
+        }
+        #expect(json["retry_after"]?.int.map(String.init) == self.header("Retry-After"), sourceLocation: sourceLocation)
+        if self.status == 429 || self.status == 503 {
+            #expect(json["retry_after"]?.int ?? 0 >= 1, sourceLocation: sourceLocation)
+        }
+        return json
+    }
+
+    /// The code of an answer that must be a problem.
+    func code(sourceLocation: SourceLocation = #_sourceLocation) throws -> String? {
+        try self.problem(sourceLocation: sourceLocation)["code"]?.text
+    }
+
+    /// A problem's faults as `pointer: code`.
+    func faults(sourceLocation: SourceLocation = #_sourceLocation) throws -> [String] {
+        try self.problem(sourceLocation: sourceLocation)["errors"]?.elements
+            .map { "\($0["pointer"]?.text ?? "?"): \($0["code"]?.text ?? "?")" } ?? []
+    }
+}
+
+extension String {
+    /// Whether this is a UUID of version 7 in its usual form.
+    var isUUIDv7: Bool {
+        self.wholeMatch(of: /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/) != nil
+    }
+}

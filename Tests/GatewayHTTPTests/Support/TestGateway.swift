@@ -1,0 +1,224 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import GatewayHTTP
+import GatewayTestKit
+import HTTPTypes
+import InMemoryLogging
+import Logging
+import MetricsTestKit
+import NIOCore
+import NIOPosix
+
+/// Both listeners of a gateway over doubles, asked in process.
+///
+/// Two tenants are there: `demo`, whose key may do everything, and `other`.
+struct TestGateway: Sendable {
+    static let adminToken = "admin-token-of-the-test"
+    static let origin = RequestOrigin(method: "PUT", requestID: "set-up")
+
+    let clock = ManualClock()
+    let upstream: ScriptedUpstream
+    let directoryStore = InMemoryDirectoryStore()
+    let auditStore = InMemoryAuditStore()
+    let metrics = TestMetrics()
+    let logs = InMemoryLogHandler()
+    let readiness = Readiness()
+    let administration: Administration
+    let audit: AuditLog
+    let dataListener: any HTTPServerResponder
+    let adminListener: any HTTPServerResponder
+    private let script = Observed<[UpstreamResult]>([])
+
+    /// Runs a body against a gateway that was set up, and stops the gateway afterwards.
+    ///
+    /// - Parameters:
+    ///   - limits: the tenants' default limits.
+    ///   - auditCapacity: how many records may wait.
+    ///   - body: what to do with the gateway and the key of `demo`.
+    /// - Returns: what the body returns.
+    /// - Throws: what the body throws.
+    static func run<Result: Sendable>(
+        limits: LimitPolicies = LimitPolicies(),
+        auditCapacity: Int = 100_000,
+        _ body: @Sendable (TestGateway, _ key: String) async throws -> Result
+    ) async throws -> Result {
+        let gateway = try TestGateway(limits: limits, auditCapacity: auditCapacity)
+        return try await gateway.audit.whileRunning {
+            let key = try await gateway.makeTenant("demo")
+            _ = try await gateway.makeTenant("other")
+            return try await body(gateway, key)
+        }
+    }
+
+    private init(limits: LimitPolicies, auditCapacity: Int) throws {
+        let masterKey = try MasterKey.sample()
+        let pepper = KeyPepper.sample
+        let script = self.script
+        let upstream = ScriptedUpstream { call in
+            script.change { $0.isEmpty ? nil : $0.removeFirst() } ?? ScriptedUpstream.accepting(call)
+        }
+        self.upstream = upstream
+        let logs = self.logs
+        var logger = Logger(label: "test") { _ in logs }
+        logger.logLevel = .trace
+        let directory = Directory(
+            store: self.directoryStore,
+            masterKey: masterKey,
+            auditKey: .sample("audit"),
+            defaultLimits: limits
+        )
+        self.audit = AuditLog.sample(
+            store: self.auditStore,
+            clock: self.clock,
+            configuration: AuditConfiguration(
+                queueCapacity: auditCapacity,
+                flushInterval: .zero,
+                retryInterval: .milliseconds(1),
+                commitTimeout: .seconds(60)
+            ),
+            metrics: AuditMetrics(factory: self.metrics),
+            logger: logger
+        )
+        self.administration = Administration(
+            directory: directory,
+            store: self.directoryStore,
+            audit: self.audit,
+            masterKey: masterKey,
+            pepper: pepper,
+            clock: self.clock
+        )
+        self.dataListener = DataListener.responder(
+            DataListener.Dependencies(
+                authenticator: Authenticator(directory: directory, pepper: pepper),
+                pipeline: SendPipeline(
+                    limiter: MemoryRateLimiter(maxEntries: 100_000),
+                    upstream: upstream,
+                    audit: self.audit,
+                    clock: self.clock,
+                    metrics: SendMetrics(factory: self.metrics)
+                ),
+                audit: self.auditStore,
+                clock: self.clock,
+                metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
+                requestDeadline: .seconds(20)
+            ),
+            logger: logger
+        )
+        self.adminListener = AdminListener.responder(
+            AdminListener.Dependencies(
+                token: AdminToken(Secret(Self.adminToken)),
+                administration: self.administration,
+                audit: self.auditStore,
+                readiness: self.readiness,
+                exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {
+                    Array("fcmgw_up 1\n".utf8)
+                },
+                clock: self.clock,
+                metrics: HTTPMetrics(factory: self.metrics, listener: "admin")
+            ),
+            logger: logger
+        )
+    }
+
+    // MARK: Asking
+
+    /// Asks the data listener, with the key as a bearer token.
+    func data(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        key: String?,
+        body: String = "",
+        headers: [String: String] = [:]
+    ) async -> Answer {
+        await Self.ask(self.dataListener, method, path, bearer: key, body: body, headers: headers)
+    }
+
+    /// Posts a message for `demo`.
+    func send(_ body: String, key: String?, headers: [String: String] = [:]) async -> Answer {
+        await self.data(.post, "/v1/tenants/demo/messages", key: key, body: body, headers: headers)
+    }
+
+    /// Asks the admin listener.
+    func admin(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        token: String? = TestGateway.adminToken,
+        body: String = "",
+        headers: [String: String] = [:]
+    ) async -> Answer {
+        await Self.ask(self.adminListener, method, path, bearer: token, body: body, headers: headers)
+    }
+
+    /// Asks a listener; a header given as empty text is left out.
+    private static func ask(
+        _ listener: any HTTPServerResponder,
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        bearer: String?,
+        body: String,
+        headers: [String: String]
+    ) async -> Answer {
+        var all = headers
+        if !body.isEmpty, all["Content-Type"] == nil { all["Content-Type"] = "application/json" }
+        if let bearer, all["Authorization"] == nil { all["Authorization"] = "Bearer \(bearer)" }
+        var fields = HTTPFields()
+        for (name, value) in all where !value.isEmpty {
+            if let name = HTTPField.Name(name) { fields[name] = value }
+        }
+        let request = HTTPServerRequest(
+            head: HTTPRequest(
+                method: method,
+                scheme: "http",
+                authority: "gateway.test",
+                path: path,
+                headerFields: fields
+            ),
+            body: ByteBuffer(string: body),
+            connection: HTTPConnectionInfo(
+                remoteAddress: "192.0.2.1",
+                isTLS: false,
+                eventLoop: MultiThreadedEventLoopGroup.singleton.any()
+            )
+        )
+        return Answer(await listener.respond(to: request))
+    }
+
+    // MARK: Setting up
+
+    /// Lets the upstream answer the next calls with these; after them it accepts everything again.
+    func answer(_ results: UpstreamResult...) {
+        self.script.change { $0 += results }
+    }
+
+    /// Makes a tenant with a key that has every scope.
+    func makeTenant(_ name: String) async throws -> String {
+        let id = try TenantID.sample(name)
+        _ = try await self.administration.put(
+            TenantDraft(displayName: name, upstream: .legacy),
+            id: id,
+            origin: Self.origin
+        )
+        return try await self.makeKey(scopes: Set(Scope.allCases), tenant: name)
+    }
+
+    /// Makes a key for a tenant.
+    func makeKey(
+        scopes: Set<Scope>,
+        topicPrefixes: [String] = [],
+        expiresAt: Timestamp? = nil,
+        tenant: String = "demo"
+    ) async throws -> String {
+        let (key, _) = try await self.administration.createKey(
+            APIKeyDraft(name: "test", scopes: scopes, topicPrefixes: topicPrefixes, expiresAt: expiresAt),
+            tenant: try .sample(tenant),
+            origin: Self.origin
+        )
+        return key.secret.revealText()
+    }
+
+    /// Returns when everything that was recorded so far is in the audit's store.
+    func settleAudit() async throws {
+        try await self.audit.commit(.sample("test.barrier"))
+    }
+}

@@ -1,0 +1,330 @@
+import GatewayCore
+import Testing
+
+/// What every audit store promises.
+struct AuditStoreTests {
+    private let fixtures = AuditFixtures()
+
+    /// Places of a page as `writer.sequence`.
+    private func places(_ page: AuditPage) -> [String] {
+        page.records.map { "\($0.writer).\($0.sequence)" }
+    }
+
+    @Test("A new audit is empty", arguments: StoreKind.available)
+    func empty(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            let storedHeads = try await store.heads()
+            #expect(storedHeads.isEmpty)
+            let writers = try await store.writersWithRecords()
+            #expect(writers.isEmpty)
+            let stored = try await store.records(of: 1, after: 0, limit: 10)
+            #expect(stored.isEmpty)
+            let page = try await store.page(AuditQuery(limit: 10))
+            #expect(page == AuditPage(records: [], next: nil))
+        }
+    }
+
+    @Test("Records and heads are read back as they were", arguments: StoreKind.available)
+    func roundTrip(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            var chain = AuditChain(writer: 1)
+            var odd = AuditRecord(
+                time: Timestamp(microseconds: -1),
+                tenant: nil,
+                principal: "",
+                action: "a\u{0}b",
+                outcome: .intent,
+                requestID: "zero \u{0} byte, \u{FFFD}, 💧"
+            )
+            odd.tenant = "with\u{0}zero"
+            odd.upstreamCode = "\u{0}"
+            odd.recipients = .max
+            odd.accepted = .min
+            let records = [AuditFixtures.record(1), odd, AuditFixtures.record(2, tenant: nil)]
+                .map { chain.append($0) }
+            let head = self.fixtures.sealer.head(of: chain, state: .open)
+            try await store.append(records, head: head)
+
+            let stored = try await store.records(of: 1, after: 0, limit: 10)
+            #expect(stored == records)
+            let stored2 = try await store.records(of: 1, after: 1, limit: 1)
+            #expect(stored2 == [records[1]])
+            let stored3 = try await store.records(of: 1, after: 3, limit: 1)
+            #expect(stored3.isEmpty)
+            let stored4 = try await store.records(of: 2, after: 0, limit: 1)
+            #expect(stored4.isEmpty)
+            let storedHeads = try await store.heads()
+            #expect(storedHeads == [head])
+        }
+    }
+
+    @Test("Commits of every size arrive whole", arguments: StoreKind.available, [1, 2, 23, 24, 25, 48, 100, 5_000])
+    func commitSizes(kind: StoreKind, size: Int) async throws {
+        try await kind.withAuditStore { store in
+            var chain = AuditChain(writer: 1)
+            let records = (0..<size).map { chain.append(AuditFixtures.record($0)) }
+            try await store.append(records, head: self.fixtures.sealer.head(of: chain, state: .closed))
+            let stored = try await store.records(of: 1, after: 0, limit: size + 1)
+            #expect(stored == records)
+        }
+    }
+
+    @Test("A head is moved, also without records", arguments: StoreKind.available)
+    func heads(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            var second = AuditChain(writer: 2)
+            try await self.fixtures.write([AuditFixtures.record(1)], to: &second, in: store)
+            var first = AuditChain(writer: 1)
+            try await self.fixtures.write([AuditFixtures.record(2)], to: &first, in: store)
+            try await self.fixtures.write([], to: &second, state: .closed, in: store)
+            let expected = [
+                self.fixtures.sealer.head(of: first, state: .open),
+                self.fixtures.sealer.head(of: second, state: .closed),
+            ]
+            let storedHeads = try await store.heads()
+            #expect(storedHeads == expected)
+            let writers = try await store.writersWithRecords()
+            #expect(writers == [1, 2])
+        }
+    }
+
+    @Test("A repeated commit changes nothing, and may bring further records", arguments: StoreKind.available)
+    func repeatedCommit(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            var chain = AuditChain(writer: 1)
+            let first = (0..<30).map { chain.append(AuditFixtures.record($0)) }
+            let firstHead = self.fixtures.sealer.head(of: chain, state: .open)
+            try await store.append(first, head: firstHead)
+            try await store.append(first, head: firstHead)
+            let stored = try await store.records(of: 1, after: 0, limit: 100)
+            #expect(stored == first)
+
+            let more = (30..<40).map { chain.append(AuditFixtures.record($0)) }
+            let head = self.fixtures.sealer.head(of: chain, state: .open)
+            try await store.append(first + more, head: head)
+            try await store.append(first, head: firstHead)
+            let stored2 = try await store.records(of: 1, after: 0, limit: 100)
+            #expect(stored2 == first + more)
+            let storedHeads = try await store.heads()
+            #expect(storedHeads == [head])
+        }
+    }
+
+    @Test(
+        "Another record in a taken place is refused, and nothing of its commit is kept",
+        arguments: StoreKind.available
+    )
+    func takenPlace(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            var chain = AuditChain(writer: 1)
+            try await self.fixtures.write([AuditFixtures.record(1)], to: &chain, in: store)
+            let heads = try await store.heads()
+
+            var rival = AuditChain(writer: 1)
+            let records = [AuditFixtures.record(7), AuditFixtures.record(8)].map { rival.append($0) }
+            let error = await #expect(throws: GatewayError.self) {
+                try await store.append(records, head: self.fixtures.sealer.head(of: rival, state: .open))
+            }
+            #expect(error?.code == .conflict)
+            let storedHeads = try await store.heads()
+            #expect(storedHeads == heads)
+            let stored = try await store.records(of: 1, after: 0, limit: 9)
+            #expect(stored.map(\.record.principal) == ["key:k1"])
+        }
+    }
+
+    @Test(
+        "Pages follow each other from the newest record to the oldest",
+        arguments: StoreKind.available,
+        [1, 2, 5, 7, 100]
+    )
+    func paging(kind: StoreKind, limit: Int) async throws {
+        try await kind.withAuditStore { store in
+            try await self.fixtures.fill(store, writers: 3, recordsEach: 5)
+            var query = AuditQuery(limit: limit)
+            var places: [String] = []
+            repeat {
+                let page = try await store.page(query)
+                #expect(page.records.count <= limit)
+                places += self.places(page)
+                query.before = page.next
+            } while query.before != nil
+            let expected = [3, 2, 1].flatMap { writer in [5, 4, 3, 2, 1].map { "\(writer).\($0)" } }
+            #expect(places == expected)
+        }
+    }
+
+    @Test("A full page that is the last has no next", arguments: StoreKind.available)
+    func lastPage(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            try await self.fixtures.fill(store, writers: 1, recordsEach: 4)
+            let page = try await store.page(AuditQuery(limit: 4))
+            #expect(page.next == nil)
+            let page2 = try await store.page(AuditQuery(limit: 3))
+            #expect(page2.next == AuditPosition(writer: 1, sequence: 2))
+        }
+    }
+
+    @Test("A tenant sees its own records only", arguments: StoreKind.available)
+    func tenants(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            let tenants: [String?] = ["acme", "other", nil, "acme", "acm", "acme"]
+            for writer in 1...2 {
+                var chain = AuditChain(writer: writer)
+                // Two commits of one span: what the first entered must not hide what the second brings.
+                try await self.fixtures.write(
+                    tenants[..<2].map { AuditFixtures.record(1, tenant: $0) },
+                    to: &chain,
+                    in: store
+                )
+                try await self.fixtures.write(
+                    tenants[2...].map { AuditFixtures.record(2, tenant: $0) },
+                    to: &chain,
+                    in: store
+                )
+            }
+            var query = AuditQuery(limit: 4)
+            query.tenant = "acme"
+            let first = try await store.page(query)
+            #expect(self.places(first) == ["2.6", "2.4", "2.1", "1.6"])
+            query.before = first.next
+            let second = try await store.page(query)
+            #expect(self.places(second) == ["1.4", "1.1"])
+            #expect(second.next == nil)
+            query = AuditQuery(limit: 4)
+            query.tenant = "acm"
+            let page = try await store.page(query)
+            #expect(self.places(page) == ["2.5", "1.5"])
+            query.tenant = "nobody"
+            let page2 = try await store.page(query)
+            #expect(self.places(page2) == [])
+        }
+    }
+
+    @Test("A time range begins with its first moment and ends before its last", arguments: StoreKind.available)
+    func times(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            try await self.fixtures.fill(store, writers: 2, recordsEach: 5)
+            var query = AuditQuery(limit: 10)
+            query.from = AuditFixtures.record(3).time
+            let page = try await store.page(query)
+            #expect(self.places(page) == ["2.5", "2.4", "2.3", "2.2", "2.1", "1.5", "1.4"])
+            query.to = AuditFixtures.record(6).time
+            let page2 = try await store.page(query)
+            #expect(self.places(page2) == ["2.1", "1.5", "1.4"])
+            query.tenant = "acme"
+            let page3 = try await store.page(query)
+            #expect(self.places(page3) == ["2.1", "1.5", "1.4"])
+            query.from = nil
+            query.to = AuditFixtures.record(1).time
+            let page4 = try await store.page(query)
+            #expect(self.places(page4) == ["1.1"])
+            query.to = AuditFixtures.record(0).time
+            let page5 = try await store.page(query)
+            #expect(self.places(page5) == [])
+        }
+    }
+
+    @Test("Records are found by time although the clock was set back", arguments: StoreKind.available)
+    func clockSetBack(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            var chain = AuditChain(writer: 1)
+            try await self.fixtures.write([90, 91, 3, 4].map { AuditFixtures.record($0) }, to: &chain, in: store)
+            try await self.fixtures.write([5, 92].map { AuditFixtures.record($0) }, to: &chain, in: store)
+            var query = AuditQuery(limit: 10)
+            query.to = AuditFixtures.record(50).time
+            let page = try await store.page(query)
+            #expect(self.places(page) == ["1.5", "1.4", "1.3"])
+            query.to = nil
+            query.from = AuditFixtures.record(50).time
+            let page2 = try await store.page(query)
+            #expect(self.places(page2) == ["1.6", "1.2", "1.1"])
+        }
+    }
+
+    @Test("Actions, outcomes and messages are found exactly", arguments: StoreKind.available)
+    func filters(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            var chain = AuditChain(writer: 1)
+            var records = (0..<6).map { AuditFixtures.record($0) }
+            // What is looked for stands in other fields of this one.
+            records[1].object = "message.validate accepted"
+            records[1].requestID = records[4].messageID ?? ""
+            try await self.fixtures.write(records, to: &chain, in: store)
+
+            var query = AuditQuery(limit: 10)
+            query.action = "message.validate"
+            let page = try await store.page(query)
+            #expect(self.places(page) == ["1.4", "1.1"])
+            query.action = "message"
+            let page2 = try await store.page(query)
+            #expect(self.places(page2) == [])
+            query = AuditQuery(limit: 10)
+            query.outcome = .accepted
+            let page3 = try await store.page(query)
+            #expect(self.places(page3) == ["1.5", "1.3", "1.1"])
+            query.action = "message.validate"
+            let page4 = try await store.page(query)
+            #expect(self.places(page4) == ["1.1"])
+            query = AuditQuery(limit: 10)
+            query.messageID = records[4].messageID
+            let page5 = try await store.page(query)
+            #expect(self.places(page5) == ["1.5"])
+            query.messageID = UUIDv7.generate(at: records[4].time)
+            let page6 = try await store.page(query)
+            #expect(self.places(page6) == [])
+            query.messageID = "no identifier of the gateway"
+            let page7 = try await store.page(query)
+            #expect(self.places(page7) == [])
+        }
+    }
+
+    @Test("A message is found that was recorded as late as its deadline allows", arguments: StoreKind.available)
+    func lateMessage(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            var record = AuditFixtures.record(1)
+            record.messageID = UUIDv7.generate(at: record.time.advanced(by: .seconds(-25)))
+            var foreign = AuditFixtures.record(2)
+            foreign.messageID = "not-a-uuid"
+            var chain = AuditChain(writer: 1)
+            try await self.fixtures.write([record, foreign], to: &chain, in: store)
+            var query = AuditQuery(limit: 10)
+            query.messageID = record.messageID
+            let page = try await store.page(query)
+            #expect(self.places(page) == ["1.1"])
+            query.messageID = foreign.messageID
+            let page2 = try await store.page(query)
+            #expect(self.places(page2) == ["1.2"])
+        }
+    }
+
+    @Test("A recipient is found by its whole pseudonym in its place", arguments: StoreKind.available)
+    func targets(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            let sought = AuditFixtures.pseudonym(77)
+            let bytes = AuditFixtures.targets([77])
+            var records = (0..<5).map { AuditFixtures.record($0) }
+            records[1].targets = AuditFixtures.targets([5, 77, 6])
+            // The same bytes across two pseudonyms are nobody.
+            records[2].targets = Array(repeating: 0, count: 8) + bytes + Array(repeating: 0, count: 8)
+            records[3].targets = AuditFixtures.targets([77])
+            records[4].targets = Array(repeating: 0, count: 8) + bytes + Array(repeating: 0, count: 8) + bytes
+            var chain = AuditChain(writer: 1)
+            try await self.fixtures.write(records, to: &chain, in: store)
+            var query = AuditQuery(limit: 10)
+            query.target = sought
+            let page = try await store.page(query)
+            #expect(self.places(page) == ["1.5", "1.4", "1.2"])
+        }
+    }
+
+    @Test("What was written verifies", arguments: StoreKind.available)
+    func verifies(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            try await self.fixtures.fill(store, writers: 3, recordsEach: 50)
+            let verifier = AuditVerifier(reader: store, sealer: self.fixtures.sealer)
+            let verdict = try await verifier.verify(isLive: false)
+            #expect(verdict == .intact(records: 150))
+        }
+    }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import GatewayCore
+import Testing
+
+/// What every directory store promises.
+struct DirectoryStoreTests {
+    private func expectError(
+        _ code: GatewayError.Code,
+        _ store: any DirectoryStore,
+        _ change: DirectoryChange,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async {
+        let error = await #expect(throws: GatewayError.self, sourceLocation: sourceLocation) {
+            try await store.apply(change)
+        }
+        #expect(error?.code == code, sourceLocation: sourceLocation)
+    }
+
+    @Test("A new directory is empty", arguments: StoreKind.available)
+    func empty(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let contents = try await store.load()
+            #expect(contents.tenants.isEmpty)
+            #expect(contents.salts.isEmpty)
+            #expect(contents.credentials.isEmpty)
+            #expect(contents.keys.isEmpty)
+            #expect(contents.limits.isEmpty)
+        }
+    }
+
+    @Test("Everything that is put is loaded as it was", arguments: StoreKind.available)
+    func roundTrip(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let tenant = try DirectoryFixtures.tenant()
+            var other = try DirectoryFixtures.tenant("other", name: "Ölmühle")
+            other.upstream = .v1
+            other.projectID = nil
+            other.senderID = "123456789012"
+            other.isDisabled = true
+            let credential = try DirectoryFixtures.credential()
+            let key = try DirectoryFixtures.key()
+            var dead = try DirectoryFixtures.key("k2", tenant: "other")
+            dead.scopes = []
+            dead.topicPrefixes = []
+            dead.expiresAt = DirectoryFixtures.start.advanced(by: .seconds(1))
+            dead.revokedAt = DirectoryFixtures.start.advanced(by: .seconds(2))
+            let limits = LimitOverrides(
+                tenant: [try DirectoryFixtures.policy(rate: 5), try DirectoryFixtures.policy(rate: 7)],
+                deviceCollapsible: [],
+                topic: [try DirectoryFixtures.policy(rate: 9)]
+            )
+
+            try await store.apply(.putTenant(other, salt: [9]))
+            try await store.apply(.putTenant(tenant, salt: [1, 0, 255]))
+            try await store.apply(.putCredential(credential))
+            try await store.apply(.putKey(dead))
+            try await store.apply(.putKey(key))
+            try await store.apply(.putLimits(tenant.id, limits))
+
+            let contents = try await store.load()
+            #expect(contents.tenants == [tenant, other])
+            #expect(contents.salts == [tenant.id: [1, 0, 255], other.id: [9]])
+            #expect(contents.credentials == [credential])
+            #expect(contents.keys == [key, dead])
+            #expect(contents.limits == [tenant.id: limits])
+        }
+    }
+
+    @Test("A replaced tenant keeps its salt and what belongs to it", arguments: StoreKind.available)
+    func replacedTenant(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            var tenant = try DirectoryFixtures.tenant()
+            try await store.apply(.putTenant(tenant, salt: [1, 2, 3]))
+            try await store.apply(.putKey(try DirectoryFixtures.key()))
+            tenant.displayName = "Acme & Sons"
+            tenant.isDisabled = true
+            tenant.updatedAt = DirectoryFixtures.start.advanced(by: .seconds(5))
+            try await store.apply(.putTenant(tenant, salt: [4, 5, 6]))
+
+            let contents = try await store.load()
+            #expect(contents.tenants == [tenant])
+            #expect(contents.salts == [tenant.id: [1, 2, 3]])
+            #expect(contents.keys.count == 1)
+        }
+    }
+
+    @Test("A deleted tenant takes everything of its own along, and only that", arguments: StoreKind.available)
+    func deletedTenant(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let limits = LimitOverrides(device: [try DirectoryFixtures.policy(rate: 1)])
+            for id in ["acme", "other"] {
+                let tenant = try DirectoryFixtures.tenant(id)
+                try await store.apply(.putTenant(tenant, salt: Array(id.utf8)))
+                try await store.apply(.putCredential(try DirectoryFixtures.credential(id)))
+                try await store.apply(.putKey(try DirectoryFixtures.key("key-of-\(id)", tenant: id)))
+                try await store.apply(.putLimits(tenant.id, limits))
+            }
+            let acme = try #require(TenantID("acme"))
+            let other = try #require(TenantID("other"))
+            try await store.apply(.deleteTenant(acme))
+
+            let contents = try await store.load()
+            #expect(contents.tenants.map(\.id) == [other])
+            #expect(contents.salts == [other: Array("other".utf8)])
+            #expect(contents.credentials.map(\.tenant) == [other])
+            #expect(contents.keys.map(\.id) == ["key-of-other"])
+            #expect(contents.limits == [other: limits])
+
+            // A tenant that takes the name later has nothing of the old one.
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [7]))
+            let later = try await store.load()
+            #expect(later.salts[acme] == [7])
+            #expect(later.limits[acme] == nil)
+            #expect(!later.keys.contains { $0.tenant == acme })
+        }
+    }
+
+    @Test("A change that needs a tenant is refused without it", arguments: StoreKind.available)
+    func missingTenant(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let id = try #require(TenantID("acme"))
+            await self.expectError(.notFound, store, .deleteTenant(id))
+            await self.expectError(.notFound, store, .putCredential(try DirectoryFixtures.credential()))
+            await self.expectError(.notFound, store, .putKey(try DirectoryFixtures.key()))
+            await self.expectError(.notFound, store, .putLimits(id, LimitOverrides()))
+            await self.expectError(.notFound, store, .putLimits(id, LimitOverrides(topic: [])))
+            let key = try DirectoryFixtures.key()
+            await self.expectError(.notFound, store, .rotateKey(new: key, old: key))
+            let contents = try await store.load()
+            #expect(contents.keys.isEmpty)
+            #expect(contents.credentials.isEmpty)
+        }
+    }
+
+    @Test("Only the newest version of a credential stays", arguments: StoreKind.available)
+    func credentialVersions(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
+            try await store.apply(.putCredential(try DirectoryFixtures.credential(version: 1)))
+            let second = try DirectoryFixtures.credential(version: 2)
+            try await store.apply(.putCredential(second))
+            await self.expectError(.conflict, store, .putCredential(try DirectoryFixtures.credential(version: 1)))
+            let contents = try await store.load()
+            #expect(contents.credentials == [second])
+        }
+    }
+
+    @Test("Limits are replaced as a whole, and no policies are not the default ones", arguments: StoreKind.available)
+    func limits(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let tenant = try DirectoryFixtures.tenant()
+            try await store.apply(.putTenant(tenant, salt: [1]))
+            let first = LimitOverrides(tenant: [try DirectoryFixtures.policy(rate: 1)], device: [])
+            try await store.apply(.putLimits(tenant.id, first))
+            let contents = try await store.load()
+            #expect(contents.limits == [tenant.id: first])
+            let second = LimitOverrides(topic: [try DirectoryFixtures.policy(rate: 2)])
+            try await store.apply(.putLimits(tenant.id, second))
+            let contents2 = try await store.load()
+            #expect(contents2.limits == [tenant.id: second])
+        }
+    }
+
+    @Test("A key is replaced by its own tenant only", arguments: StoreKind.available)
+    func replacedKey(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant("other"), salt: [2]))
+            var key = try DirectoryFixtures.key()
+            try await store.apply(.putKey(key))
+            key.revokedAt = DirectoryFixtures.start.advanced(by: .seconds(60))
+            try await store.apply(.putKey(key))
+            await self.expectError(.conflict, store, .putKey(try DirectoryFixtures.key(tenant: "other")))
+            let contents = try await store.load()
+            #expect(contents.keys == [key])
+        }
+    }
+
+    @Test("A rotation adds the new key and shortens the old one", arguments: StoreKind.available)
+    func rotation(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
+            var old = try DirectoryFixtures.key("old")
+            try await store.apply(.putKey(old))
+            old.expiresAt = DirectoryFixtures.start.advanced(by: .seconds(3_600))
+            let new = try DirectoryFixtures.key("new")
+            try await store.apply(.rotateKey(new: new, old: old))
+            let contents = try await store.load()
+            #expect(contents.keys == [new, old])
+
+            var longer = old
+            longer.expiresAt = DirectoryFixtures.start.advanced(by: .seconds(7_200))
+            try await store.apply(.rotateKey(new: try DirectoryFixtures.key("newer"), old: longer))
+            let contents2 = try await store.load()
+            #expect(contents2.keys.first { $0.id == "old" } == old)
+        }
+    }
+
+    @Test("A rotation that fails changes nothing", arguments: StoreKind.available)
+    func failedRotation(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
+            let old = try DirectoryFixtures.key("old")
+            let taken = try DirectoryFixtures.key("taken")
+            try await store.apply(.putKey(old))
+            try await store.apply(.putKey(taken))
+            var shortened = old
+            shortened.expiresAt = DirectoryFixtures.start
+            await self.expectError(.conflict, store, .rotateKey(new: taken, old: shortened))
+            let missing = try DirectoryFixtures.key("missing")
+            await self.expectError(.notFound, store, .rotateKey(new: try DirectoryFixtures.key("new"), old: missing))
+            let contents = try await store.load()
+            #expect(contents.keys == [old, taken])
+        }
+    }
+
+    @Test("The gateway's secrets stay as they were first stored", arguments: StoreKind.available)
+    func gatewaySecrets(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let first = Envelope(wrappedKey: Data([1]), sealed: Data([2]))
+            let second = Envelope(wrappedKey: Data([3]), sealed: Data([4]))
+            let secrets = try await store.gatewaySecrets(orInsert: [.keyPepper: first])
+            #expect(secrets == [.keyPepper: first])
+            let both: [GatewaySecret: Envelope] = [.keyPepper: second, .auditKey: second]
+            let expected: [GatewaySecret: Envelope] = [.keyPepper: first, .auditKey: second]
+            let secrets2 = try await store.gatewaySecrets(orInsert: both)
+            #expect(secrets2 == expected)
+            let secrets3 = try await store.gatewaySecrets(orInsert: both)
+            #expect(secrets3 == expected)
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import GatewayCore
+import Testing
+
+@testable import GatewayStorage
+
+struct AuditPagerTests {
+    private let fixtures = AuditFixtures()
+    private static let count = 3 * AuditSpans.size + 100
+
+    /// Runs a body with one writer's records over four spans; every thousandth is another tenant's.
+    private func withStore(_ body: (SQLiteDatabase, SQLiteAuditStore) async throws -> Void) async throws {
+        try await withSQLiteDatabase { database in
+            let store = SQLiteAuditStore(database: database)
+            var chain = AuditChain(writer: 1)
+            for start in stride(from: 1, through: Self.count, by: 3_000) {
+                let records = (start..<min(start + 3_000, Self.count + 1))
+                    .map { number in
+                        AuditFixtures.record(number, tenant: number.isMultiple(of: 1_000) ? "rare" : "acme")
+                    }
+                try await self.fixtures.write(records, to: &chain, in: store)
+            }
+            try await body(database, store)
+        }
+    }
+
+    @Test("A rare tenant's records are found across spans")
+    func rareTenant() async throws {
+        try await self.withStore { _, store in
+            var query = AuditQuery(limit: 7)
+            query.tenant = "rare"
+            let first = try await store.page(query)
+            #expect(first.records.map(\.sequence) == [12_000, 11_000, 10_000, 9_000, 8_000, 7_000, 6_000])
+            query.before = first.next
+            let second = try await store.page(query)
+            #expect(second.records.map(\.sequence) == [5_000, 4_000, 3_000, 2_000, 1_000])
+            #expect(second.next == nil)
+        }
+    }
+
+    @Test("A time range is found across a span's border")
+    func timeRange() async throws {
+        try await self.withStore { _, store in
+            var query = AuditQuery(limit: 20)
+            query.from = AuditFixtures.record(AuditSpans.size - 2).time
+            query.to = AuditFixtures.record(AuditSpans.size + 3).time
+            let page = try await store.page(query)
+            #expect(page.records.map(\.sequence) == [4_098, 4_097, 4_096, 4_095, 4_094])
+            #expect(page.next == nil)
+        }
+    }
+
+    @Test("One page looks at a bounded number of places and says where to go on")
+    func boundedWork() async throws {
+        try await self.withStore { database, _ in
+            var query = AuditQuery(limit: 5)
+            query.target = AuditFixtures.pseudonym(10_000_000)
+            query.messageID = "no such message"
+            var pages = 0
+            repeat {
+                let asked = query
+                let page = try await database.read { db in
+                    try AuditPager.page(asked, maxExaminedPlaces: AuditSpans.size, db)
+                }
+                #expect(page.records.isEmpty)
+                if let next = page.next, let before = query.before { #expect(next.sequence < before.sequence) }
+                query.before = page.next
+                pages += 1
+            } while query.before != nil
+            #expect(pages == 4)
+        }
+    }
+}

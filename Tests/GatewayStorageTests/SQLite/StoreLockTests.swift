@@ -1,0 +1,54 @@
+import GatewayCore
+import GatewayStorage
+import Testing
+
+struct StoreLockTests {
+    @Test("A lock is held by one and free afterwards")
+    func oneHolder() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/gateway.db"
+            #expect(try !StoreLock.isHeld(at: path))
+            let lock = try StoreLock(at: path)
+            #expect(try StoreLock.isHeld(at: path))
+            let error = #expect(throws: GatewayError.self) { try StoreLock(at: path) }
+            #expect(error?.code == .conflict)
+            #expect(try StoreLock.isHeld(at: path))
+
+            lock.release()
+            lock.release()
+            #expect(try !StoreLock.isHeld(at: path))
+            try StoreLock(at: path).release()
+        }
+    }
+
+    @Test("A lock that nobody refers to any more is free")
+    func forgottenLock() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/gateway.db"
+            do {
+                let lock = try StoreLock(at: path)
+                #expect(try StoreLock.isHeld(at: path))
+                withExtendedLifetime(lock) {}
+            }
+            #expect(try !StoreLock.isHeld(at: path))
+        }
+    }
+
+    @Test("Asking makes no file")
+    func askingLeavesNothing() async throws {
+        try await withTemporaryDirectory { directory in
+            let isHeld = try StoreLock.isHeld(at: directory + "/gateway.db")
+            #expect(!isHeld)
+            let files = try contents(of: directory)
+            #expect(files.isEmpty)
+        }
+    }
+
+    @Test("A lock in a directory that is not there is refused")
+    func missingDirectory() async throws {
+        try await withTemporaryDirectory { directory in
+            let error = #expect(throws: GatewayError.self) { try StoreLock(at: directory + "/none/gateway.db") }
+            #expect(error?.code == .storeUnavailable)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+import GatewayCore
+import GatewayStorage
+
+/// The back ends that the store contracts are run over.
+enum StoreKind: String, CaseIterable, Sendable {
+    case sqlite
+
+    /// Those that can be had where the tests run.
+    static var available: [StoreKind] { Self.allCases }
+
+    /// Runs a body with a directory that holds nothing yet.
+    func withDirectoryStore(_ body: (any DirectoryStore) async throws -> Void) async throws {
+        switch self {
+        case .sqlite:
+            try await withSQLiteDatabase { database in
+                try await body(SQLiteDirectoryStore(database: database))
+            }
+        }
+    }
+
+    /// Runs a body with an audit that holds nothing yet.
+    func withAuditStore(_ body: (any AuditStore) async throws -> Void) async throws {
+        switch self {
+        case .sqlite:
+            try await withSQLiteDatabase { database in
+                try await body(SQLiteAuditStore(database: database))
+            }
+        }
+    }
+}
+
+/// Runs a body with a new database that is closed and removed afterwards.
+func withSQLiteDatabase(_ body: (SQLiteDatabase) async throws -> Void) async throws {
+    try await withTemporaryDirectory { directory in
+        let database = try SQLiteDatabase(path: directory + "/gateway.db")
+        try await body(database)
+        try database.close()
+    }
+}

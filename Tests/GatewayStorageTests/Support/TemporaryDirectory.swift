@@ -1,0 +1,29 @@
+import Foundation
+
+/// Runs a body with an empty directory that is removed afterwards.
+func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws {
+    let directory = FileManager.default.temporaryDirectory
+        .appendingPathComponent("gateway-storage-\(UUID().uuidString)").path
+    try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    do {
+        try await body(directory)
+    } catch {
+        try? FileManager.default.removeItem(atPath: directory)
+        throw error
+    }
+    try FileManager.default.removeItem(atPath: directory)
+}
+
+/// The permission bits of a file.
+func permissions(_ path: String) throws -> Int? {
+    (try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? NSNumber)?.intValue
+}
+
+/// A directory's files by name, with their contents.
+func contents(of directory: String) throws -> [String: Data] {
+    var files: [String: Data] = [:]
+    for name in try FileManager.default.contentsOfDirectory(atPath: directory) {
+        files[name] = try Data(contentsOf: URL(fileURLWithPath: directory + "/" + name))
+    }
+    return files
+}

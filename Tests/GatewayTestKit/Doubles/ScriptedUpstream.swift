@@ -1,0 +1,50 @@
+package import FCMModel
+package import GatewayCore
+import Synchronization
+
+/// An upstream that answers as it is told and remembers what it was asked.
+package final class ScriptedUpstream: UpstreamSender {
+    /// Answers a call.
+    package typealias Responder = @Sendable (UpstreamCall) async -> UpstreamResult
+
+    private struct State {
+        var calls: [UpstreamCall] = []
+        var objection: UpstreamObjection?
+    }
+
+    private let state = Mutex(State())
+    private let respond: Responder
+
+    /// An upstream with an answer to every call; by default it accepts every recipient.
+    package init(_ respond: @escaping Responder = { ScriptedUpstream.accepting($0) }) {
+        self.respond = respond
+    }
+
+    /// The calls so far.
+    package var calls: [UpstreamCall] {
+        self.state.withLock { $0.calls }
+    }
+
+    /// Objects to every target from now on, or to none.
+    package func object(with objection: UpstreamObjection?) {
+        self.state.withLock { $0.objection = objection }
+    }
+
+    /// What it was told to object.
+    package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
+        self.state.withLock { $0.objection }
+    }
+
+    /// Remembers the call and answers it.
+    package func send(_ call: UpstreamCall) async -> UpstreamResult {
+        self.state.withLock { $0.calls.append(call) }
+        return await self.respond(call)
+    }
+
+    /// Accepts every recipient of a call; the message ids count up from `fcm-1`.
+    package static func accepting(_ call: UpstreamCall) -> UpstreamResult {
+        let outcomes = (1...call.target.recipientCount)
+            .map { RecipientOutcome.accepted(Acceptance(messageID: "fcm-\($0)")) }
+        return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+    }
+}

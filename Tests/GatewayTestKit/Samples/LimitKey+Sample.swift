@@ -1,0 +1,12 @@
+package import GatewayCore
+
+extension LimitKey {
+    /// The bucket of a name; the same name has the same bucket.
+    package static func sample(_ name: String) -> LimitKey {
+        var generator = SeededGenerator(seed: SeededGenerator.seed(of: name))
+        let words = [generator.next(), generator.next()]
+        return LimitKey(
+            Pseudonym(bytes: words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } })
+        )
+    }
+}

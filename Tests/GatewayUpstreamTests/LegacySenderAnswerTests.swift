@@ -1,0 +1,63 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct LegacySenderAnswerTests {
+    @Test("Every kind of answer has its meaning", arguments: WireReading.all)
+    func answers(reading: WireReading) async throws {
+        try await RawUpstream.run(.send(reading.wire)) { upstream in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try .sample(to: reading.target, endpoint: upstream.endpoint))
+                #expect(result == reading.result)
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test(
+        "An answer without end is given up at its limit",
+        arguments: [
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                "1000\r\n" + String(repeating: "x", count: 4_096) + "\r\n"
+            ),
+            ("HTTP/1.1 200 OK\r\n\r\n", String(repeating: "x", count: 4_096)),
+            ("HTTP/1.1 200 OK\r\n", "X-More: " + String(repeating: "x", count: 512) + "\r\n"),
+        ]
+    )
+    func flood(head: String, chunk: String) async throws {
+        try await RawUpstream.run(.flood(head: head, chunk: chunk)) { upstream in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try .sample(endpoint: upstream.endpoint))
+                #expect(
+                    result == UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "responseTooLarge")
+                )
+                try await upstream.seen.wait { $0.closed == 1 }
+            }
+        }
+    }
+
+    @Test(
+        "Once the request is out, an answer that breaks off leaves the outcome open",
+        arguments: [
+            RawUpstream.Reply.close, .reset, .sendAndClose("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"multic"),
+            .sendAndClose("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{"),
+            .sendAndClose("HTTP/1.1 200 O"), .sendAndClose("HTTP/1.1 100 Continue\r\n\r\n"),
+        ]
+    )
+    func brokenOff(reply: RawUpstream.Reply) async throws {
+        try await RawUpstream.run(reply) { upstream in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try .sample(to: .tokens(["a", "b"]), endpoint: upstream.endpoint))
+                #expect(
+                    result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "connectionClosed")
+                )
+                // Nobody knows whether it was delivered, so it is not repeated.
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+}

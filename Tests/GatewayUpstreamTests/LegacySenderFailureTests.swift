@@ -1,0 +1,108 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct LegacySenderFailureTests {
+    @Test("Where nobody listens nothing was sent, and that can be repeated")
+    func connectionRefused() async throws {
+        // The port was free a moment ago: a server had it and is closed.
+        var endpoint = ""
+        try await RawUpstream.run(.hang) { endpoint = $0.endpoint }
+        try await LegacySender.run { sender in
+            let result = await sender.send(try .sample(endpoint: endpoint))
+            #expect(
+                result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "connectFailed")
+            )
+        }
+    }
+
+    @Test("An endpoint that speaks no TLS where TLS is asked for is not there, and never sees the key")
+    func noTLS() async throws {
+        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+            try await LegacySender.run(attemptTimeout: .milliseconds(200)) { sender in
+                let result = await sender.send(try .sample(endpoint: "https://127.0.0.1:\(upstream.port)"))
+                #expect(result.answer == .failed(.upstreamUnavailable))
+                #expect(upstream.seen.current.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test("An attempt that hangs ends at its own deadline with the outcome open, and its connection is closed")
+    func attemptDeadline() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            try await LegacySender.run(attemptTimeout: .milliseconds(400)) { sender in
+                let result = await sender.send(try .sample(endpoint: upstream.endpoint))
+                #expect(
+                    result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "deadlineExceeded")
+                )
+                try await upstream.seen.wait { $0.closed == 1 }
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test("A caller's nearer deadline counts instead")
+    func callDeadline() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            try await LegacySender.run(attemptTimeout: .seconds(3_600)) { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .milliseconds(400))
+                #expect(await sender.send(call).answer == .failed(.outcomeUnknown))
+            }
+        }
+    }
+
+    @Test("A deadline that has passed lets nothing out")
+    func passedDeadline() async throws {
+        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+            try await LegacySender.run { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(-1))
+                #expect(
+                    await sender.send(call)
+                        == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "deadlineExceeded")
+                )
+                #expect(upstream.seen.current.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test("A caller that goes away leaves the outcome open and closes the exchange")
+    func cancelled() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            try await LegacySender.run { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+                try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+                    group.addTask { await sender.send(call) }
+                    try await upstream.seen.wait { $0.requests.count == 1 }
+                    group.cancelAll()
+                    let result = try await group.next()
+                    #expect(
+                        result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "cancelled")
+                    )
+                }
+                try await upstream.seen.wait { $0.closed == 1 }
+            }
+        }
+    }
+
+    @Test("A sender that shuts down leaves what is under way open and lets nothing more out")
+    func shutdown() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            try await LegacySender.run { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+                try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+                    group.addTask { await sender.send(call) }
+                    try await upstream.seen.wait { $0.requests.count == 1 }
+                    await sender.shutdown()
+                    let result = try await group.next()
+                    #expect(result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "shutDown"))
+                }
+                let late = await sender.send(call)
+                #expect(late.answer == .failed(.upstreamUnavailable))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+}

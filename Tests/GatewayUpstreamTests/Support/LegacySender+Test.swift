@@ -1,0 +1,57 @@
+import CoreMetrics
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Logging
+import NIOPosix
+
+@testable import GatewayUpstream
+
+extension LegacySender {
+    /// Runs a body with a sender whose connections are closed afterwards.
+    static func run(
+        defaultEndpoint: String = "http://127.0.0.1:1",
+        attemptTimeout: Duration = .seconds(60),
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        _ body: (LegacySender) async throws -> Void
+    ) async throws {
+        let sender = LegacySender(
+            configuration: UpstreamConfiguration(legacyEndpoint: defaultEndpoint, attemptTimeout: attemptTimeout),
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            clock: ManualClock(),
+            metrics: LegacyMetrics(factory: metrics),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+        do {
+            try await body(sender)
+        } catch {
+            await sender.shutdown()
+            throw error
+        }
+        await sender.shutdown()
+    }
+}
+
+extension UpstreamCall {
+    /// A call for a sample tenant whose credential names an endpoint.
+    static func sample(
+        to target: Target = .token("device"),
+        message: Message = Message(),
+        endpoint: String?,
+        timeLeft: Duration = .seconds(60)
+    ) throws -> UpstreamCall {
+        UpstreamCall(
+            profile: TenantProfile(
+                tenant: try .sample(),
+                legacyCredential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint),
+                storedCredentials: [],
+                limits: LimitPolicies(),
+                pseudonymizer: .sample()
+            ),
+            target: target,
+            message: message,
+            deadline: .now + timeLeft
+        )
+    }
+}

@@ -1,0 +1,60 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct UpstreamRouterTests {
+    private static let wire =
+        "HTTP/1.1 200 OK\r\nContent-Length: 61\r\n\r\n"
+        + #"{"multicast_id":1,"success":1,"results":[{"message_id":"1"}]}"#
+
+    @Test("A legacy tenant's call goes by the legacy protocol")
+    func legacy() async throws {
+        try await RawUpstream.run(.send(Self.wire)) { upstream in
+            try await LegacySender.run { sender in
+                let router = UpstreamRouter(legacy: sender)
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+                #expect(
+                    await router.send(call)
+                        == UpstreamResult(
+                            answer: .recipients([.accepted(Acceptance(messageID: "1"))]),
+                            upstreamCode: "200"
+                        )
+                )
+                #expect(router.objection(to: .token("t"), of: call.profile) == nil)
+                #expect(
+                    router.objection(to: .installation("f"), of: call.profile)
+                        == sender.objection(to: .installation("f"), of: call.profile)
+                )
+                #expect(router.objection(to: .installation("f"), of: call.profile)?.code == .invalidTarget)
+            }
+        }
+    }
+
+    @Test("A tenant of a protocol that there is no sender for has no credential for it")
+    func v1() async throws {
+        try await RawUpstream.run(.send(Self.wire)) { upstream in
+            try await LegacySender.run { sender in
+                let router = UpstreamRouter(legacy: sender)
+                var call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+                var tenant = call.profile.tenant
+                tenant.upstream = .v1
+                call.profile = TenantProfile(
+                    tenant: tenant,
+                    legacyCredential: call.profile.legacyCredential,
+                    storedCredentials: [],
+                    limits: LimitPolicies(),
+                    pseudonymizer: .sample()
+                )
+                #expect(
+                    await router.send(call)
+                        == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "no_credential")
+                )
+                #expect(router.objection(to: .installation("f"), of: call.profile) == nil)
+                #expect(upstream.seen.current.accepted == 0)
+            }
+        }
+    }
+}
