@@ -23,20 +23,3 @@ package enum UUIDv7 {
         return String(decoding: text, as: UTF8.self)
     }
 }
-
-/// Random words from the system, many for one call to it: a call costs as much as the rest of an identifier.
-private struct RandomReserve {
-    private static let wordsPerCall = 256
-
-    private var words: [UInt64] = []
-
-    mutating func next() -> UInt64 {
-        if let word = self.words.popLast() { return word }
-        let bytes = Secret(randomBytes: Self.wordsPerCall * 8).revealBytes()
-        self.words = Array(repeating: 0, count: Self.wordsPerCall)
-        for (index, byte) in bytes.enumerated() {
-            self.words[index / 8] = self.words[index / 8] << 8 | UInt64(byte)
-        }
-        return self.words.popLast() ?? 0
-    }
-}

@@ -29,7 +29,8 @@ enum JSONBody {
     /// Whether a media type is `application/json`, in any case and with any parameters.
     static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return false }
+        if contentType == "application/json" { return true }
         let type = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
-        return type == "application/json" || type.lowercased() == "application/json"
+        return type.lowercased() == "application/json"
     }
 }

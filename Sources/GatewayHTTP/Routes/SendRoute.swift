@@ -25,9 +25,10 @@ struct SendRoute: Sendable {
 
     /// The tenant in a path that is this route's; `nil` for any other path.
     static func tenant(in path: String) -> Substring? {
+        guard path.hasPrefix(Self.prefix) else { return nil }
         let path = path.utf8.prefix { $0 != UInt8(ascii: "?") }
         guard path.count > Self.prefix.utf8.count + Self.suffix.utf8.count,
-            path.starts(with: Self.prefix.utf8), path.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8)
+            path.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8)
         else { return nil }
         let tenant = path.dropFirst(Self.prefix.utf8.count).dropLast(Self.suffix.utf8.count)
         return tenant.contains(UInt8(ascii: "/")) ? nil : Substring(tenant)

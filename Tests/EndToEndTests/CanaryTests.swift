@@ -1,0 +1,274 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Canaries")
+    struct CanaryTests {
+        // Each holds characters that JSON, URLs and Base64 write in their own ways.
+        private static let serverKey = #"canary-server"key\/+%"#
+        private static let adminToken = #"canary-admin"token\/+%"#
+        private static let wrongAdminToken = #"canary-wrong"admin\/+%"#
+        private static let wrongKey = #"fgw_canary-wrong"key\/+%"#
+        private static let token = #"canary:device"token\/+%é"#
+        private static let payload = #"canary payload"value\/+%é"#
+        private static let masterKey = Array(UInt8(101)...UInt8(132))
+
+        private static let requestCanaries = [
+            Canary("server key", serverKey), Canary("admin token", adminToken),
+            Canary("wrong admin token", wrongAdminToken), Canary("wrong key", wrongKey), Canary("token", token),
+            Canary("payload", payload), Canary("master key", bytes: masterKey),
+        ]
+
+        @Test("No secret, token or payload leaves by any way but to FCM")
+        func canaries() async throws {
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    var environment = RunningGateway.environment(
+                        dataDirectory: directory.path("data"),
+                        adminToken: Self.adminToken
+                    )
+                    environment["GATEWAY_MASTER_KEY"] = Data(Self.masterKey).base64EncodedString()
+                    environment["GATEWAY_LOG_LEVEL"] = "trace"
+                    environment["GATEWAY_LOG_FORMAT"] = "json"
+                    environment["GATEWAY_HTTP_HEAD_TIMEOUT_MS"] = "200"
+                    environment["GATEWAY_HTTP_BODY_TIMEOUT_MS"] = "200"
+                    try await RunningGateway.serving(environment) { gateway in
+                        var trial = Trial(gateway: gateway, emulator: emulator, environment: environment)
+                        try await self.run(&trial)
+                        trial.collect(filesIn: directory.path("data"), "while it serves")
+                        try await gateway.stopInOrder()
+                        trial.found["standard output"] = gateway.process.output.bytes
+                        trial.found["standard error"] = gateway.process.errors.bytes
+                        trial.collect(filesIn: directory.path("data"), "at rest")
+                        let keys = trial.keys.map { Canary("API key", String($0.split(separator: "_")[2])) }
+                        try self.check(trial, canaries: Self.requestCanaries + keys)
+                    }
+                }
+            }
+        }
+
+        private func run(_ trial: inout Trial) async throws {
+            try await trial.prepare(serverKey: Self.serverKey)
+            try await self.sendWhatSucceeds(&trial)
+            try await self.sendWhatIsRefused(&trial)
+            try await self.sendWhatFailsUpstream(&trial)
+            try await self.callWithoutRights(&trial)
+            try await self.callAdministration(&trial)
+            try await trial.collectAudit(token: Self.token)
+        }
+
+        private func sendWhatSucceeds(_ trial: inout Trial) async throws {
+            let content: [String: JSONValue] = [
+                "data": .object(["a": .string(Self.payload)]),
+                "notification": .object([
+                    "title": .string(Self.payload), "body": .string(Self.payload),
+                    "body_loc_args": .array([.string(Self.payload)]),
+                ]),
+                "collapse_key": .string(Self.payload),
+            ]
+            let targets: [(String, JSONValue)] = [
+                ("token", .string(Self.token)),
+                ("token", .string(Self.token + "CANONICAL_" + Self.token + "2")),
+                ("tokens", .array([Self.token, Self.token + "ERROR_NotRegistered", "b"].map(JSONValue.string))),
+                ("topic", .string("canary-topic")),
+            ]
+            for (name, target) in targets {
+                try await trial.send(.object(content.merging([name: target]) { $1 }), expecting: 200)
+            }
+            try await trial.send(
+                .object(content.merging(["token": .string(Self.token), "dry_run": .bool(true)]) { $1 }),
+                expecting: 200
+            )
+        }
+
+        private func sendWhatIsRefused(_ trial: inout Trial) async throws {
+            let token = JSONValue.string(Self.token)
+            let payload = JSONValue.string(Self.payload)
+            let large = JSONValue.string(String(repeating: Self.payload, count: 300))
+            for body: [String: JSONValue] in [
+                ["token": token, "unknown": payload],
+                ["token": token, "ttl": payload],
+                ["token": token, "priority": payload],
+                ["token": token, "data": payload],
+                ["token": token, "data": .object(["from": payload])],
+                ["token": token, "data": .object(["a": .array([payload])])],
+                ["token": token, "data": .object(["a": large])],
+                ["token": token, "topic": payload],
+                ["token": .string("/topics/" + Self.token)],
+                ["topic": token],
+                ["condition": token],
+                ["fid": token],
+                ["tokens": .array([token, .integer(1)])],
+            ] {
+                try await trial.send(.object(body), expecting: 422)
+            }
+            try await trial.send(.object(["device_group": token]), expecting: 404)
+            let texts = [
+                #"{"token": "\#(Self.token)"#, #"{"token": \#(Self.token)}"#, Self.payload,
+                #"{"data": {"a": "\#(Self.payload)"}, "data": {"a": "x"}}"#,
+                String(repeating: "[", count: 20) + #""\#(Self.payload)""#,
+            ]
+            for text in texts { try await trial.send(text: text, expecting: 400) }
+            try await trial.send(
+                text: #"{"token": "a"}"#,
+                headers: ["Content-Type": "text/plain"],
+                expecting: 415
+            )
+        }
+
+        private func sendWhatFailsUpstream(_ trial: inout Trial) async throws {
+            for fault in UpstreamFault.all {
+                if let action = fault.action { try await trial.emulator.add(#"{"action": \#(action)}"#) }
+                let headers = fault.timeoutMilliseconds.map { ["X-Request-Timeout-Ms": String($0)] } ?? [:]
+                try await trial.send(
+                    .object(["token": .string(Self.token + fault.token), "data": .object(["a": .string(Self.payload)])]
+                    ),
+                    headers: headers,
+                    expecting: fault.status
+                )
+                try await trial.emulator.deleteFaults()
+            }
+            // An upstream that repeats what it was sent must not get it any further.
+            let echo = JSONValue.string("\(Self.serverKey) \(Self.token) \(Self.payload)")
+            for status in [200, 400, 401, 404, 500, 503] {
+                let action: [String: JSONValue] = [
+                    "type": .string("status"), "status": .integer(status), "body": echo,
+                ]
+                try await trial.emulator.add(JSONValue.object(["action": .object(action)]).compactText())
+                try await trial.send(.object(["token": .string(Self.token)]), expecting: nil)
+            }
+            let port = try await ClosedPort.reserve()
+            let key = try await trial.gateway.makeTenant(
+                "lost",
+                serverKey: Self.serverKey,
+                endpoint: "http://127.0.0.1:\(port)"
+            )
+            trial.keys.append(key)
+            let reply = try await trial.gateway.send(#"{"token": "a"}"#, tenant: "lost", key: key)
+            #expect(reply.status == 503)
+            trial.keep(reply, "a server that refuses connections")
+        }
+
+        private func callWithoutRights(_ trial: inout Trial) async throws {
+            let address = trial.gateway.address
+            let messages = "/v1/tenants/demo/messages"
+            let wrongKey = Self.wrongKey
+            // What is looked up is well-formed; it is another tenant's.
+            let foreignKey = trial.keys.last ?? ""
+            for (authorization, status) in [
+                ("Bearer \(wrongKey)", 401), ("Basic \(wrongKey)", 401), ("Bearer \(foreignKey)", 404),
+                ("Bearer \(Self.adminToken)", 401), ("Bearer \(foreignKey.dropLast(3))abc", 401),
+            ] {
+                let headers = ["Authorization": authorization, "Content-Type": "application/json"]
+                let reply = try await Reply.to("POST", address + messages, headers: headers, body: "{}")
+                #expect(reply.status == status, "\(reply.text)")
+                trial.keep(reply, "no rights, \(status)")
+            }
+            let encoded = Self.token.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? ""
+            let own = ["Authorization": "Bearer \(trial.keys.first ?? "")"]
+            for path in ["/\(encoded)", "/v1/tenants/\(encoded)/messages", "/v1/tenants/demo/audit?\(encoded)=1"] {
+                let reply = try await Reply.to("GET", address + path, headers: own)
+                #expect(reply.status >= 400)
+                trial.keep(reply, "a token in the address")
+            }
+            let port = Int(address.split(separator: ":").last ?? "") ?? 0
+            let head = "POST \(messages) HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(Self.wrongKey)\r\n"
+            for bytes in [
+                head + "X-Token: \(String(repeating: Self.token, count: 1_000))\r\n\r\n",
+                head, head + "Content-Length: 100\r\n\r\n\(Self.payload)",
+                head + "Host: \(Self.token)\r\n\r\n", "GET /\(String(repeating: encoded, count: 200)) HTTP/1.1\r\n\r\n",
+            ] {
+                trial.keep(try await RawExchange.reply(port: port, sending: bytes), "hostile bytes")
+            }
+        }
+
+        private func callAdministration(_ trial: inout Trial) async throws {
+            let base = "\(trial.gateway.adminAddress)/admin/v1/"
+            let wrong = ["Authorization": "Bearer \(Self.wrongAdminToken)", "Content-Type": "application/json"]
+            trial.keep(try await Reply.to("GET", base + "tenants", headers: wrong), "wrong admin token")
+            let key = ["Authorization": "Bearer \(trial.keys.first ?? "")", "Content-Type": "application/json"]
+            trial.keep(try await Reply.to("GET", base + "tenants", headers: key), "a key for administration")
+            let bodies: [(String, String, [String: JSONValue])] = [
+                ("PUT", "tenants/demo/credentials/legacy", ["server_key": .string(Self.serverKey + " x")]),
+                ("PUT", "tenants/demo/credentials/legacy", ["server_key": .array([.string(Self.serverKey)])]),
+                (
+                    "PUT", "tenants/demo/credentials/legacy",
+                    ["server_key": .string(Self.serverKey), "endpoint": .string(Self.serverKey)]
+                ),
+                ("PUT", "tenants/none/credentials/legacy", ["server_key": .string(Self.serverKey)]),
+                ("POST", "tenants/demo/keys", ["scopes": .array([.string(Self.payload)])]),
+                ("PUT", "tenants/demo/limits", ["device": .string(Self.payload)]),
+            ]
+            for (method, path, body) in bodies {
+                let reply = try await trial.gateway.admin(method, path, JSONValue.object(body).compactText())
+                #expect(reply.status >= 400, "\(path)")
+                trial.keep(reply, "\(method) \(path)")
+            }
+            for path in ["tenants/demo/credentials/legacy", "tenants/demo/keys", "tenants/demo", "tenants"] {
+                trial.keep(try await trial.gateway.admin("GET", path), "GET \(path)")
+            }
+            try await self.runVerbs(&trial)
+        }
+
+        private func runVerbs(_ trial: inout Trial) async throws {
+            let admin = [
+                "GATEWAY_ADMIN_URL": trial.gateway.adminAddress, "GATEWAY_ADMIN_TOKEN": Self.adminToken,
+            ]
+            trial.keep(
+                try await Program.gateway(
+                    [
+                        "credential", "put", "demo", "legacy", "--server-key-file", "-", "--endpoint",
+                        trial.emulator.address, "--output", "json",
+                    ],
+                    environment: admin,
+                    input: Self.serverKey
+                ),
+                "credential put"
+            )
+            var wrong = admin
+            wrong["GATEWAY_ADMIN_TOKEN"] = Self.wrongAdminToken
+            trial.keep(try await Program.gateway(["tenant", "list"], environment: wrong), "tenant list")
+            trial.keep(try await Program.gateway(["config", "show"], environment: trial.environment), "config show")
+            trial.keep(try await Program.gateway(["config", "check"], environment: trial.environment), "config check")
+            trial.keep(try await Program.gateway(["serve"], environment: trial.environment), "a second serve")
+            trial.keep(try await Program.gateway(["audit", "verify"], environment: trial.environment), "audit verify")
+            var damaged = trial.environment
+            damaged["GATEWAY_MASTER_KEY"] = Self.serverKey
+            damaged["GATEWAY_ADMIN_TOKEN"] = Self.wrongAdminToken + "\n"
+            trial.keep(try await Program.gateway(["serve"], environment: damaged), "serve with damaged secrets")
+        }
+
+        private func check(_ trial: Trial, canaries: [Canary]) throws {
+            // The test would be worth nothing if the canaries had never been where they may be.
+            let sent = trial.sentToFCM
+            for name in ["server key", "token", "payload"] {
+                let canary = try #require(canaries.first { $0.name == name })
+                #expect(canary.isIn(sent), "\(name)")
+            }
+            let log = try #require(trial.found["standard error"])
+            #expect(log.range(of: Data(#""level":"debug""#.utf8)) != nil)
+            for (place, bytes) in trial.found {
+                for canary in canaries {
+                    #expect(!canary.isIn(bytes), "\(canary.name) in \(place)")
+                }
+            }
+        }
+
+        @Test("A canary is recognised in every form", arguments: 0..<7)
+        func forms(offset: Int) throws {
+            let canary = Canary("token", Self.token)
+            let around = String(repeating: "z", count: offset)
+            let text = around + Self.token + around
+            let plain = Data(text.utf8)
+            #expect(canary.isIn(plain))
+            #expect(canary.isIn(Data(plain.base64EncodedString().utf8)))
+            let percent = try #require(text.addingPercentEncoding(withAllowedCharacters: .unreserved))
+            #expect(canary.isIn(Data(percent.utf8)))
+            #expect(canary.isIn(try JSONEncoder().encode(text)))
+            #expect(canary.isIn(try JSONSerialization.data(withJSONObject: [text])))
+            #expect(!canary.isIn(Data(text.replacing("canary", with: "parrot").utf8)))
+        }
+    }
+}

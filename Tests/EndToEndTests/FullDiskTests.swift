@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Full disk", .enabled(if: SmallDisk.isAvailable, "mounting needs privileges"))
+    struct FullDiskTests {
+        @Test("Nothing is sent that can't be recorded, and free space is enough to recover")
+        func fullDisk() async throws {
+            try await SmallDisk.with { disk in
+                let data = "\(disk.path)/data"
+                try await DevGateway.with(data) { dev in
+                    #expect(try await dev.send(#"{"token": "before"}"#).status == 200)
+                    try disk.fill()
+                    let refused = try #require(await self.firstReply(dev, status: 503))
+                    #expect(refused.code == "audit_unavailable")
+                    #expect(refused.headers["retry-after"] == "5")
+
+                    let callsBefore = try await dev.emulator.journal().count
+                    for _ in 1...50 {
+                        let reply = try await dev.send(#"{"token": "meanwhile"}"#)
+                        #expect(reply.status == 503)
+                        #expect(reply.code == "audit_unavailable")
+                    }
+                    #expect(try await dev.emulator.journal().count == callsBefore)
+                    let change = try await dev.gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#)
+                    #expect(change.status == 503)
+                    #expect(change.code == "audit_unavailable")
+                    #expect(try await dev.gateway.admin("GET", "tenants/late").status == 404)
+                    #expect(try await Reply.to("GET", "\(dev.gateway.adminAddress)/livez").status == 200)
+
+                    try disk.free()
+                    _ = try #require(await self.firstReply(dev, status: 200))
+                    #expect(try await dev.gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#).status < 300)
+                    #expect(try await Program.auditVerify(data).end == .code(0))
+
+                    // Every call that reached FCM is there, those answered while the disk ran full as well.
+                    let calls = try await dev.emulator.journal().count
+                    try await dev.gateway.stopInOrder()
+                    let verified = try await Program.auditVerify(data)
+                    #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                    try await DevGateway.with(data) { again in
+                        let sends = try await again.gateway.audit("&action=message.send&outcome=accepted")
+                        #expect(sends.count == calls)
+                    }
+                }
+            }
+        }
+
+        /// Sends until an answer has a status; a bounded number of times.
+        private func firstReply(_ dev: DevGateway, status: Int) async throws -> Reply? {
+            for number in 1...5_000 {
+                let reply = try await dev.send(#"{"token": "device-\#(number)"}"#)
+                if reply.status == status { return reply }
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("serve")
+    struct ServeTests {
+        @Test(
+            "It does not start without its secrets, and names those that are missing",
+            arguments: [
+                ["GATEWAY_MASTER_KEY"], ["GATEWAY_ADMIN_TOKEN"], ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"],
+            ]
+        )
+        func missingSecrets(missing: [String]) async throws {
+            try await PrivateDirectory.with { directory in
+                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                for name in missing { environment[name] = nil }
+                let outcome = try await Program.gateway(["serve"], environment: environment)
+                #expect(outcome.end == .code(1))
+                for name in ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"] {
+                    #expect(outcome.errors.contains(name) == missing.contains(name))
+                }
+                #expect(!FileManager.default.fileExists(atPath: directory.path("data")))
+            }
+        }
+
+        @Test(
+            "A bad configuration is refused with its place and key, and leaves nothing behind",
+            arguments: [
+                ("http:\n  host: 127.0.0.1\n  port: 80a", [:], "gateway.yaml:3: http.port"),
+                ("htpp:\n  port: 1", [:], "gateway.yaml:1: htpp"),
+                ("audit:\n  mode: lax", [:], "gateway.yaml:2: audit.mode"),
+                ("log:\n  level: info", ["GATEWAY_UPSTREAM_TIMEOUT_MS": "soon"], "GATEWAY_UPSTREAM_TIMEOUT_MS"),
+                ("log:\n  level: info", ["GATEWAY_MASTER_KEY": "c2hvcnQ="], "GATEWAY_MASTER_KEY"),
+                ("http:\n  tls:\n    certificateFile: /none.pem", [:], "gateway.yaml:3: http.tls.certificateFile"),
+            ] as [(String, [String: String], String)]
+        )
+        func badConfiguration(yaml: String, variables: [String: String], place: String) async throws {
+            try await PrivateDirectory.with { directory in
+                let file = try directory.write(yaml, to: "gateway.yaml")
+                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                environment["GATEWAY_HTTP_PORT"] = nil
+                environment.merge(variables) { $1 }
+                let outcome = try await Program.gateway(["serve", "--config", file], environment: environment)
+                #expect(outcome.end == .code(1))
+                #expect(outcome.errors.contains(place), "\(outcome.errors)")
+                #expect(!outcome.errors.contains("c2hvcnQ="))
+                #expect(!FileManager.default.fileExists(atPath: directory.path("data")))
+            }
+        }
+
+        @Test("The file configures, and the environment wins over it")
+        func configured() async throws {
+            try await PrivateDirectory.with { directory in
+                let yaml = "http:\n  port: 1\nlimits:\n  defaults:\n    tenant: [{rate: 3, perS: 7, burst: 5}]\n"
+                let file = try directory.write(yaml, to: "gateway.yaml")
+                let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                try await RunningGateway.serving(environment, configuration: file) { gateway in
+                    #expect(try await gateway.admin("PUT", "tenants/a", #"{"display_name": "A"}"#).status < 300)
+                    let limits = try await gateway.admin("GET", "tenants/a/limits")
+                    #expect(limits.json["tenant"]?.elements?.first?["per_s"]?.wholeNumber == 7)
+                    try await gateway.stopInOrder()
+                }
+            }
+        }
+
+        @Test("A port that is taken is refused", arguments: ["GATEWAY_HTTP_PORT", "GATEWAY_ADMIN_PORT"])
+        func takenPort(variable: String) async throws {
+            try await PrivateDirectory.with { directory in
+                let first = RunningGateway.environment(dataDirectory: directory.path("first"))
+                try await RunningGateway.serving(first) { gateway in
+                    var second = RunningGateway.environment(dataDirectory: directory.path("second"))
+                    let taken = variable == "GATEWAY_HTTP_PORT" ? gateway.address : gateway.adminAddress
+                    let port = String(taken.split(separator: ":").last ?? "")
+                    second[variable] = port
+                    let outcome = try await Program.gateway(["serve"], environment: second)
+                    #expect(outcome.end == .code(1))
+                    let lastLine = outcome.errors.split(separator: "\n").last ?? ""
+                    #expect(lastLine.hasPrefix("fcm-gateway: "), "\(outcome.errors)")
+                    #expect(lastLine.contains("127.0.0.1:\(port)"), "\(lastLine)")
+                    #expect(lastLine.contains("Address already in use"), "\(lastLine)")
+                    let verified = try await Program.gateway(["audit", "verify"], environment: second)
+                    #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                }
+            }
+        }
+
+        @Test("dev and the emulator name the port that is taken, too")
+        func takenEmulatorPort() async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with { emulator in
+                    let port = String(emulator.address.split(separator: ":").last ?? "")
+                    let ports = ["--port", "0", "--admin-port", "0", "--emulator-port", port]
+                    let dev = ["dev", "--data-dir", directory.path("data")] + ports
+                    for arguments in [["emulator", "--port", port], dev] {
+                        let outcome = try await Program.gateway(arguments)
+                        #expect(outcome.end == .code(1))
+                        #expect(outcome.errors.contains("127.0.0.1:\(port)"), "\(outcome.errors)")
+                        #expect(outcome.errors.contains("Address already in use"), "\(outcome.errors)")
+                    }
+                    #expect(try await Program.auditVerify(directory.path("data")).end == .code(0))
+                }
+            }
+        }
+
+        @Test("A store has one gateway at a time, and opens under its own master key only")
+        func oneStore() async throws {
+            try await PrivateDirectory.with { directory in
+                let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                try await RunningGateway.serving(environment) { gateway in
+                    let second = try await Program.gateway(["serve"], environment: environment)
+                    #expect(second.end == .code(1))
+                    #expect(second.errors.contains("Another gateway process serves this store"))
+                    #expect(second.errors.contains(directory.path("data/gateway.sqlite")))
+                    #expect(try await Reply.to("GET", "\(gateway.adminAddress)/readyz").status == 200)
+                    try await gateway.stopInOrder()
+                }
+                var foreign = environment
+                foreign["GATEWAY_MASTER_KEY"] = RunningGateway.masterKey(8)
+                let refused = try await Program.gateway(["serve"], environment: foreign)
+                #expect(refused.end == .code(1))
+                #expect(refused.errors.contains("The store was made with another master key"))
+                #expect(!refused.errors.contains(RunningGateway.masterKey(8)))
+
+                // The refusals changed nothing.
+                try await RunningGateway.serving(environment) { gateway in
+                    try await gateway.stopInOrder()
+                }
+                let verified = try await Program.gateway(["audit", "verify"], environment: environment)
+                #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+            }
+        }
+    }
+}

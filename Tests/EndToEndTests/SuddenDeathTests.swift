@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("kill -9 during load")
+    struct SuddenDeathTests {
+        private static let senders = 6
+        private static let answersBeforeDeath = 300
+        private static let rounds = 3
+        /// The documented 20 ms in which a record is gathered and written, and what a busy machine adds to them.
+        private static let window = Duration.milliseconds(20 + 80)
+
+        @Test("The audit is unclean until the next start, never changed, and lacks the last moment at most")
+        func death() async throws {
+            try await PrivateDirectory.with(prefersMemory: true) { directory in
+                let data = directory.path("data")
+                for round in 1...Self.rounds {
+                    let log = AnswerLog()
+                    let death = try await DevGateway.with(data) { dev in
+                        try await self.kill(dev, under: log)
+                    }
+                    let unclean = try await Program.auditVerify(data)
+                    #expect(unclean.end == .code(2), "\(unclean.output)\(unclean.errors)")
+                    // Each round has three writers: one for each start.
+                    #expect(unclean.output.contains("writer \(round * 3 - 2) ended uncleanly"), "\(unclean.output)")
+
+                    try await DevGateway.with(data) { dev in
+                        let recovered = try await Program.auditVerify(data)
+                        #expect(recovered.end == .code(0), "\(recovered.output)\(recovered.errors)")
+                        try await self.checkKept(log.answers, death: death, in: dev)
+                    }
+                    // This one was killed too, at rest.
+                    #expect(try await Program.auditVerify(data).end == .code(2))
+                    try await DevGateway.with(data) { dev in
+                        #expect(try await dev.gateway.audit("&action=audit.recovered").count == round * 2)
+                        try await dev.gateway.stopInOrder()
+                    }
+                    #expect(try await Program.auditVerify(data).end == .code(0))
+                }
+            }
+        }
+
+        /// Sends from several callers until the gateway is killed amid it.
+        ///
+        /// - Returns: when it was killed.
+        private func kill(_ dev: DevGateway, under log: AnswerLog) async throws -> ContinuousClock.Instant {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for sender in 1...Self.senders {
+                    group.addTask {
+                        defer { log.finish() }
+                        var number = 0
+                        // Ends with the connection, when the gateway does.
+                        while let reply = try? await dev.send(#"{"token": "device-\#(sender)-\#(number)"}"#) {
+                            #expect(reply.status == 200, "\(reply.text)")
+                            guard let messageID = reply.json["id"]?.text else { return }
+                            log.add(messageID)
+                            number += 1
+                        }
+                    }
+                }
+                await log.wait(for: Self.answersBeforeDeath)
+                let death = ContinuousClock.now
+                dev.gateway.process.signal(SIGKILL)
+                #expect(try await dev.gateway.process.end() == .signal(SIGKILL))
+                try await group.waitForAll()
+                return death
+            }
+        }
+
+        private func checkKept(
+            _ answers: [AnswerLog.Answer],
+            death: ContinuousClock.Instant,
+            in dev: DevGateway
+        ) async throws {
+            let records = try await dev.gateway.audit("&action=message.send")
+            let kept = Set(records.compactMap { $0["message"]?.text })
+            let lost = answers.filter { !kept.contains($0.messageID) }
+            for answer in lost {
+                #expect(death - answer.time <= Self.window, "\(lost.count) of \(answers.count) are lost")
+            }
+            // What lists say of a message, a look-up says as well.
+            let oldest = try #require(answers.first?.messageID)
+            #expect(try await dev.gateway.audit("&message=\(oldest)").count == 1)
+            if let newest = lost.last?.messageID {
+                #expect(try await dev.gateway.audit("&message=\(newest)").isEmpty)
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+
+/// A text that must not turn up anywhere, in any of the forms that programs give texts.
+struct Canary: Sendable {
+    /// What it stands for.
+    let name: String
+    /// The forms to look for.
+    let forms: [Data]
+
+    /// A canary of a text.
+    init(_ name: String, _ text: String) {
+        self.name = name
+        let bytes = Array(text.utf8)
+        let texts =
+            [text] + Self.base64(bytes) + Self.percentEncoded(bytes) + Self.jsonEscaped(text) + [Self.hex(bytes)]
+        self.forms = Set(texts).map { Data($0.utf8) }
+    }
+
+    /// A canary of bytes that are no text.
+    init(_ name: String, bytes: [UInt8]) {
+        self.name = name
+        self.forms = [Data(bytes), Data(Self.hex(bytes).utf8)] + Self.base64(bytes).map { Data($0.utf8) }
+    }
+
+    /// Whether any form of it is in some bytes.
+    func isIn(_ bytes: Data) -> Bool {
+        self.forms.contains { bytes.range(of: $0) != nil }
+    }
+
+    /// As part of a longer text there are three ways in which the same bytes can fall on Base64's digits; the digits
+    /// that also hold bits of the neighbours are left out.
+    private static func base64(_ bytes: [UInt8]) -> [String] {
+        (0...2)
+            .flatMap { shift in
+                let encoded = Data(Array(repeating: 0, count: shift) + bytes).base64EncodedString()
+                let own = String(encoded.prefix((shift + bytes.count) * 8 / 6).dropFirst((shift * 8 + 5) / 6))
+                let urlSafe = own.replacing("+", with: "-").replacing("/", with: "_")
+                return [own, urlSafe]
+            }
+    }
+
+    private static func percentEncoded(_ bytes: [UInt8]) -> [String] {
+        ["%02X", "%02x"]
+            .flatMap { format in
+                let all = bytes.map { "%" + String(format: format, $0) }
+                let needed = zip(bytes, all).map { Self.isUnreserved($0) ? String(UnicodeScalar($0)) : $1 }
+                return [all.joined(), needed.joined()]
+            }
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        let scalar = UnicodeScalar(byte)
+        return scalar.isASCII && (scalar.properties.isAlphabetic || ("0"..."9").contains(scalar))
+            || "-._~".unicodeScalars.contains(scalar)
+    }
+
+    private static func jsonEscaped(_ text: String) -> [String] {
+        let quoted = text.replacing(#"\"#, with: #"\\"#).replacing(#"""#, with: #"\""#)
+        let units = text.utf16.map { String(format: #"\u%04x"#, $0) }
+        let ascii = zip(quoted.utf16, quoted.utf16.map { String(format: #"\u%04x"#, $0) })
+            .map { $0 < 0x80 ? String(UnicodeScalar(UInt8($0))) : $1 }
+            .joined()
+        return [
+            quoted, quoted.replacing("/", with: #"\/"#), ascii, ascii.replacing("/", with: #"\/"#),
+            units.joined(), units.map { $0.uppercased().replacing("U", with: "u") }.joined(),
+        ]
+    }
+
+    private static func hex(_ bytes: [UInt8]) -> String {
+        bytes.map { String(format: "%02x", $0) }.joined()
+    }
+}
+
+extension CharacterSet {
+    /// What URLs never write as escapes (RFC 3986, section 2.3).
+    static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+    )
+}

@@ -1,0 +1,53 @@
+import Foundation
+
+@testable import FCMGateway
+
+/// A gateway that was started by `dev`, with its fake FCM and its demo tenant.
+struct DevGateway: Sendable {
+    /// The gateway.
+    let gateway: RunningGateway
+    /// The fake FCM.
+    let emulator: Emulator
+    /// The demo tenant's key.
+    let key: String
+    /// The first command that the banner offers, exactly as printed.
+    let command: String
+
+    /// Runs a body with a gateway that keeps everything in a directory.
+    static func with<Result>(
+        _ dataDirectory: String,
+        _ body: (DevGateway) async throws -> Result
+    ) async throws -> Result {
+        let arguments = [
+            "dev", "--data-dir", dataDirectory, "--port", "0", "--admin-port", "0", "--emulator-port", "0",
+        ]
+        return try await ChildProcess.with(Program.gateway(), arguments) { process in
+            let banner = try await process.output.first { $0.contains("Stop with Ctrl-C.") ? $0 : nil }
+            let ports = banner.matches(of: #/http://127\.0\.0\.1:(\d+)[,. ]/#).map { String($0.1) }
+            guard ports.count >= 3, let key = banner.firstMatch(of: #/Bearer (\S+)'/#),
+                let command = banner.firstMatch(of: #/Send a first message:\n\n((?:.+\n)+)/#)
+            else { throw ProcessOutput.Missing(written: banner) }
+            let gateway = RunningGateway(
+                process: process,
+                address: "http://127.0.0.1:\(ports[0])",
+                adminAddress: "http://127.0.0.1:\(ports[1])",
+                adminToken: try String(contentsOfFile: "\(dataDirectory)/admin.token", encoding: .utf8)
+                    .trimmingCharacters(in: .whitespacesAndNewlines)
+            )
+            try await gateway.waitUntilReady()
+            return try await body(
+                DevGateway(
+                    gateway: gateway,
+                    emulator: Emulator(address: "http://127.0.0.1:\(ports[2])"),
+                    key: String(key.1),
+                    command: String(command.1)
+                )
+            )
+        }
+    }
+
+    /// Sends a message with the demo tenant's key.
+    func send(_ body: String, headers: [String: String] = [:]) async throws -> Reply {
+        try await self.gateway.send(body, key: self.key, headers: headers)
+    }
+}

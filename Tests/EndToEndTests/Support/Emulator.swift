@@ -1,0 +1,55 @@
+import Foundation
+
+@testable import FCMGateway
+
+/// The control interface of a fake FCM in another process.
+struct Emulator: Sendable {
+    /// Its address.
+    let address: String
+
+    /// The requests it received, newest first.
+    func journal(limit: Int = 1_000) async throws -> [JSONValue] {
+        let reply = try await Reply.to("GET", "\(self.address)/_emulator/journal?limit=\(limit)")
+        return reply.json["entries"]?.elements ?? []
+    }
+
+    /// Scripts faults: the body of `POST /_emulator/faults`.
+    func add(_ fault: String) async throws {
+        let reply = try await Reply.to("POST", "\(self.address)/_emulator/faults", body: fault)
+        guard reply.status == 204 else { throw Refused(reply: reply.text) }
+    }
+
+    /// Forgets the faults.
+    func deleteFaults() async throws {
+        _ = try await Reply.to("DELETE", "\(self.address)/_emulator/faults")
+    }
+
+    /// The emulator does not understand the test.
+    struct Refused: Error {
+        let reply: String
+    }
+
+    /// Runs a body with a fake FCM in a process of its own.
+    static func with<Result>(_ body: (Emulator) async throws -> Result) async throws -> Result {
+        try await ChildProcess.with(Program.gateway(), ["emulator", "--port", "0"]) { child in
+            let port = try await child.errors.first { text in
+                text.firstMatch(of: #/started and listening on 127\.0\.0\.1:(\d+)/#).map { String($0.1) }
+            }
+            return try await body(Emulator(address: "http://127.0.0.1:\(port)"))
+        }
+    }
+}
+
+extension JSONValue {
+    /// The values of a header field of a journal's entry.
+    func headers(_ name: String) -> [String] {
+        (self["headers"]?.elements ?? [])
+            .filter { $0["name"]?.text?.lowercased() == name }
+            .compactMap { $0["value"]?.text }
+    }
+
+    /// Something below, member after member.
+    func at(_ path: String...) -> JSONValue? {
+        path.reduce(self) { value, name in value?[name] }
+    }
+}

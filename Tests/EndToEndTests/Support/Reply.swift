@@ -1,0 +1,56 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOFoundationCompat
+import NIOHTTP1
+
+@testable import FCMGateway
+
+/// A whole HTTP answer.
+struct Reply: Sendable {
+    /// The status.
+    let status: Int
+    /// The header's fields, names in lower case.
+    let headers: [String: String]
+    /// The body.
+    let body: Data
+
+    /// Does not try again by itself: whether something listens is for a test to find out.
+    private static let client: HTTPClient = {
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        configuration.httpVersion = .http1Only
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+        return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+    }()
+
+    /// Calls a URL and reads the answer.
+    ///
+    /// - Throws: what keeps an answer from coming.
+    static func to(
+        _ method: String,
+        _ url: String,
+        headers: [String: String] = [:],
+        body: String? = nil
+    ) async throws -> Reply {
+        var request = HTTPClientRequest(url: url)
+        request.method = HTTPMethod(rawValue: method)
+        for (name, value) in headers { request.headers.add(name: name, value: value) }
+        if let body { request.body = .bytes(ByteBuffer(string: body)) }
+        let response = try await self.client.execute(request, timeout: .seconds(30))
+        return Reply(
+            status: Int(response.status.code),
+            headers: Dictionary(response.headers.map { ($0.name.lowercased(), $0.value) }) { first, _ in first },
+            body: Data(buffer: try await response.body.collect(upTo: 64 << 20))
+        )
+    }
+
+    /// The body as text.
+    var text: String { String(decoding: self.body, as: UTF8.self) }
+
+    /// The body as JSON; `null` when it is none.
+    var json: JSONValue { (try? JSONValue(parsing: self.body)) ?? .null }
+
+    /// The `code` of a problem.
+    var code: String? { self.json["code"]?.text }
+}

@@ -1,0 +1,52 @@
+import Foundation
+
+@testable import FCMGateway
+
+extension RunningGateway {
+    /// The admin token of gateways that tests start by `serve`.
+    static let testAdminToken = "admin-token-of-the-tests"
+
+    /// A master key of 32 equal bytes, in base64.
+    static func masterKey(_ byte: UInt8 = 7) -> String {
+        Data(repeating: byte, count: 32).base64EncodedString()
+    }
+
+    /// The variables without which `serve` does not start, and ports that the system chooses.
+    static func environment(dataDirectory: String, adminToken: String = Self.testAdminToken) -> [String: String] {
+        [
+            "GATEWAY_DATA_DIR": dataDirectory,
+            "GATEWAY_MASTER_KEY": Self.masterKey(),
+            "GATEWAY_ADMIN_TOKEN": adminToken,
+            "GATEWAY_HTTP_HOST": "127.0.0.1",
+            "GATEWAY_HTTP_PORT": "0",
+            "GATEWAY_HTTP_DRAIN_GRACE_MS": "0",
+            "GATEWAY_ADMIN_PORT": "0",
+        ]
+    }
+
+    /// Runs a body with a gateway that was started by `serve`.
+    static func serving<Result>(
+        _ environment: [String: String],
+        configuration: String? = nil,
+        _ body: (RunningGateway) async throws -> Result
+    ) async throws -> Result {
+        let arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? [])
+        return try await ChildProcess.with(Program.gateway(), arguments, environment: environment) { process in
+            let ports = try await process.errors.first { text in
+                let ports = text.matches(of: #/"message":"Listening\.".*"port":"(\d+)"/#).map { String($0.1) }
+                return ports.count == 2 ? ports : nil
+            }
+            // Both listeners say the same; only one of them knows about health.
+            var addresses = ports.map { "http://127.0.0.1:\($0)" }
+            if try await Reply.to("GET", "\(addresses[0])/livez").status == 200 { addresses.swapAt(0, 1) }
+            let gateway = RunningGateway(
+                process: process,
+                address: addresses[0],
+                adminAddress: addresses[1],
+                adminToken: environment["GATEWAY_ADMIN_TOKEN"] ?? ""
+            )
+            try await gateway.waitUntilReady()
+            return try await body(gateway)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+/// A gateway in another process that serves.
+struct RunningGateway: Sendable {
+    /// The process.
+    let process: ChildProcess
+    /// The data listener's address.
+    let address: String
+    /// The admin listener's address.
+    let adminAddress: String
+    /// The admin token.
+    let adminToken: String
+
+    /// The gateway did not become ready.
+    struct NotReady: Error {}
+
+    /// Sends a message.
+    func send(
+        _ body: String,
+        tenant: String = "demo",
+        key: String,
+        headers: [String: String] = [:]
+    ) async throws -> Reply {
+        let own = ["Authorization": "Bearer \(key)", "Content-Type": "application/json"]
+        return try await Reply.to(
+            "POST",
+            "\(self.address)/v1/tenants/\(tenant)/messages",
+            headers: own.merging(headers) { $1 },
+            body: body
+        )
+    }
+
+    /// Calls the admin API, below `/admin/v1/`.
+    func admin(_ method: String, _ path: String, _ body: String? = nil) async throws -> Reply {
+        try await Reply.to(
+            method,
+            "\(self.adminAddress)/admin/v1/\(path)",
+            headers: ["Authorization": "Bearer \(self.adminToken)", "Content-Type": "application/json"],
+            body: body
+        )
+    }
+
+    /// What Prometheus reads.
+    func metrics() async throws -> String {
+        try await Reply.to("GET", "\(self.adminAddress)/metrics").text
+    }
+
+    /// All audit records that match, newest first.
+    func audit(_ query: String = "") async throws -> [JSONValue] {
+        var records: [JSONValue] = []
+        var cursor = ""
+        while true {
+            let reply = try await self.admin("GET", "audit?limit=500\(query)\(cursor)")
+            guard reply.status == 200 else { throw Emulator.Refused(reply: reply.text) }
+            records += reply.json["records"]?.elements ?? []
+            guard let next = reply.json["next_cursor"]?.text else { return records }
+            cursor = "&cursor=\(next)"
+        }
+    }
+
+    /// The audit record of a message, which may appear a moment after the answer.
+    ///
+    /// - Returns: `nil` when it has not appeared after a bounded number of exchanges.
+    func auditRecord(of answer: JSONValue) async throws -> JSONValue? {
+        let messageID = answer["id"]?.text ?? "none"
+        for _ in 1...1_000 {
+            if let record = try await self.audit("&message=\(messageID)").first { return record }
+        }
+        return nil
+    }
+
+    /// Makes a tenant with a credential and a key that may do everything.
+    ///
+    /// - Returns: the key.
+    func makeTenant(_ name: String, serverKey: String, endpoint: String) async throws -> String {
+        _ = try await self.admin("PUT", "tenants/\(name)", #"{"display_name": "Test", "upstream": "legacy"}"#)
+        let credential = JSONValue.object(["server_key": .string(serverKey), "endpoint": .string(endpoint)])
+        let stored = try await self.admin("PUT", "tenants/\(name)/credentials/legacy", credential.compactText())
+        let scopes = #"{"name": "test", "scopes": ["messages:send", "audit:read"]}"#
+        let created = try await self.admin("POST", "tenants/\(name)/keys", scopes)
+        guard stored.status == 200, let key = created.json["key"]?.text else {
+            throw Emulator.Refused(reply: stored.text + created.text)
+        }
+        return key
+    }
+
+    /// Stops by SIGTERM and waits for the end, which must be an orderly one.
+    func stopInOrder(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        self.process.signal(SIGTERM)
+        #expect(try await self.process.end() == .code(0), sourceLocation: sourceLocation)
+    }
+
+    /// Asks `/readyz` until it agrees; each try is a whole exchange.
+    func waitUntilReady() async throws {
+        for _ in 1...1_000 {
+            let reply = try await Reply.to("GET", "\(self.adminAddress)/readyz")
+            if reply.status == 200 { return }
+        }
+        throw NotReady()
+    }
+}

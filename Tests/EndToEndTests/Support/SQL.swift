@@ -1,0 +1,46 @@
+import Foundation
+
+/// Changes a store behind the gateway's back, as somebody with the file could.
+enum SQL {
+    private static let shell = Program.named("sqlite3")
+    private static let python = Program.named("python3")
+    private static let script = """
+        import sqlite3, sys
+        connection = sqlite3.connect(sys.argv[1])
+        for row in connection.execute(sys.argv[2]) if sys.argv[3] == "read" else connection.executescript(sys.argv[2]):
+            print("|".join(map(str, row)))
+        connection.commit()
+        connection.close()
+        """
+
+    /// Whether there is a program to change stores with.
+    static var isAvailable: Bool { Self.shell != nil || Self.python != nil }
+
+    /// The statement was not executed.
+    struct Failed: Error {
+        let message: String
+    }
+
+    /// Executes statements.
+    static func change(_ path: String, _ statements: String) async throws {
+        _ = try await self.run(path, statements, mode: "change")
+    }
+
+    /// Executes a query, and returns its rows, columns separated by `|`.
+    static func read(_ path: String, _ query: String) async throws -> [String] {
+        try await self.run(path, query, mode: "read").split(separator: "\n").map(String.init)
+    }
+
+    private static func run(_ path: String, _ text: String, mode: String) async throws -> String {
+        let outcome: Program.Outcome
+        if let shell = self.shell {
+            outcome = try await Program.run(shell, ["-batch", "-bail", path, text])
+        } else if let python = self.python {
+            outcome = try await Program.run(python, ["-c", self.script, path, text, mode])
+        } else {
+            throw Failed(message: "neither sqlite3 nor python3 is installed")
+        }
+        guard outcome.end == .code(0), outcome.errors.isEmpty else { throw Failed(message: outcome.errors) }
+        return outcome.output
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+/// What a gateway was made to do, and everything that came out of it.
+struct Trial {
+    /// The gateway.
+    let gateway: RunningGateway
+    /// The fake FCM that it sends to.
+    let emulator: Emulator
+    /// The variables that the gateway was started with.
+    let environment: [String: String]
+    /// The keys that were made, the demo tenant's first.
+    var keys: [String] = []
+    /// What came out, by place.
+    var found: [String: Data] = [:]
+    /// What reached the fake FCM.
+    var sentToFCM = Data()
+
+    /// Makes the tenant.
+    mutating func prepare(serverKey: String) async throws {
+        let key = try await self.gateway.makeTenant("demo", serverKey: serverKey, endpoint: self.emulator.address)
+        self.keys.append(key)
+    }
+
+    /// Sends a message.
+    mutating func send(_ body: JSONValue, headers: [String: String] = [:], expecting status: Int?) async throws {
+        try await self.send(text: body.compactText(), headers: headers, expecting: status)
+    }
+
+    /// Sends any text as a message.
+    mutating func send(text: String, headers: [String: String] = [:], expecting status: Int?) async throws {
+        let key = self.keys.first ?? ""
+        let reply = try await self.gateway.send(text, key: key, headers: headers)
+        if let status { #expect(reply.status == status, "\(text): \(reply.text)") }
+        self.keep(reply, "a send")
+    }
+
+    /// Keeps an answer, but for the tokens in results, which callers know.
+    mutating func keep(_ reply: Reply, _ place: String) {
+        var body = reply.body
+        if reply.status == 200, case .object(let members) = reply.json {
+            let own = members.filter { $0.key != "replacement_token" }.mapValues(Self.anonymous)
+            body = Data(JSONValue.object(own).compactText().utf8)
+        }
+        let headers = reply.headers.map { "\($0.key): \($0.value)\r\n" }.sorted().joined()
+        self.found["\(place) (\(self.found.count)): \(reply.status)"] = Data(headers.utf8) + body
+    }
+
+    /// Keeps what a verb printed.
+    mutating func keep(_ outcome: Program.Outcome, _ place: String) {
+        self.found[place] = Data((outcome.output + outcome.errors).utf8)
+    }
+
+    /// Keeps the metrics, the audit as operators and tenants see it, and the journal of the fake FCM.
+    mutating func collectAudit(token: String) async throws {
+        self.keep(try await Reply.to("GET", "\(self.gateway.adminAddress)/metrics"), "metrics")
+        let records = try await self.gateway.audit()
+        #expect(records.count > 40)
+        self.found["audit"] = Data(JSONValue.array(records).compactText().utf8)
+        let target = token.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? ""
+        let reply = try await Reply.to(
+            "GET",
+            "\(self.gateway.address)/v1/tenants/demo/audit?target=\(target)",
+            headers: ["Authorization": "Bearer \(self.keys.first ?? "")"]
+        )
+        #expect((reply.json["records"]?.elements?.count ?? 0) > 3, "\(reply.text)")
+        self.keep(reply, "the tenant's audit")
+        for entry in try await self.emulator.journal() {
+            self.sentToFCM += Data((entry.headers("authorization").joined() + (entry["body"]?.text ?? "")).utf8)
+        }
+    }
+
+    /// Keeps the content of all files in a folder.
+    mutating func collect(filesIn path: String, _ when: String) {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        #expect(names.contains("gateway.sqlite"))
+        for name in names {
+            self.found["\(name) \(when)"] = FileManager.default.contents(atPath: "\(path)/\(name)")
+        }
+    }
+
+    private static func anonymous(_ value: JSONValue) -> JSONValue {
+        guard case .array(let elements) = value else { return value }
+        return .array(
+            elements.map { element in
+                guard case .object(let members) = element else { return element }
+                return .object(members.filter { $0.key != "token" && $0.key != "replacement_token" })
+            }
+        )
+    }
+}
+
+extension JSONValue {
+    /// The value as JSON text.
+    func compactText() -> String {
+        String(decoding: (try? self.encoded()) ?? Data(), as: UTF8.self)
+    }
+}
