@@ -5,7 +5,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 SOURCES := Sources Tests Benchmarks Package.swift
-RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization
+# Why the linker is told so much: docs/decisions/0010-release-linking.md.
+RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
+	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
 
 .PHONY: help
 help: ## Show this list

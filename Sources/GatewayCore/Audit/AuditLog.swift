@@ -255,7 +255,10 @@ package final class AuditLog: Service {
         if records.isEmpty, strict.isEmpty, !self.state.withLock({ $0.isFailing }) { return true }
 
         var longer = chain
-        let chained = (records + strict.map(\.record)).map { longer.append($0) }
+        var chained: [ChainedAuditRecord] = []
+        chained.reserveCapacity(records.count + strict.count)
+        for record in records { chained.append(longer.append(record)) }
+        for item in strict { chained.append(longer.append(item.record)) }
         let start = ContinuousClock.now
         do {
             try await self.store.append(chained, head: self.sealer.head(of: longer, state: .open))
