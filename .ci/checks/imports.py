@@ -26,7 +26,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "StrictJSON": ([], ["NIOCore"]),
     "EventLoopHTTP": (
         [],
-        ["HTTPTypes", "Logging", "NIOCore", "NIOHTTP1", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS"],
+        ["HTTPTypes", "Logging", "NIOCore", "NIOHTTP2", "NIOPosix", "NIOSSL", "NIOTLS"],
     ),
     "RedisClient": ([], ["Logging", "NIO*"]),
     "PrometheusMetrics": ([], ["CoreMetrics"]),

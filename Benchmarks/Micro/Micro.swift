@@ -58,10 +58,10 @@ struct Micro {
         let key = APIKey.generate()
         let pepper = KeyPepper(Secret(randomBytes: 32))
         let digest = pepper.digest(of: key)
-        let text = key.secret.revealText()
+        let bytes = key.secret.revealBytes()[...]
         return await Measurement.measure("read and check an API key", operations: 20_000) {
             for _ in 0..<20_000 {
-                guard let key = APIKey(text), pepper.matches(key, digest: digest) else { return }
+                guard APIKey.id(in: bytes) != nil, pepper.matches(bytes, digest: digest) else { return }
             }
         }
     }

@@ -42,7 +42,7 @@ struct HTTPClientPoolTests {
         )
         let response = try await pool.execute(request, deadline: .now() + Self.far)
         #expect(response.status == .ok)
-        #expect(response.headers[try #require(HTTPField.Name("x-a"))] == "b")
+        #expect(response.fields[HTTPFieldKey(try #require(HTTPField.Name("x-a")))] == "b")
         #expect(
             String(buffer: response.body)
                 == "POST /v1/p%20q?x%0D%0AEvil:%20y%23z HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"

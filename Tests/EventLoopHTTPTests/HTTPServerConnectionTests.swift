@@ -2,7 +2,6 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOEmbedded
-import NIOHTTP1
 import Testing
 
 @testable import EventLoopHTTP
@@ -125,8 +124,6 @@ struct HTTPServerConnectionTests {
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(HalfClosureHandler())
         try pipeline.addHandler(HTTPServerWireHandler(connection: connection))
-        try pipeline.addHandler(ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)))
-        try pipeline.addHandler(HTTPServerPartHandler(connection: connection))
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         return channel
     }

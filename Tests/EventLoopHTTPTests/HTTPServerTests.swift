@@ -24,7 +24,7 @@ struct HTTPServerTests {
     func pipelining() async throws {
         let running = EventCounter()
         let responder = ClosureResponder { request in
-            let path = request.head.path ?? ""
+            let path = request.head.path
             let before = running.count
             if path == "/1" {
                 for _ in 0..<50 { await Task.yield() }
@@ -145,7 +145,7 @@ struct HTTPServerTests {
     )
     func targets(start: String, path: String) async throws {
         let responder = ClosureResponder { request in
-            let head = request.head
+            let head = request.head.httpRequest
             let text = "\(head.path ?? "") \(head.authority ?? "") \(head.scheme ?? "")"
             return HTTPServerResponse(status: .ok, body: ByteBuffer(string: text))
         }

@@ -22,7 +22,7 @@ struct TLSTests {
         let responder = ClosureResponder { request in
             HTTPServerResponse(
                 status: .ok,
-                body: ByteBuffer(string: "\(request.connection.isTLS) \(request.head.scheme ?? "")")
+                body: ByteBuffer(string: "\(request.connection.isTLS) \(request.head.httpRequest.scheme ?? "")")
             )
         }
         let tls = try TestCertificate.server()

@@ -1,6 +1,5 @@
 import HTTPTypes
 import NIOCore
-import NIOHTTP1
 
 extension HTTPClientConnection {
     /// Writes the request of an exchange this connection serves from now on.
@@ -14,11 +13,9 @@ extension HTTPClientConnection {
         let writer = HTTPRequestHeadWriter(request: request, authority: self.core.authority)
         self.phase = .head(exchange)
         self.scanner = HTTPHeadScanner(limits: self.core.scanLimits)
-        self.parsed = HTTPParsedMessage()
         self.informationalHeads = 0
         self.isReusable = true
         self.timer.set(exchange.deadline)
-        self.decoder.write(data: .head(writer.parserHead()))
         if request.body.readableBytes <= ByteBuffer.coalescedBodyBytes {
             var bytes = context.channel.allocator.buffer(capacity: writer.headBytes + request.body.readableBytes)
             writer.writeHead(to: &bytes)
@@ -64,10 +61,13 @@ extension HTTPClientConnection {
     }
 
     /// Hands the answer to the caller.
-    func deliver(_ response: HTTPClientResponse, to exchange: HTTPClientExchange) {
-        var response = response
-        response.body = self.parsed.body
-        self.parsed = HTTPParsedMessage()
+    func deliver(_ head: HTTPResponseHead, to exchange: HTTPClientExchange) {
+        let response = HTTPClientResponse(
+            status: HTTPResponse.Status(code: head.status),
+            fields: head.fields,
+            body: self.bodyReader.body
+        )
+        self.bodyReader = HTTPBodyReader()
         self.phase = .settling
         self.timer.clear()
         exchange.finish(.success(response))
@@ -78,8 +78,8 @@ extension HTTPClientConnection {
             switch self.phase {
             case .head(let exchange):
                 self.advanceHead(of: exchange)
-            case .body(let exchange, let response, let cutter, let endsWithConnection):
-                self.advanceBody(of: exchange, response, cutter, endsWithConnection: endsWithConnection)
+            case .body(let exchange, let head, _):
+                self.advanceBody(of: exchange, head)
             case .settling:
                 // More bytes than the answer has.
                 self.isReusable = false
@@ -92,38 +92,25 @@ extension HTTPClientConnection {
     }
 
     private func advanceHead(of exchange: HTTPClientExchange) {
-        let step = self.scanner.scan(self.pending.readableBytesUInt8Span)
-        let byteCount: Int
-        switch step {
+        switch self.scanner.scan(self.pending.readableBytesUInt8Span) {
         case .tooLarge, .startLineTooLong:
             self.abort(.responseTooLarge)
-            return
-        case .incomplete:
-            byteCount = self.pending.readableBytes
-        case .complete(let count):
-            byteCount = count
-        }
-        guard let bytes = self.pending.readSlice(length: byteCount) else { return }
-        self.context?.fireChannelRead(NIOAny(bytes))
-        if let error = self.parsed.error {
-            self.abort(.invalidResponse, cause: error)
-            return
-        }
-        guard let head = self.parsed.head else {
-            if step != .incomplete {
-                self.abort(.invalidResponse)
-            }
-            return
-        }
-        guard step != .incomplete else {
+        case .malformed:
             self.abort(.invalidResponse)
-            return
+        case .incomplete:
+            self.partialHead.appendBody(self.pending)
+            self.pending = ByteBuffer()
+        case .complete(let byteCount):
+            guard let bytes = self.pending.readSlice(length: byteCount) else { return }
+            self.partialHead.appendBody(bytes)
+            let head = self.partialHead
+            self.partialHead = ByteBuffer()
+            self.accept(head, for: exchange)
         }
-        self.accept(head, for: exchange)
     }
 
-    private func accept(_ head: HTTPResponseHead, for exchange: HTTPClientExchange) {
-        switch self.core.check.check(head, method: exchange.request.method) {
+    private func accept(_ head: ByteBuffer, for exchange: HTTPClientExchange) {
+        switch self.core.parser.parse(head, method: exchange.request.method) {
         case .refused(let code):
             self.abort(code)
         case .informational:
@@ -132,53 +119,30 @@ extension HTTPClientConnection {
                 self.abort(.invalidResponse)
                 return
             }
-            self.parsed.head = nil
             self.scanner = HTTPHeadScanner(limits: self.core.scanLimits)
         case .accepted(let response, let framing, let keepsAlive):
             // An answer that overtakes its request leaves the rest of the request on the wire.
             self.isReusable = keepsAlive && self.isFlushed
-            guard self.parsed.isComplete == (framing == .none) else {
-                self.abort(.invalidResponse)
-                return
-            }
             if framing == .none {
                 self.deliver(response, to: exchange)
                 return
             }
             let limit = self.core.configuration.maxResponseBodyBytes
-            self.phase = .body(
-                exchange,
-                response,
-                HTTPBodyCutter(framing: framing, maxBodyBytes: limit, maxOverheadBytes: limit + 16 * 1024),
-                endsWithConnection: framing == .untilClose
+            self.bodyReader = HTTPBodyReader(
+                framing: framing,
+                maxBodyBytes: limit,
+                maxOverheadBytes: limit + 16 * 1024
             )
+            self.phase = .body(exchange, response, endsWithConnection: framing == .untilClose)
         }
     }
 
-    private func advanceBody(
-        of exchange: HTTPClientExchange,
-        _ response: HTTPClientResponse,
-        _ cutter: HTTPBodyCutter,
-        endsWithConnection: Bool
-    ) {
-        var cutter = cutter
-        let cut = cutter.cut(from: &self.pending)
-        switch cut {
-        case .tooLarge:
-            self.abort(.responseTooLarge)
-        case .malformed:
-            self.abort(.invalidResponse)
-        case .part(let bytes), .last(let bytes):
-            self.phase = .body(exchange, response, cutter, endsWithConnection: endsWithConnection)
-            self.context?.fireChannelRead(NIOAny(bytes))
-            let isLast = if case .last = cut { true } else { false }
-            if let error = self.parsed.error {
-                self.abort(.invalidResponse, cause: error)
-            } else if self.parsed.isComplete != isLast {
-                self.abort(.invalidResponse)
-            } else if isLast {
-                self.deliver(response, to: exchange)
-            }
+    private func advanceBody(of exchange: HTTPClientExchange, _ head: HTTPResponseHead) {
+        switch self.bodyReader.read(from: &self.pending) {
+        case .incomplete: break
+        case .complete: self.deliver(head, to: exchange)
+        case .tooLarge: self.abort(.responseTooLarge)
+        case .malformed: self.abort(.invalidResponse)
         }
     }
 

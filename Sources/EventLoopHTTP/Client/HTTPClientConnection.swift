@@ -1,6 +1,5 @@
 import HTTPTypes
 import NIOCore
-import NIOHTTP1
 import NIOSSL
 
 /// One connection of a pool: which answer it is reading, and whether it may serve again.
@@ -15,7 +14,7 @@ final class HTTPClientConnection {
         /// The request is written; the head of the answer is arriving. Next: `body`, `settling`, `closed`.
         case head(HTTPClientExchange)
         /// The body of the answer is arriving. Next: `settling`, `closed`.
-        case body(HTTPClientExchange, HTTPClientResponse, HTTPBodyCutter, endsWithConnection: Bool)
+        case body(HTTPClientExchange, HTTPResponseHead, endsWithConnection: Bool)
         /// The answer is delivered; what was read with it is still being looked at. Next: `idle`, `closed`.
         case settling
         /// Over.
@@ -24,25 +23,25 @@ final class HTTPClientConnection {
 
     let core: HTTPClientCore
     let lane: HTTPClientLane
-    let decoder: HTTPResponseDecoder
     let isEncrypted: Bool
     let timer: RearmingTimer
     private(set) var context: ChannelHandlerContext?
 
     var phase: Phase
-    /// Bytes that have arrived and belong to no parsed answer yet.
+    /// Bytes that have arrived and are not read yet.
     var pending = ByteBuffer()
     var scanner: HTTPHeadScanner
-    var parsed = HTTPParsedMessage<HTTPResponseHead>()
+    /// The head so far, while it is incomplete.
+    var partialHead = ByteBuffer()
+    var bodyReader = HTTPBodyReader()
     var informationalHeads = 0
     var isReusable = true
     private var openingError: (any Error)?
     private var onOpened: ((Result<HTTPClientConnection, HTTPClientError>) -> Void)?
 
-    init(lane: HTTPClientLane, decoder: HTTPResponseDecoder, isEncrypted: Bool) {
+    init(lane: HTTPClientLane, isEncrypted: Bool) {
         self.core = lane.core
         self.lane = lane
-        self.decoder = decoder
         self.isEncrypted = isEncrypted
         self.timer = RearmingTimer(eventLoop: lane.eventLoop)
         self.scanner = HTTPHeadScanner(limits: lane.core.scanLimits)
@@ -121,7 +120,7 @@ final class HTTPClientConnection {
         case .idle, .settling:
             self.leave()
             self.closeNow()
-        case .head(let exchange), .body(let exchange, _, _, _):
+        case .head(let exchange), .body(let exchange, _, _):
             self.leave()
             self.closeNow()
             exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
@@ -145,8 +144,8 @@ final class HTTPClientConnection {
     }
 
     func transportClosed() {
-        if case .body(let exchange, let response, _, endsWithConnection: true) = self.phase {
-            self.deliver(response, to: exchange)
+        if case .body(let exchange, let head, endsWithConnection: true) = self.phase {
+            self.deliver(head, to: exchange)
             self.leave()
         } else if case .opening = self.phase {
             self.failOpening(.tlsFailed, cause: nil)
@@ -160,6 +159,7 @@ final class HTTPClientConnection {
         self.phase = .closed
         self.timer.stop()
         self.pending = ByteBuffer()
+        self.partialHead = ByteBuffer()
         self.lane.ended(self)
     }
 

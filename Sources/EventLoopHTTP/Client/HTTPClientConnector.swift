@@ -1,5 +1,4 @@
 import NIOCore
-import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
@@ -42,18 +41,11 @@ struct HTTPClientConnector: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    let decoder = Self.decoder(for: lane.core.configuration)
-                    let connection = HTTPClientConnection(
-                        lane: lane,
-                        decoder: decoder,
-                        isEncrypted: encryption != nil
-                    )
+                    let connection = HTTPClientConnection(lane: lane, isEncrypted: encryption != nil)
                     if let encryption {
                         try pipeline.addHandler(NIOSSLClientHandler(context: encryption, serverHostname: serverName))
                     }
                     try pipeline.addHandler(HTTPClientWireHandler(connection: connection))
-                    try pipeline.addHandler(ByteToMessageHandler(decoder))
-                    try pipeline.addHandler(HTTPClientPartHandler(connection: connection))
                 }
             }
         let connecting =
@@ -71,18 +63,6 @@ struct HTTPClientConnector: Sendable {
                     completion(.failure(HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)))
                 }
             }
-    }
-
-    private static func decoder(for configuration: HTTPClientConfiguration) -> HTTPResponseDecoder {
-        var limits = NIOHTTPDecoderLimitConfiguration()
-        limits.maxHeaderFieldSize = configuration.maxResponseHeadBytes
-        limits.maxHeaderListSize = configuration.maxResponseHeadBytes
-        limits.maxHeaderFieldCount = configuration.maxResponseFields
-        return HTTPResponseDecoder(
-            leftOverBytesStrategy: .dropBytes,
-            informationalResponseStrategy: .forward,
-            limitConfiguration: limits
-        )
     }
 
     private static func connection(of channel: any Channel) throws -> HTTPClientConnection {

@@ -11,7 +11,7 @@ final class HTTPClientCore: Sendable {
     let idleTimeout: TimeAmount
     let connectTimeout: TimeAmount
     let scanLimits: HTTPHeadScanner.Limits
-    let check: HTTPResponseHeadCheck
+    let parser: HTTPResponseHeadParser
     let logger: Logger
 
     init(origin: HTTPOrigin, configuration: HTTPClientConfiguration, logger: Logger) {
@@ -25,7 +25,7 @@ final class HTTPClientCore: Sendable {
             maxFieldBytes: configuration.maxResponseHeadBytes,
             maxFields: configuration.maxResponseFields
         )
-        self.check = HTTPResponseHeadCheck(maxBodyBytes: configuration.maxResponseBodyBytes)
+        self.parser = HTTPResponseHeadParser(maxBodyBytes: configuration.maxResponseBodyBytes)
         self.logger = logger
     }
 }

@@ -8,7 +8,7 @@ package struct HTTPClientRequest: Sendable {
     /// Path and query, starting with `/`; bytes that may not stand in a request line are percent-encoded.
     package var path: String
     /// The fields, except `Host` and those that frame the message: the client sets these itself.
-    package var headers: HTTPFields
+    package var headers: HTTPHeaderLines
     /// The whole body.
     package var body: ByteBuffer
 
@@ -22,7 +22,7 @@ package struct HTTPClientRequest: Sendable {
     package init(
         method: HTTPRequest.Method,
         path: String,
-        headers: HTTPFields = [:],
+        headers: HTTPHeaderLines = [:],
         body: ByteBuffer = ByteBuffer()
     ) {
         self.method = method

@@ -1,10 +1,9 @@
 import NIOCore
 import NIOTLS
 
-/// Stands before the parser: hands the connection its raw bytes and what becomes of the transport.
+/// Hands the connection its raw bytes and what becomes of the transport.
 final class HTTPClientWireHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
 
     let connection: HTTPClientConnection
 

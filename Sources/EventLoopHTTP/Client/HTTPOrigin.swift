@@ -39,7 +39,7 @@ package struct HTTPOrigin: Hashable, Sendable {
         if rest.hasSuffix("/") {
             rest = rest.dropLast()
         }
-        guard HTTPAuthority.isValid(String(rest)) else { return nil }
+        guard HTTPAuthority.isValid(Array(rest.utf8).span) else { return nil }
         let host: Substring
         if rest.hasPrefix("["), let end = rest.lastIndex(of: "]") {
             host = rest[rest.index(after: rest.startIndex)..<end]

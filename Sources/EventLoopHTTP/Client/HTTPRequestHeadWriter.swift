@@ -1,6 +1,5 @@
 import HTTPTypes
 import NIOCore
-import NIOHTTP1
 
 /// Writes the head of a request, with the fields that frame it.
 struct HTTPRequestHeadWriter {
@@ -14,7 +13,7 @@ struct HTTPRequestHeadWriter {
 
     /// Room enough for the head, in bytes, unless the path has to be encoded.
     var headBytes: Int {
-        96 + self.request.path.utf8.count + self.authority.utf8.count + self.request.headers.lineBytes
+        96 + self.request.path.utf8.count + self.authority.utf8.count + self.request.headers.bytes.count
     }
 
     func writeHead(to bytes: inout ByteBuffer) {
@@ -24,7 +23,7 @@ struct HTTPRequestHeadWriter {
         bytes.writeStaticString(" HTTP/1.1\r\nHost: ")
         bytes.writeString(self.authority)
         bytes.writeStaticString("\r\n")
-        bytes.writeFields(self.request.headers)
+        bytes.writeBytes(self.request.headers.bytes)
         if self.request.body.readableBytes > 0 || self.mayHaveBody {
             bytes.writeStaticString("Content-Length: ")
             bytes.writeString(String(self.request.body.readableBytes))
@@ -32,16 +31,6 @@ struct HTTPRequestHeadWriter {
         }
         bytes.writeStaticString("\r\n")
     }
-
-    /// What the parser has to know of a request to read its answer: the method alone.
-    func parserHead() -> HTTPRequestHead {
-        if self.request.method == .post {
-            return Self.postHead
-        }
-        return HTTPRequestHead(version: .http1_1, method: HTTPMethod(rawValue: self.request.method.rawValue), uri: "/")
-    }
-
-    private static let postHead = HTTPRequestHead(version: .http1_1, method: .POST, uri: "/")
 
     private var mayHaveBody: Bool {
         switch self.request.method {

@@ -3,27 +3,25 @@
 /// Narrower than the grammar: names of letters, digits, `-`, `.`, `_` and `~`, IPv4 addresses, and bracketed IPv6
 /// addresses; no user information, no percent encoding, and an empty value is refused.
 enum HTTPAuthority {
-    static func isValid(_ authority: String) -> Bool {
-        let bytes = authority.utf8
-        var rest = bytes[...]
-        guard let first = rest.first else { return false }
-        if first == UInt8(ascii: "[") {
-            guard let end = rest.firstIndex(of: UInt8(ascii: "]")) else { return false }
-            let address = rest[rest.index(after: rest.startIndex)..<end]
-            guard address.count >= 2, address.allSatisfy({ Self.isIPv6Byte($0) }) else { return false }
-            rest = rest[rest.index(after: end)...]
+    static func isValid(_ authority: Span<UInt8>) -> Bool {
+        guard !authority.isEmpty else { return false }
+        var index = 0
+        if authority[0] == UInt8(ascii: "[") {
+            index = 1
+            while index < authority.count, Self.isIPv6Byte(authority[index]) { index += 1 }
+            guard index >= 3, index < authority.count, authority[index] == UInt8(ascii: "]") else { return false }
+            index += 1
         } else {
-            let end = rest.firstIndex(of: UInt8(ascii: ":")) ?? rest.endIndex
-            let name = rest[..<end]
-            guard !name.isEmpty, name.allSatisfy({ Self.isNameByte($0) }) else { return false }
-            rest = rest[end...]
+            while index < authority.count, Self.isNameByte(authority[index]) { index += 1 }
+            guard index > 0 else { return false }
         }
-        guard let colon = rest.popFirst() else { return true }
-        guard colon == UInt8(ascii: ":"), (1...5).contains(rest.count) else { return false }
+        guard index < authority.count else { return true }
+        let digits = index + 1..<authority.count
+        guard authority[index] == UInt8(ascii: ":"), (1...5).contains(digits.count) else { return false }
         var port = 0
-        for byte in rest {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return false }
-            port = port * 10 + Int(byte - UInt8(ascii: "0"))
+        for index in digits {
+            guard HTTPGrammar.isDigit(authority[index]) else { return false }
+            port = port * 10 + Int(authority[index] - UInt8(ascii: "0"))
         }
         return port <= 65535
     }

@@ -1,8 +1,7 @@
 /// Finds where the head of a message ends, and bounds it as it stands on the wire.
 ///
-/// The parser behind it sees names and values only; white space, line ends and the bytes of an unfinished line escape
-/// its limits. The scanner counts every byte. It decides nothing else: a head it lets pass still has to satisfy the
-/// parser, and both have to agree on its last byte.
+/// The parser behind it sees complete heads only. The scanner counts every byte, and gives up early on bytes that can't
+/// become a head, such as those of a protocol that knows no lines.
 struct HTTPHeadScanner {
     struct Limits: Sendable {
         /// The whole head in bytes, with line ends and the empty line that closes it.
@@ -24,6 +23,8 @@ struct HTTPHeadScanner {
         case tooLarge
         /// The first line exceeds its limit.
         case startLineTooLong
+        /// A control character stands where none may.
+        case malformed
     }
 
     private let limits: Limits
@@ -86,8 +87,11 @@ struct HTTPHeadScanner {
     private mutating func carry(_ bytes: Span<UInt8>, from lineStart: Int) -> Step {
         self.headBytes += bytes.count
         self.lineBytes += bytes.count - lineStart
-        if bytes.count > lineStart {
-            self.lineEndsInReturn = bytes[bytes.count - 1] == UInt8(ascii: "\r")
+        for index in lineStart..<bytes.count {
+            // Nothing but the line's end may follow its carriage return.
+            guard !self.lineEndsInReturn else { return .malformed }
+            self.lineEndsInReturn = bytes[index] == HTTPGrammar.carriageReturn
+            guard self.lineEndsInReturn || HTTPGrammar.isText(bytes[index]) else { return .malformed }
         }
         if self.lineBytes > self.lineLimit + 1 {
             return self.lines == 0 ? .startLineTooLong : .tooLarge

@@ -1,8 +1,6 @@
-import HTTPTypes
-
 /// A request's head after every check, and what it says about its message.
 struct HTTPAcceptedHead {
-    var request: HTTPRequest
+    var head: HTTPRequestHead
     /// How the body ends; never `untilClose`.
     var framing: HTTPBodyFraming
     /// Whether the client speaks HTTP/1.0 and has to be told that the connection stays open.

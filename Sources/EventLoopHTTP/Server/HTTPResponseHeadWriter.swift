@@ -11,7 +11,7 @@ struct HTTPResponseHeadWriter {
     }
 
     private let status: HTTPResponse.Status
-    private let headers: HTTPFields
+    private let headers: HTTPHeaderLines
     private let contentLength: Int?
     private let connection: Connection
     /// What follows the head.
@@ -44,7 +44,7 @@ struct HTTPResponseHeadWriter {
 
     /// Room enough for the head, in bytes.
     var headBytes: Int {
-        96 + self.status.reasonPhrase.utf8.count + self.headers.lineBytes
+        96 + self.status.reasonPhrase.utf8.count + self.headers.bytes.count
     }
 
     func writeHead(to bytes: inout ByteBuffer) {
@@ -57,7 +57,7 @@ struct HTTPResponseHeadWriter {
             bytes.writeString(self.status.reasonPhrase)
             bytes.writeStaticString("\r\n")
         }
-        bytes.writeFields(self.headers)
+        bytes.writeBytes(self.headers.bytes)
         if let contentLength {
             bytes.writeStaticString("Content-Length: ")
             bytes.writeString(String(contentLength))

@@ -1,6 +1,5 @@
 package import Logging
 package import NIOCore
-import NIOHTTP1
 import NIOPosix
 package import NIOSSL
 import Synchronization
@@ -164,17 +163,7 @@ package final class HTTPServer: Sendable {
             try pipeline.addHandler(NIOSSLServerHandler(context: encryption))
         }
         try pipeline.addHandler(HTTPServerWireHandler(connection: connection))
-        try pipeline.addHandler(ByteToMessageHandler(self.decoder()))
-        try pipeline.addHandler(HTTPServerPartHandler(connection: connection))
         lane.add(connection)
-    }
-
-    private func decoder() -> HTTPRequestDecoder {
-        var limits = NIOHTTPDecoderLimitConfiguration()
-        limits.maxHeaderFieldSize = max(self.core.configuration.maxFieldBytes, self.core.configuration.maxURIBytes)
-        limits.maxHeaderListSize = self.core.configuration.maxHeadBytes
-        limits.maxHeaderFieldCount = self.core.configuration.maxFields
-        return HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes, limitConfiguration: limits)
     }
 
     private static func encryption(_ configuration: TLSConfiguration) throws -> NIOSSLContext {

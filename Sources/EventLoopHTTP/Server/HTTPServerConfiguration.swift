@@ -1,4 +1,4 @@
-package import HTTPTypes
+import HTTPTypes
 import NIOCore
 package import NIOSSL
 
@@ -25,7 +25,7 @@ package struct HTTPServerConfiguration: Sendable {
     /// The framing of a chunked body (sizes, extensions, trailers), in bytes, on top of the body itself.
     package var maxChunkOverheadBytes: Int
     /// The largest body a request may have, in bytes, by its head.
-    package var bodyLimit: @Sendable (HTTPRequest) -> Int
+    package var bodyLimit: @Sendable (HTTPRequestHead) -> Int
     /// How long a head may take, from the request's first byte; on a fresh connection, from its acceptance.
     package var headTimeout: Duration
     /// How long a body may take, from the end of the head.

@@ -1,6 +1,5 @@
 import HTTPTypes
 import NIOCore
-import NIOHTTP1
 
 extension HTTPServerConnection {
     /// Takes bytes from the wire.
@@ -44,13 +43,17 @@ extension HTTPServerConnection {
         self.context?.read()
     }
 
-    /// Feeds what has arrived to the parser, up to the end of one request.
+    /// Reads what has arrived, up to the end of one request.
     func advance() {
+        // The loop below goes on with the next request once this one is answered.
+        guard !self.isAdvancing else { return }
+        self.isAdvancing = true
+        defer { self.isAdvancing = false }
         receiving: while self.pending.readableBytes > 0 {
             switch self.phase {
             case .idle: self.beginHead()
             case .head: self.advanceHead()
-            case .body(let cutter): self.advanceBody(cutter)
+            case .body: self.advanceBody()
             case .responding, .flushing, .lingering, .closed: break receiving
             }
         }
@@ -83,11 +86,6 @@ extension HTTPServerConnection {
         }
     }
 
-    /// Hands bytes to the parser, which answers by filling `parsed` before this returns.
-    private func feed(_ bytes: ByteBuffer) {
-        self.context?.fireChannelRead(NIOAny(bytes))
-    }
-
     // MARK: Head
 
     private func beginHead() {
@@ -102,61 +100,39 @@ extension HTTPServerConnection {
             self.refuse(.headerTooLarge)
         case .startLineTooLong:
             self.refuse(.uriTooLong)
+        case .malformed:
+            self.refuse(.badRequest(reason: "The head is malformed."))
         case .incomplete:
-            let bytes = self.pending
-            self.pending.moveReaderIndex(to: self.pending.writerIndex)
-            self.feed(bytes)
-            if let error = self.parsed.error {
-                self.refuse(Self.refusal(for: error))
-            } else if self.parsed.head != nil {
-                self.refuse(.badRequest(reason: "The head's end is ambiguous."))
-            }
+            self.head.appendBody(self.pending)
+            self.pending = ByteBuffer()
         case .complete(let byteCount):
             guard let bytes = self.pending.readSlice(length: byteCount) else { return }
-            self.feed(bytes)
-            if let error = self.parsed.error {
-                self.refuse(Self.refusal(for: error))
-            } else if let head = self.parsed.head {
-                self.accept(head)
-            } else {
-                self.refuse(.badRequest(reason: "The head's end is ambiguous."))
+            self.head.appendBody(bytes)
+            switch self.parser.parse(self.head) {
+            case .refused(let refusal): self.refuse(refusal)
+            case .accepted(let accepted): self.accept(accepted)
             }
         }
     }
 
-    private func accept(_ head: HTTPRequestHead) {
-        let accepted: HTTPAcceptedHead
-        switch self.check.check(head) {
-        case .refused(let refusal):
-            self.refuse(refusal)
-            return
-        case .accepted(let value):
-            accepted = value
-        }
+    private func accept(_ accepted: HTTPAcceptedHead) {
+        self.head = ByteBuffer()
         self.accepted = accepted
         guard accepted.framing != .none else {
-            if self.parsed.isComplete {
-                self.startResponding()
-            } else {
-                self.refuse(.badRequest(reason: "The body's end is ambiguous."))
-            }
+            self.bodyReader = HTTPBodyReader()
+            self.startResponding()
             return
         }
-        guard !self.parsed.isComplete else {
-            self.refuse(.badRequest(reason: "The body's end is ambiguous."))
-            return
-        }
-        let limit = self.core.configuration.bodyLimit(accepted.request)
+        let limit = self.core.configuration.bodyLimit(accepted.head)
         if case .length(let length) = accepted.framing, length > limit {
             self.refuse(.bodyTooLarge)
             return
         }
-        self.phase = .body(
-            HTTPBodyCutter(
-                framing: accepted.framing,
-                maxBodyBytes: limit,
-                maxOverheadBytes: self.core.configuration.maxChunkOverheadBytes
-            )
+        self.phase = .body
+        self.bodyReader = HTTPBodyReader(
+            framing: accepted.framing,
+            maxBodyBytes: limit,
+            maxOverheadBytes: self.core.configuration.maxChunkOverheadBytes
         )
         if accepted.expectsContinue, self.pending.readableBytes == 0 {
             self.writeContinue()
@@ -165,25 +141,12 @@ extension HTTPServerConnection {
 
     // MARK: Body
 
-    private func advanceBody(_ cutter: HTTPBodyCutter) {
-        var cutter = cutter
-        let cut = cutter.cut(from: &self.pending)
-        switch cut {
-        case .tooLarge:
-            self.refuse(.bodyTooLarge)
-        case .malformed:
-            self.refuse(.badRequest(reason: "The body's framing is malformed."))
-        case .part(let bytes), .last(let bytes):
-            self.phase = .body(cutter)
-            self.feed(bytes)
-            let isLast = if case .last = cut { true } else { false }
-            if let error = self.parsed.error {
-                self.refuse(Self.refusal(for: error))
-            } else if self.parsed.isComplete != isLast {
-                self.refuse(.badRequest(reason: "The body's end is ambiguous."))
-            } else if isLast {
-                self.startResponding()
-            }
+    private func advanceBody() {
+        switch self.bodyReader.read(from: &self.pending) {
+        case .incomplete: break
+        case .complete: self.startResponding()
+        case .tooLarge: self.refuse(.bodyTooLarge)
+        case .malformed: self.refuse(.badRequest(reason: "The body's framing is malformed."))
         }
     }
 
@@ -194,21 +157,14 @@ extension HTTPServerConnection {
         self.phase = .responding
         self.awaited = nil
         self.timer.clear()
-        let request = HTTPServerRequest(head: accepted.request, body: self.parsed.body, connection: self.info)
-        self.parsed = HTTPParsedMessage()
+        let request = HTTPServerRequest(head: accepted.head, body: self.bodyReader.body, connection: self.info)
+        self.bodyReader = HTTPBodyReader()
         let connection = NIOLoopBound(self, eventLoop: self.info.eventLoop)
         let responder = self.core.responder
-        self.task = Task(executorPreference: self.lane.executor) {
+        // Started here and now: only what has to wait is scheduled on the loop.
+        self.task = Task.immediate(executorPreference: self.lane.executor) {
             let response = await responder.respond(to: request)
             connection.value.respond(response)
-        }
-    }
-
-    private static func refusal(for error: any Error) -> HTTPServerRefusal {
-        switch error as? HTTPParserError {
-        case .headerOverflow: .headerTooLarge
-        case .invalidVersion: .httpVersionNotSupported
-        case .some, .none: .badRequest(reason: "The request is malformed.")
         }
     }
 }

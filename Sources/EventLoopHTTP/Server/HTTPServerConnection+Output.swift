@@ -1,6 +1,5 @@
 import HTTPTypes
 import NIOCore
-import NIOHTTP1
 
 extension HTTPServerConnection {
     /// Sends a responder's answer.
@@ -8,7 +7,7 @@ extension HTTPServerConnection {
         guard case .responding = self.phase, let accepted = self.accepted else { return }
         self.task = nil
         let closes = response.closesConnection || !accepted.keepsAlive || self.core.isDraining
-        self.send(response, omitsBody: accepted.request.method == .head, isHTTP10: accepted.isHTTP10, closes: closes)
+        self.send(response, omitsBody: accepted.head.method == .head, isHTTP10: accepted.isHTTP10, closes: closes)
     }
 
     /// Answers a request that is not understood or not wanted, and ends the connection: where the next request would
@@ -18,9 +17,12 @@ extension HTTPServerConnection {
         case .idle, .head, .body: break
         case .responding, .flushing, .lingering, .closed: return
         }
-        let omitsBody = self.parsed.head?.method == .HEAD || self.accepted?.request.method == .head
+        let omitsBody =
+            self.accepted.map { $0.head.method == .head }
+            ?? self.head.readableBytesView.starts(with: "HEAD ".utf8)
         self.timer.clear()
-        self.parsed = HTTPParsedMessage()
+        self.head = ByteBuffer()
+        self.bodyReader = HTTPBodyReader()
         self.send(
             self.core.configuration.refusalResponse(refusal),
             omitsBody: omitsBody,

@@ -1,13 +1,11 @@
 import HTTPTypes
 import Logging
 import NIOCore
-import NIOHTTP1
 import NIOSSL
 
 /// One connection of a server: which request it is at, and how long that may take.
 ///
-/// Requests are cut off the byte stream one by one and parsed one by one; what follows a request waits unparsed until
-/// the request is answered. Everything here happens on the connection's event loop.
+/// Requests are taken off the byte stream one by one; what follows a request waits unread until the request is answered. Everything here happens on the connection's event loop.
 final class HTTPServerConnection {
     enum Phase {
         /// Between requests, no byte of the next has come. Next: `head`, `closed`.
@@ -15,7 +13,7 @@ final class HTTPServerConnection {
         /// A head is arriving; a fresh connection starts here. Next: `body`, `responding`, `lingering`, `closed`.
         case head
         /// A body is arriving. Next: `responding`, `lingering`, `closed`.
-        case body(HTTPBodyCutter)
+        case body
         /// A task makes the answer. Next: `idle`, `flushing`, `lingering`, `closed`.
         case responding
         /// The peer has to read before the rest of the answer can leave. Next: `idle`, `lingering`, `closed`.
@@ -35,17 +33,21 @@ final class HTTPServerConnection {
     let core: HTTPServerCore
     let lane: HTTPServerLane
     let info: HTTPConnectionInfo
-    let check: HTTPRequestHeadCheck
+    let parser: HTTPRequestHeadParser
     let timer: RearmingTimer
     /// The wire handler's context while it is in the pipeline.
     private(set) var context: ChannelHandlerContext?
 
     var phase = Phase.head
-    /// Bytes that have arrived and belong to no parsed message yet.
+    /// Bytes that have arrived and are not read yet.
     var pending = ByteBuffer()
+    /// Whether pending bytes are being read: an answer made without a pause then comes back while that is going on.
+    var isAdvancing = false
     var isReadWithheld = false
     var scanner: HTTPHeadScanner
-    var parsed = HTTPParsedMessage<HTTPRequestHead>()
+    /// The head so far, while it is incomplete or being judged.
+    var head = ByteBuffer()
+    var bodyReader = HTTPBodyReader()
     var accepted: HTTPAcceptedHead?
     var task: Task<Void, Never>?
     var awaited: AwaitedPart?
@@ -56,7 +58,7 @@ final class HTTPServerConnection {
         self.core = core
         self.lane = lane
         self.info = info
-        self.check = HTTPRequestHeadCheck(
+        self.parser = HTTPRequestHeadParser(
             maxURIBytes: core.configuration.maxURIBytes,
             scheme: info.isTLS ? "https" : "http"
         )
@@ -89,6 +91,7 @@ final class HTTPServerConnection {
         self.task?.cancel()
         self.task = nil
         self.pending = ByteBuffer()
+        self.head = ByteBuffer()
         self.lane.remove(self)
     }
 

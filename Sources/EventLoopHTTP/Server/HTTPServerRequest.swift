@@ -1,12 +1,9 @@
-package import HTTPTypes
 package import NIOCore
 
 /// A request that passed the server's checks, with its whole body.
 package struct HTTPServerRequest: Sendable {
-    /// Method, scheme, authority, path and fields.
-    ///
-    /// `Host` is the authority; the path starts with `/`, or is `*`.
-    package var head: HTTPRequest
+    /// Method, path and fields.
+    package var head: HTTPRequestHead
     /// The body with its transfer coding removed.
     package var body: ByteBuffer
     /// The connection it came in on.
@@ -15,10 +12,10 @@ package struct HTTPServerRequest: Sendable {
     /// Creates a request.
     ///
     /// - Parameters:
-    ///   - head: method, scheme, authority, path and fields.
+    ///   - head: method, path and fields.
     ///   - body: the whole body.
     ///   - connection: the connection it came in on.
-    package init(head: HTTPRequest, body: ByteBuffer, connection: HTTPConnectionInfo) {
+    package init(head: HTTPRequestHead, body: ByteBuffer, connection: HTTPConnectionInfo) {
         self.head = head
         self.body = body
         self.connection = connection

@@ -5,9 +5,8 @@ package import NIOCore
 package struct HTTPServerResponse: Sendable {
     /// The final status; an informational one is answered as 500.
     package var status: HTTPResponse.Status
-    /// The fields, except those that frame the message (`Content-Length`, `Connection` and their kin): the server
-    /// sets these itself and ignores the responder's.
-    package var headers: HTTPFields
+    /// The fields, except those that frame the message (`Content-Length`, `Connection` and their kin).
+    package var headers: HTTPHeaderLines
     /// The body; not sent in answer to `HEAD`, nor with 204 and 304.
     package var body: ByteBuffer
     /// Whether the connection ends with this answer.
@@ -22,7 +21,7 @@ package struct HTTPServerResponse: Sendable {
     ///   - closesConnection: whether the connection ends with this answer.
     package init(
         status: HTTPResponse.Status,
-        headers: HTTPFields = [:],
+        headers: HTTPHeaderLines = [:],
         body: ByteBuffer = ByteBuffer(),
         closesConnection: Bool = false
     ) {

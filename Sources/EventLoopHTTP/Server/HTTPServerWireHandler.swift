@@ -1,10 +1,9 @@
 import NIOCore
 import NIOTLS
 
-/// Stands before the parser: hands the connection its raw bytes, and withholds reads while it has enough of them.
+/// Hands the connection its raw bytes, and withholds reads while it has enough of them.
 final class HTTPServerWireHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
-    typealias InboundOut = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 

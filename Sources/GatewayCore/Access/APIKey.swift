@@ -18,30 +18,28 @@ package struct APIKey: Sendable {
 
     /// Reads a key's text; `nil` for a wrong form or checksum.
     package init?(_ text: String) {
-        self.init(bytes: Array(text.utf8))
+        let bytes = Array(text.utf8)
+        guard let id = Self.id(in: bytes[...]) else { return nil }
+        self.id = id
+        self.secret = Secret(bytes: bytes)
     }
 
-    /// Reads a part of a text, such as what follows a scheme; `nil` for a wrong form or checksum.
-    package init?(_ text: Substring) {
-        self.init(bytes: Array(text.utf8))
-    }
-
-    /// Reads the bytes of a key's text; `nil` for a wrong form or checksum.
+    /// The id in the bytes of a key's text; `nil` for a wrong form or checksum.
     ///
     /// Every request comes by here, so this is a walk over an array and nothing cleverer.
-    init?(bytes: [UInt8]) {
-        let underscore = UInt8(ascii: "_")
-        let secretStart = Self.prefix.utf8.count + Self.idLength + 1
+    package static func id(in bytes: ArraySlice<UInt8>) -> String? {
+        let start = bytes.startIndex
+        let idStart = start + Self.prefix.utf8.count
+        let secretStart = idStart + Self.idLength + 1
         let checksumStart = secretStart + Self.secretLength + 1
-        guard bytes.count == checksumStart + Self.checksumLength, bytes.starts(with: Self.prefix.utf8),
-            bytes[secretStart - 1] == underscore, bytes[checksumStart - 1] == underscore
+        guard bytes.endIndex == checksumStart + Self.checksumLength, bytes.starts(with: Self.prefix.utf8),
+            bytes[secretStart - 1] == UInt8(ascii: "_"), bytes[checksumStart - 1] == UInt8(ascii: "_")
         else { return nil }
-        let id = bytes[Self.prefix.utf8.count..<secretStart - 1]
+        let id = bytes[idStart..<secretStart - 1]
         guard id.allSatisfy(Self.isIDCharacter), bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
             Self.checksum(of: bytes[..<(checksumStart - 1)]).utf8.elementsEqual(bytes[checksumStart...])
         else { return nil }
-        self.id = String(decoding: id, as: UTF8.self)
-        self.secret = Secret(bytes: bytes)
+        return String(decoding: id, as: UTF8.self)
     }
 
     private init(id: String, secretText: String) {

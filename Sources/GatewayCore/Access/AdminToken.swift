@@ -13,11 +13,11 @@ package struct AdminToken: Sendable {
     }
 
     /// Whether a presented token is the right one, in time that does not depend on how much of it is right.
-    package func matches(_ text: some StringProtocol) -> Bool {
+    package func matches(_ bytes: ArraySlice<UInt8>) -> Bool {
         HMAC<SHA256>
             .isValidAuthenticationCode(
                 self.digest,
-                authenticating: Array(text.utf8),
+                authenticating: bytes,
                 using: self.comparisonKey
             )
     }

@@ -31,12 +31,12 @@ package struct Authenticator: Sendable {
         self.pepper = pepper
     }
 
-    /// Judges a key's text.
-    package func authenticate(key text: String?, now: Timestamp) -> Outcome {
-        guard let text else { return .refused(.missing) }
-        guard let key = APIKey(bytes: Array(text.utf8)) else { return .refused(.malformed) }
+    /// Judges the bytes of a key's text.
+    package func authenticate(key bytes: ArraySlice<UInt8>?, now: Timestamp) -> Outcome {
+        guard let bytes else { return .refused(.missing) }
+        guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
         let snapshot = self.directory.snapshot
-        guard let record = snapshot.keys[key.id], self.pepper.matches(key, digest: record.digest),
+        guard let record = snapshot.keys[id], self.pepper.matches(bytes, digest: record.digest),
             let profile = snapshot.tenants[record.tenant]
         else { return .refused(.unknown) }
         guard record.isAlive(at: now) else { return .refused(.dead) }

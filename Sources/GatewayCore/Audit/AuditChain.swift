@@ -12,7 +12,7 @@ package struct ChainedAuditRecord: Sendable, Hashable {
     package var hash: [UInt8]
 
     /// A record in its place.
-    package init(writer: Int, sequence: Int, record: AuditRecord, hash: [UInt8]) {
+    package init(writer: Int, sequence: Int, record: consuming AuditRecord, hash: [UInt8]) {
         self.writer = writer
         self.sequence = sequence
         self.record = record
@@ -48,7 +48,7 @@ package struct AuditChain: Sendable, Hashable {
     }
 
     /// Appends a record.
-    package mutating func append(_ record: AuditRecord) -> ChainedAuditRecord {
+    package mutating func append(_ record: consuming AuditRecord) -> ChainedAuditRecord {
         self.sequence += 1
         var encoder = AuditRecordEncoder()
         encoder.encode(record, writer: self.writer, sequence: self.sequence)

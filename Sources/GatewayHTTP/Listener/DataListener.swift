@@ -1,5 +1,5 @@
+package import EventLoopHTTP
 package import GatewayCore
-package import HTTPTypes
 package import Logging
 
 /// The surface for tenants' services.
@@ -43,9 +43,8 @@ package enum DataListener {
     package static let maxOtherBodyBytes = 64 * 1024
 
     /// The bound of a request's body, known before the first byte of it is read.
-    package static func bodyLimit(of request: HTTPRequest) -> Int {
-        let isSend = request.path.map { SendRoute.tenant(in: $0) != nil } ?? false
-        return isSend ? Self.maxSendBodyBytes : Self.maxOtherBodyBytes
+    package static func bodyLimit(of head: HTTPRequestHead) -> Int {
+        SendRoute.tenant(in: head.path) == nil ? Self.maxOtherBodyBytes : Self.maxSendBodyBytes
     }
 
     /// Builds what answers requests.

@@ -27,7 +27,7 @@ package struct RoutedResponder: HTTPServerResponder {
         )
         do {
             let response = try await self.responder.respond(
-                to: Request(head: request.head, body: RequestBody(buffer: request.body)),
+                to: Request(head: request.head.httpRequest, body: RequestBody(buffer: request.body)),
                 context: context
             )
             return try await HTTPServerResponse(response)
@@ -43,7 +43,11 @@ extension HTTPServerResponse {
     fileprivate init(_ response: Response) async throws {
         let body = CollectedBody()
         try await response.body.write(body)
-        self.init(status: response.status, headers: response.headers, body: body.buffer.withLockedValue { $0 })
+        self.init(
+            status: response.status,
+            headers: HTTPHeaderLines(response.headers),
+            body: body.buffer.withLockedValue { $0 }
+        )
     }
 }
 
@@ -52,7 +56,7 @@ extension Response {
     init(_ response: HTTPServerResponse) {
         self.init(
             status: response.status,
-            headers: response.headers,
+            headers: response.headers.fields,
             body: ResponseBody(byteBuffer: response.body)
         )
     }

@@ -12,7 +12,9 @@ struct AdminAuthenticationMiddleware: RouterMiddleware {
         context: GatewayRequestContext,
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
-        guard let text = BearerToken.text(in: request.headers), self.token.matches(text) else {
+        guard let authorization = request.headers[.authorization],
+            let token = BearerToken.bytes(in: Array(authorization.utf8)), self.token.matches(token)
+        else {
             self.metrics.refused(result: "refused")
             throw Problem(.unauthenticated, "Send the admin token as Authorization: Bearer <token>")
         }

@@ -15,15 +15,18 @@ struct AuthenticationMiddleware: RouterMiddleware {
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.principal = try self.principal(of: request.headers, now: self.clock.now())
+        context.principal = try self.principal(
+            authorization: request.headers[.authorization].map { Array($0.utf8) },
+            now: self.clock.now()
+        )
         return try await next(request, context)
     }
 
-    /// Whose key the headers carry.
+    /// Whose key the bytes of an `Authorization` field carry.
     ///
     /// - Throws: `unauthenticated`.
-    func principal(of headers: HTTPFields, now: Timestamp) throws(Problem) -> Principal {
-        switch self.authenticator.authenticate(key: BearerToken.text(in: headers).map(String.init), now: now) {
+    func principal(authorization: [UInt8]?, now: Timestamp) throws(Problem) -> Principal {
+        switch self.authenticator.authenticate(key: authorization.flatMap(BearerToken.bytes(in:)), now: now) {
         case .authenticated(let principal):
             self.metrics.authenticated()
             return principal

@@ -12,15 +12,16 @@ struct DeadlineMiddleware: RouterMiddleware {
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.deadline = context.receivedAt + (try Self.timeout(in: request.headers, limit: self.limit))
+        context.deadline =
+            context.receivedAt + (try Self.timeout(given: request.headers[.requestTimeout], limit: self.limit))
         return try await next(request, context)
     }
 
     /// How long the caller waits.
     ///
     /// - Throws: `bad_request` for a header that is no number of milliseconds.
-    static func timeout(in headers: HTTPFields, limit: Duration) throws(Problem) -> Duration {
-        guard let text = headers[.requestTimeout] else { return limit }
+    static func timeout(given text: String?, limit: Duration) throws(Problem) -> Duration {
+        guard let text else { return limit }
         guard let milliseconds = Int(text), milliseconds > 0 else {
             throw Problem(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
         }

@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import HTTPTypes
 
 extension HTTPField.Name {
@@ -12,4 +13,18 @@ extension HTTPField.Name {
     static let idempotencyKey = own("Idempotency-Key")
     static let rateLimit = own("RateLimit")
     static let rateLimitPolicy = own("RateLimit-Policy")
+}
+
+extension HTTPFieldKey {
+    static let allow = HTTPFieldKey(.allow)
+    static let authorization = HTTPFieldKey(.authorization)
+    static let contentType = HTTPFieldKey(.contentType)
+    static let idempotencyKey = HTTPFieldKey(.idempotencyKey)
+    static let rateLimit = HTTPFieldKey(.rateLimit)
+    static let rateLimitPolicy = HTTPFieldKey(.rateLimitPolicy)
+    static let requestID = HTTPFieldKey(.requestID)
+    static let requestTimeout = HTTPFieldKey(.requestTimeout)
+    static let retryAfter = HTTPFieldKey(.retryAfter)
+    static let traceParent = HTTPFieldKey(.traceParent)
+    static let wwwAuthenticate = HTTPFieldKey(.wwwAuthenticate)
 }

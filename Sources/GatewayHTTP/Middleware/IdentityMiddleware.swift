@@ -12,15 +12,15 @@ struct IdentityMiddleware: RouterMiddleware {
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.requestID = Self.requestID(in: request.headers, now: self.clock.now())
+        context.requestID = Self.requestID(given: request.headers[.requestID], now: self.clock.now())
         var response = try await next(request, context)
         response.headers[.requestID] = context.requestID
         return response
     }
 
     /// The caller's own id where it is sane, else a new one.
-    static func requestID(in headers: HTTPFields, now: Timestamp) -> String {
-        if let id = headers[.requestID], Self.isSane(id) { return id }
+    static func requestID(given id: String?, now: Timestamp) -> String {
+        if let id, Self.isSane(id) { return id }
         return UUIDv7.generate(at: now)
     }
 

@@ -7,10 +7,10 @@ import StrictJSON
 extension Problem {
     /// The problem as an answer.
     package var response: HTTPServerResponse {
-        var headers: HTTPFields = [.contentType: "application/problem+json"]
-        if let retryAfter = self.retryAfterHeader { headers[.retryAfter] = String(retryAfter) }
-        if !self.allowedMethods.isEmpty { headers[.allow] = self.allowedMethods.joined(separator: ", ") }
-        if self.code == .unauthenticated { headers[.wwwAuthenticate] = "Bearer" }
+        var headers: HTTPHeaderLines = [.contentType: "application/problem+json"]
+        if let retryAfter = self.retryAfterHeader { headers.append(.retryAfter, String(retryAfter)) }
+        if !self.allowedMethods.isEmpty { headers.append(.allow, self.allowedMethods.joined(separator: ", ")) }
+        if self.code == .unauthenticated { headers.append(.wwwAuthenticate, "Bearer") }
         return HTTPServerResponse(status: self.status, headers: headers, body: self.body)
     }
 

@@ -3,23 +3,47 @@ import GatewayCore
 /// The `RateLimit` and `RateLimit-Policy` fields (draft-ietf-httpapi-ratelimit-headers) for a tenant's quotas.
 enum RateLimitFields {
     /// What is left: `"tenant";r=8999;t=1`.
-    static func limit(_ quotas: [QuotaStatus]) -> String {
-        Self.list(quotas) { ";r=\($0.remaining);t=\($0.resetSeconds)" }
+    static func limit(_ quotas: [QuotaStatus]) -> [UInt8] {
+        Self.list(quotas) { text, quota in
+            text.append(contentsOf: ";r=".utf8)
+            text.append(decimal: quota.remaining)
+            text.append(contentsOf: ";t=".utf8)
+            text.append(decimal: quota.resetSeconds)
+        }
     }
 
     /// What is allowed: `"tenant";q=9000;w=1`.
-    static func policy(_ quotas: [QuotaStatus]) -> String {
-        Self.list(quotas) { ";q=\($0.policy.rate);w=\($0.policy.periodSeconds)" }
+    static func policy(_ quotas: [QuotaStatus]) -> [UInt8] {
+        Self.list(quotas) { text, quota in
+            text.append(contentsOf: ";q=".utf8)
+            text.append(decimal: quota.policy.rate)
+            text.append(contentsOf: ";w=".utf8)
+            text.append(decimal: quota.policy.periodSeconds)
+        }
     }
 
     /// The first policy is called `tenant`, further ones `tenant-2` and so on.
-    private static func list(_ quotas: [QuotaStatus], _ parameters: (QuotaStatus) -> String) -> String {
-        var text = ""
-        for (index, quota) in quotas.enumerated() {
-            if index > 0 { text += ", " }
-            text += index == 0 ? "\"tenant\"" : "\"tenant-\(index + 1)\""
-            text += parameters(quota)
+    private static func list(_ quotas: [QuotaStatus], _ parameters: (inout [UInt8], QuotaStatus) -> Void) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(48 * quotas.count)
+        for index in quotas.indices {
+            text.append(contentsOf: index == 0 ? "\"tenant".utf8 : ", \"tenant-".utf8)
+            if index > 0 { text.append(decimal: index + 1) }
+            text.append(UInt8(ascii: "\""))
+            parameters(&text, quotas[index])
         }
         return text
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number that is not negative in decimal digits.
+    fileprivate mutating func append(decimal number: Int) {
+        var divisor = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            self.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+            divisor /= 10
+        }
     }
 }

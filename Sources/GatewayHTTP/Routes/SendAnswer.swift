@@ -13,8 +13,8 @@ struct SendAnswer {
     var response: HTTPServerResponse {
         var response = self.answer
         if !self.outcome.quotas.isEmpty {
-            response.headers[.rateLimit] = RateLimitFields.limit(self.outcome.quotas)
-            response.headers[.rateLimitPolicy] = RateLimitFields.policy(self.outcome.quotas)
+            response.headers.append(.rateLimit, RateLimitFields.limit(self.outcome.quotas))
+            response.headers.append(.rateLimitPolicy, RateLimitFields.policy(self.outcome.quotas))
         }
         return response
     }
@@ -35,7 +35,9 @@ struct SendAnswer {
     }
 
     private static func ok(_ body: ByteBuffer) -> HTTPServerResponse {
-        HTTPServerResponse(status: .ok, headers: [.contentType: "application/json"], body: body)
+        var headers = HTTPHeaderLines()
+        headers.append(.contentType, "application/json")
+        return HTTPServerResponse(status: .ok, headers: headers, body: body)
     }
 
     private func accepted(_ acceptance: Acceptance) -> ByteBuffer {

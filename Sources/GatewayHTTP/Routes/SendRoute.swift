@@ -12,8 +12,8 @@ struct SendRoute: Sendable {
     /// The route's template, for metrics and logs.
     static let template = "/v1/tenants/{tenant}/messages"
     /// Its first and last segments.
-    private static let prefix = "/v1/tenants/"
-    private static let suffix = "/messages"
+    private static let prefix = Array("/v1/tenants/".utf8)
+    private static let suffix = Array("/messages".utf8)
 
     let authentication: AuthenticationMiddleware
     let pipeline: SendPipeline
@@ -25,28 +25,30 @@ struct SendRoute: Sendable {
 
     /// The tenant in a path that is this route's; `nil` for any other path.
     static func tenant(in path: String) -> Substring? {
-        guard path.hasPrefix(Self.prefix) else { return nil }
-        let path = path.utf8.prefix { $0 != UInt8(ascii: "?") }
-        guard path.count > Self.prefix.utf8.count + Self.suffix.utf8.count,
-            path.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8)
+        let bytes = path.utf8
+        guard bytes.starts(with: Self.prefix) else { return nil }
+        let start = bytes.index(bytes.startIndex, offsetBy: Self.prefix.count)
+        guard let end = bytes[start...].firstIndex(of: UInt8(ascii: "/")), end > start,
+            bytes[end...].starts(with: Self.suffix)
         else { return nil }
-        let tenant = path.dropFirst(Self.prefix.utf8.count).dropLast(Self.suffix.utf8.count)
-        return tenant.contains(UInt8(ascii: "/")) ? nil : Substring(tenant)
+        let rest = bytes.index(end, offsetBy: Self.suffix.count)
+        guard rest == bytes.endIndex || bytes[rest] == UInt8(ascii: "?") else { return nil }
+        return path[start..<end]
     }
 
     /// Answers a request whose path names a tenant.
     func respond(to request: HTTPServerRequest, tenant: Substring) async -> HTTPServerResponse {
         let receivedAt = ContinuousClock.now
         let now = self.clock.now()
-        let headers = request.head.headerFields
-        let requestID = IdentityMiddleware.requestID(in: headers, now: now)
-        let traceID = headers[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+        let fields = request.head.fields
+        let requestID = IdentityMiddleware.requestID(given: fields[.requestID], now: now)
+        let traceID = fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
         self.metrics.began()
         var response: HTTPServerResponse
         do {
             let origin = RequestOrigin(method: "POST", requestID: requestID, traceID: traceID)
-            let timeout = try DeadlineMiddleware.timeout(in: headers, limit: self.requestDeadline)
-            let principal = try self.authentication.principal(of: headers, now: now)
+            let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
+            let principal = try self.authentication.principal(authorization: fields.bytes(of: .authorization), now: now)
             try principal.checkTenant(tenant)
             response = try await self.send(request, principal, origin, deadline: receivedAt + timeout)
         } catch {
@@ -66,7 +68,7 @@ struct SendRoute: Sendable {
             ),
             status: response.status.code
         )
-        response.headers[.requestID] = requestID
+        response.headers.append(.requestID, requestID)
         return response
     }
 
@@ -76,12 +78,12 @@ struct SendRoute: Sendable {
         _ origin: RequestOrigin,
         deadline: ContinuousClock.Instant
     ) async throws(Problem) -> HTTPServerResponse {
-        let headers = request.head.headerFields
-        guard headers[.idempotencyKey] == nil else {
+        let fields = request.head.fields
+        guard fields[.idempotencyKey] == nil else {
             // Ignoring it would break the promise that callers attach to it.
             throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
         }
-        let members = try JSONBody.members(of: request.body, contentType: headers[.contentType])
+        let members = try JSONBody.members(of: request.body, contentType: fields[.contentType])
         let body = try SendBody(members)
         let target: Target
         switch body.target {

@@ -8,6 +8,8 @@ package import NIOCore
 /// Sends by the legacy protocol: one `POST /fcm/send` for each call.
 package final class LegacySender: UpstreamSender {
     private static let path = "/fcm/send"
+    private static let keyScheme = Array("key=".utf8)
+    private static let mediaType = Array("application/json".utf8)
 
     private let configuration: UpstreamConfiguration
     private let pools: OriginPools
@@ -68,15 +70,10 @@ package final class LegacySender: UpstreamSender {
         } catch {
             return UpstreamResult(answer: .failed(.invalidTarget), upstreamCode: "inexpressible")
         }
-        let request = HTTPClientRequest(
-            method: .post,
-            path: Self.path,
-            headers: [
-                .authorization: "key=\(credential.serverKey.revealText())",
-                .contentType: "application/json",
-            ],
-            body: body
-        )
+        var headers = HTTPHeaderLines()
+        headers.append(.authorization, Self.keyScheme + credential.serverKey.revealBytes())
+        headers.append(.contentType, Self.mediaType)
+        let request = HTTPClientRequest(method: .post, path: Self.path, headers: headers, body: body)
         let start = ContinuousClock.now
         self.metrics.began()
         let timeLeft = min(self.configuration.attemptTimeout, call.deadline - start)
@@ -86,7 +83,7 @@ package final class LegacySender: UpstreamSender {
             return LegacyResponseReader.read(
                 LegacyResponse(
                     status: response.status.code,
-                    retryAfter: response.headers[.retryAfter],
+                    retryAfter: response.fields[.retryAfter],
                     body: response.body
                 ),
                 for: call.target,
@@ -102,4 +99,10 @@ package final class LegacySender: UpstreamSender {
     package func shutdown() async {
         await self.pools.shutdown()
     }
+}
+
+extension HTTPFieldKey {
+    fileprivate static let authorization = HTTPFieldKey(.authorization)
+    fileprivate static let contentType = HTTPFieldKey(.contentType)
+    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
 }

@@ -23,7 +23,7 @@ final class EchoResponder: HTTPServerResponder {
     }
 
     func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
-        let path = request.head.path ?? ""
+        let path = request.head.path
         self.seen.withLock { $0.append(path) }
         return HTTPServerResponse(
             status: .ok,

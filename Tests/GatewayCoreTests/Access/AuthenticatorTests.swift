@@ -25,7 +25,7 @@ struct AuthenticatorTests {
         )
         try await directory.reload()
         return Authenticator(directory: directory, pepper: .sample)
-            .authenticate(key: text, now: self.now)
+            .authenticate(key: text.map { Array($0.utf8)[...] }, now: self.now)
     }
 
     private func refusal(_ outcome: Authenticator.Outcome) -> Authenticator.Refusal? {
@@ -102,6 +102,6 @@ struct AuthenticatorTests {
         )
         try await directory.reload()
         let authenticator = Authenticator(directory: directory, pepper: KeyPepper(.sample("other pepper")))
-        #expect(self.refusal(authenticator.authenticate(key: self.text, now: self.now)) == .unknown)
+        #expect(self.refusal(authenticator.authenticate(key: Array(self.text.utf8)[...], now: self.now)) == .unknown)
     }
 }

@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import HTTPTypes
 import Testing
 
@@ -9,17 +10,18 @@ struct DataListenerTests {
         arguments: [
             ("/v1/tenants/demo/messages", 1_048_576), ("/v1/tenants/demo/messages?x=/y", 1_048_576),
             ("/v1/tenants/demo/audit", 65_536), ("/v1/tenants/demo/audit?x=/messages", 65_536), ("/", 65_536),
-            ("/v1/tenants/demo/messages/explain", 65_536),
+            ("/v1/tenants/demo/messages/explain", 65_536), ("/v1/tenants/demo/messagesx", 65_536),
+            ("/v1/tenants//messages", 65_536), ("/v1/tenants/demo/x/messages", 65_536),
         ]
     )
     func bodyLimit(path: String, limit: Int) {
         let request = HTTPRequest(method: .post, scheme: "http", authority: "gateway.test", path: path)
-        #expect(DataListener.bodyLimit(of: request) == limit)
+        #expect(DataListener.bodyLimit(of: HTTPRequestHead(request)) == limit)
     }
 
     @Test("A request without a path has the small limit")
     func noPath() {
         let request = HTTPRequest(method: .connect, scheme: nil, authority: "gateway.test", path: nil)
-        #expect(DataListener.bodyLimit(of: request) == 65_536)
+        #expect(DataListener.bodyLimit(of: HTTPRequestHead(request)) == 65_536)
     }
 }

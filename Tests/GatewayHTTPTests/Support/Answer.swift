@@ -12,7 +12,7 @@ struct Answer: Sendable {
 
     init(_ response: HTTPServerResponse) {
         self.status = response.status.code
-        self.headers = response.headers
+        self.headers = response.headers.fields
         self.body = String(buffer: response.body)
     }
 

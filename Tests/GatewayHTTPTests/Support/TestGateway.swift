@@ -167,12 +167,14 @@ struct TestGateway: Sendable {
             if let name = HTTPField.Name(name) { fields[name] = value }
         }
         let request = HTTPServerRequest(
-            head: HTTPRequest(
-                method: method,
-                scheme: "http",
-                authority: "gateway.test",
-                path: path,
-                headerFields: fields
+            head: HTTPRequestHead(
+                HTTPRequest(
+                    method: method,
+                    scheme: "http",
+                    authority: "gateway.test",
+                    path: path,
+                    headerFields: fields
+                )
             ),
             body: ByteBuffer(string: body),
             connection: HTTPConnectionInfo(

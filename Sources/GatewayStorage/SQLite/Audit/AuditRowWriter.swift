@@ -50,15 +50,16 @@ struct AuditRowWriter {
         values.reserveCapacity(records.count * self.columns)
         var body: [UInt8] = []
         body.reserveCapacity(self.bodyCapacityBytes)
-        for record in records {
+        // By index: a loop over the elements would copy every record.
+        for index in records.indices {
             body.removeAll(keepingCapacity: true)
-            AuditBody.encode(record.record, to: &body)
-            values.append(record.writer)
-            values.append(record.sequence)
-            values.append(record.record.time.microseconds)
-            values.append(self.value(record.record.tenant))
+            AuditBody.encode(records[index].record, to: &body)
+            values.append(records[index].writer)
+            values.append(records[index].sequence)
+            values.append(records[index].record.time.microseconds)
+            values.append(self.value(records[index].record.tenant))
             values.append(Data(body))
-            values.append(Data(record.hash))
+            values.append(Data(records[index].hash))
         }
         // Checked would mean two more copies of the list; its length is the statement's by construction.
         statement.setUncheckedArguments(StatementArguments(values))

@@ -31,7 +31,9 @@ enum AuditSpans {
         var rest = records[...]
         while let first = rest.first {
             let span = Self.number(of: first.sequence)
-            let end = rest.firstIndex { $0.writer != first.writer || Self.number(of: $0.sequence) != span }
+            let end = rest.indices.first {
+                rest[$0].writer != first.writer || Self.number(of: rest[$0].sequence) != span
+            }
             let run = rest[..<(end ?? rest.endIndex)]
             rest = rest[run.endIndex...]
             try self.noteTimes(run, writer: first.writer, span: span, db)
@@ -47,9 +49,10 @@ enum AuditSpans {
         _ db: Database
     ) throws {
         var (earliest, latest) = (Int64.max, Int64.min)
-        for record in run {
-            earliest = min(earliest, record.record.time.microseconds)
-            latest = max(latest, record.record.time.microseconds)
+        // By index: a loop over the elements would copy every record.
+        for index in run.indices {
+            let time = run[index].record.time.microseconds
+            (earliest, latest) = (min(earliest, time), max(latest, time))
         }
         try db.cachedStatement(
             sql: """
@@ -69,8 +72,8 @@ enum AuditSpans {
         _ db: Database
     ) throws {
         entries.turn(toWriter: writer, span: span)
-        for record in run {
-            guard let tenant = record.record.tenant, entries.insert(tenant) else { continue }
+        for index in run.indices {
+            guard let tenant = run[index].record.tenant, entries.insert(tenant) else { continue }
             try db.cachedStatement(
                 sql: """
                     INSERT INTO audit_tenant_spans (tenant, writer, span) VALUES (?, ?, ?)

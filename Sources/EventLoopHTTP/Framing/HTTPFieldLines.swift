@@ -1,0 +1,163 @@
+package import HTTPTypes
+import NIOCore
+
+/// The field lines of a message's head, left as the bytes they came in.
+///
+/// Most fields of most messages are never looked at; a string is made of those that are.
+package struct HTTPFieldLines: Sendable {
+    /// Where a field stands in the head.
+    struct Line {
+        private let nameStart: UInt16
+        private let nameEnd: UInt16
+        private let valueStart: UInt16
+        private let valueEnd: UInt16
+
+        /// A line; all of a head's offsets fit 16 bits.
+        init(name: Range<Int>, value: Range<Int>) {
+            self.nameStart = UInt16(name.lowerBound)
+            self.nameEnd = UInt16(name.upperBound)
+            self.valueStart = UInt16(value.lowerBound)
+            self.valueEnd = UInt16(value.upperBound)
+        }
+
+        var name: Range<Int> { Int(self.nameStart)..<Int(self.nameEnd) }
+        var value: Range<Int> { Int(self.valueStart)..<Int(self.valueEnd) }
+    }
+
+    /// The longest head whose offsets fit a line's, in bytes.
+    static let maxHeadBytes = Int(UInt16.max)
+
+    private let head: ByteBuffer
+    private var lines: [Line] = []
+
+    /// Reads the lines of a head from an offset to the empty line that ends it; `nil` where one is malformed.
+    ///
+    /// A line is a token, a colon, optional white space, text and CR LF (RFC 9112, section 5). Folded lines, white space
+    /// before the colon, control characters and lines that end in anything else are malformed.
+    init?(parsing head: ByteBuffer, from start: Int) {
+        guard head.readableBytes <= Self.maxHeadBytes else { return nil }
+        self.head = head
+        self.lines.reserveCapacity(12)
+        let bytes = head.readableBytesUInt8Span
+        var index = start
+        while !bytes.endsLine(at: index) {
+            guard let line = Self.line(in: bytes, at: &index) else { return nil }
+            self.lines.append(line)
+        }
+        guard index + 2 == bytes.count else { return nil }
+    }
+
+    private static func line(in bytes: Span<UInt8>, at index: inout Int) -> Line? {
+        let nameStart = index
+        while index < bytes.count, HTTPGrammar.isToken(bytes[index]) { index += 1 }
+        let nameEnd = index
+        guard nameEnd > nameStart, index < bytes.count, bytes[index] == UInt8(ascii: ":") else { return nil }
+        index += 1
+        while index < bytes.count, Self.isBlank(bytes[index]) { index += 1 }
+        let valueStart = index
+        while index < bytes.count, HTTPGrammar.isText(bytes[index]) { index += 1 }
+        var valueEnd = index
+        // A tab at the end stays part of the value, since parsers differ about it: no length or coding has one then.
+        while valueEnd > valueStart, bytes[valueEnd - 1] == HTTPGrammar.space { valueEnd -= 1 }
+        guard bytes.endsLine(at: index) else { return nil }
+        index += 2
+        return Line(name: nameStart..<nameEnd, value: valueStart..<valueEnd)
+    }
+
+    private static func isBlank(_ byte: UInt8) -> Bool {
+        byte == HTTPGrammar.space || byte == HTTPGrammar.tab
+    }
+
+    /// The lines of fields.
+    package init(_ fields: HTTPFields) {
+        var head = ByteBuffer()
+        for field in fields {
+            let nameStart = head.writerIndex
+            head.writeString(field.name.rawName)
+            let valueStart = head.writerIndex
+            head.writeString(field.value)
+            self.lines.append(Line(name: nameStart..<valueStart, value: valueStart..<head.writerIndex))
+        }
+        self.head = head
+    }
+
+    /// How many lines there are.
+    var count: Int { self.lines.count }
+
+    // MARK: Looking up
+
+    /// The value of a field; the values of a repeated one joined by commas (RFC 9110, section 5.3).
+    package subscript(_ key: HTTPFieldKey) -> String? {
+        var value: String?
+        for index in self.lines.indices where self.isNamed(key, index) {
+            let text = self.text(self.lines[index].value)
+            value = value.map { $0 + ", " + text } ?? text
+        }
+        return value
+    }
+
+    /// The bytes of a field's value; `nil` where there is no such field, or more than one.
+    package func bytes(of key: HTTPFieldKey) -> [UInt8]? {
+        guard case .once(let value) = self.occurrence(of: key) else { return nil }
+        return self.head.getBytes(at: self.head.readerIndex + value.lowerBound, length: value.count)
+    }
+
+    /// How often a field is there.
+    enum Occurrence {
+        case never
+        /// Once, with its value here in the head.
+        case once(Range<Int>)
+        case repeatedly
+    }
+
+    func occurrence(of key: HTTPFieldKey) -> Occurrence {
+        var found: Occurrence = .never
+        for index in self.lines.indices where self.isNamed(key, index) {
+            guard case .never = found else { return .repeatedly }
+            found = .once(self.lines[index].value)
+        }
+        return found
+    }
+
+    /// Whether a field that lists tokens names one, in any of its lines (RFC 9110, section 5.6.1).
+    func lists(_ token: [UInt8], in key: HTTPFieldKey) -> Bool {
+        let bytes = self.head.readableBytesUInt8Span
+        for index in self.lines.indices where self.isNamed(key, index) {
+            let value = self.lines[index].value
+            var start = value.lowerBound
+            while start < value.upperBound {
+                var end = start
+                while end < value.upperBound, bytes[end] != UInt8(ascii: ",") { end += 1 }
+                let next = end + 1
+                while start < end, Self.isBlank(bytes[start]) { start += 1 }
+                while start < end, Self.isBlank(bytes[end - 1]) { end -= 1 }
+                if bytes.equalsIgnoringCase(start..<end, token) { return true }
+                start = next
+            }
+        }
+        return false
+    }
+
+    private func isNamed(_ key: HTTPFieldKey, _ index: Int) -> Bool {
+        let name = self.lines[index].name
+        guard name.count == key.bytes.count else { return false }
+        return self.head.readableBytesUInt8Span.equalsIgnoringCase(name, key.bytes)
+    }
+
+    private func text(_ range: Range<Int>) -> String {
+        self.head.getString(at: self.head.readerIndex + range.lowerBound, length: range.count) ?? ""
+    }
+
+    // MARK: Translating
+
+    /// The fields in the form that HTTPTypes gives them, in their order.
+    package var fields: HTTPFields {
+        var fields = HTTPFields()
+        fields.reserveCapacity(self.lines.count)
+        for line in self.lines {
+            guard let name = HTTPField.Name(self.text(line.name)) else { continue }
+            fields.append(HTTPField(name: name, value: self.text(line.value)))
+        }
+        return fields
+    }
+}

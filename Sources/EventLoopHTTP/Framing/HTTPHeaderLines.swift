@@ -1,0 +1,65 @@
+package import HTTPTypes
+import NIOCore
+
+/// The field lines of a message to be sent, written once and copied into its head.
+///
+/// Fields that frame the message are left out: the writer of the message sets them itself.
+package struct HTTPHeaderLines: Sendable {
+    private(set) var bytes: [UInt8] = []
+
+    /// No lines.
+    package init() {
+        self.bytes.reserveCapacity(224)
+    }
+
+    /// The lines of fields, in their order.
+    package init(_ fields: HTTPFields) {
+        self.init()
+        for field in fields {
+            self.append(HTTPFieldKey(field.name), field.value)
+        }
+    }
+
+    /// Adds a line.
+    ///
+    /// - Parameters:
+    ///   - key: the field's name.
+    ///   - value: its value; a control character in it is sent as a space, so that no value can end its line.
+    package mutating func append(_ key: HTTPFieldKey, _ value: String) {
+        self.append(key, Array(value.utf8))
+    }
+
+    /// Adds a line whose value is given as bytes.
+    ///
+    /// - Parameters:
+    ///   - key: the field's name.
+    ///   - value: the bytes of its value; a control character among them is sent as a space.
+    package mutating func append(_ key: HTTPFieldKey, _ value: [UInt8]) {
+        guard !key.framesMessage else { return }
+        self.bytes.append(contentsOf: key.lineStart)
+        if value.allSatisfy(HTTPGrammar.isText) {
+            self.bytes.append(contentsOf: value)
+        } else {
+            self.bytes.append(contentsOf: value.map { HTTPGrammar.isText($0) ? $0 : HTTPGrammar.space })
+        }
+        self.bytes.append(HTTPGrammar.carriageReturn)
+        self.bytes.append(HTTPGrammar.lineFeed)
+    }
+
+    /// The lines in the form that HTTPTypes gives them.
+    package var fields: HTTPFields {
+        var head = ByteBuffer(bytes: self.bytes)
+        head.writeStaticString("\r\n")
+        return HTTPFieldLines(parsing: head, from: 0)?.fields ?? HTTPFields()
+    }
+}
+
+extension HTTPHeaderLines: ExpressibleByDictionaryLiteral {
+    /// The lines of some names and values.
+    package init(dictionaryLiteral elements: (HTTPField.Name, String)...) {
+        self.init()
+        for (name, value) in elements {
+            self.append(HTTPFieldKey(name), value)
+        }
+    }
+}
