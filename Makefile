@@ -5,8 +5,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 SOURCES := Sources Tests Benchmarks Package.swift
-# Why the linker is told so much: docs/decisions/0010-release-linking.md.
+# Why: docs/decisions/0010-release-linking.md and 0012-exclusivity-checks.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
+	-Xswiftc -enforce-exclusivity=unchecked \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
 
 .PHONY: help

@@ -99,6 +99,7 @@ let package = Package(
             dependencies: [
                 "GatewayCore",
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ]
         ),
         .target(

@@ -47,7 +47,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     ),
     "GatewayStorage": (
         ["CLibPQ", "FCMModel", "GatewayCore", "RedisClient"],
-        ["Crypto", "GRDB", "Logging", "Metrics", "NIOCore", "NIOPosix", "ServiceLifecycle"],
+        ["Crypto", "GRDB", "GRDBSQLite", "Logging", "Metrics", "NIOCore", "NIOPosix", "ServiceLifecycle"],
     ),
     "GatewayHTTP": (
         ["EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],

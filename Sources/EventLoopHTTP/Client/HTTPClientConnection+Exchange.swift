@@ -92,7 +92,8 @@ extension HTTPClientConnection {
     }
 
     private func advanceHead(of exchange: HTTPClientExchange) {
-        switch self.scanner.scan(self.pending.readableBytesUInt8Span) {
+        let arrived = self.pending
+        switch self.scanner.scan(arrived.readableBytesUInt8Span) {
         case .tooLarge, .startLineTooLong:
             self.abort(.responseTooLarge)
         case .malformed:

@@ -95,7 +95,8 @@ extension HTTPServerConnection {
     }
 
     private func advanceHead() {
-        switch self.scanner.scan(self.pending.readableBytesUInt8Span) {
+        let arrived = self.pending
+        switch self.scanner.scan(arrived.readableBytesUInt8Span) {
         case .tooLarge:
             self.refuse(.headerTooLarge)
         case .startLineTooLong:

@@ -37,7 +37,7 @@ package struct APIKey: Sendable {
         else { return nil }
         let id = bytes[idStart..<secretStart - 1]
         guard id.allSatisfy(Self.isIDCharacter), bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
-            Self.checksum(of: bytes[..<(checksumStart - 1)]).utf8.elementsEqual(bytes[checksumStart...])
+            Base62.number(bytes[checksumStart...]) == UInt64(CRC32.checksum(bytes[..<(checksumStart - 1)]))
         else { return nil }
         return String(decoding: id, as: UTF8.self)
     }

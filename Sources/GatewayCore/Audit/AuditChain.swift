@@ -8,14 +8,30 @@ package struct ChainedAuditRecord: Sendable, Hashable {
     package var sequence: Int
     /// The record.
     package var record: AuditRecord
+    /// The record's bytes without its time and tenant (``AuditBody``).
+    package var body: ArraySlice<UInt8>
     /// SHA-256 of the predecessor's hash and this record.
     package var hash: [UInt8]
 
     /// A record in its place.
     package init(writer: Int, sequence: Int, record: consuming AuditRecord, hash: [UInt8]) {
+        var body: [UInt8] = []
+        AuditBody.encode(record, to: &body)
+        self.init(writer: writer, sequence: sequence, record: record, body: body[...], hash: hash)
+    }
+
+    /// A record in its place, whose body is known.
+    package init(
+        writer: Int,
+        sequence: Int,
+        record: consuming AuditRecord,
+        body: ArraySlice<UInt8>,
+        hash: [UInt8]
+    ) {
         self.writer = writer
         self.sequence = sequence
         self.record = record
+        self.body = body
         self.hash = hash
     }
 }
@@ -50,12 +66,19 @@ package struct AuditChain: Sendable, Hashable {
     /// Appends a record.
     package mutating func append(_ record: consuming AuditRecord) -> ChainedAuditRecord {
         self.sequence += 1
-        var encoder = AuditRecordEncoder()
-        encoder.encode(record, writer: self.writer, sequence: self.sequence)
-        var digest = SHA256()
-        digest.update(data: self.hash)
-        digest.update(data: Array(SHA256.hash(data: encoder.bytes)))
-        self.hash = Array(digest.finalize())
-        return ChainedAuditRecord(writer: self.writer, sequence: self.sequence, record: record, hash: self.hash)
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(384)
+        AuditBody.encodeHeader(of: record, writer: self.writer, sequence: self.sequence, to: &bytes)
+        let bodyStart = bytes.count
+        AuditBody.encode(record, to: &bytes)
+        // The record's own digest comes first, so that a chain can be shown without what its records say.
+        self.hash = SHA256.hash(data: self.hash + SHA256.hash(data: bytes).bytes).bytes
+        return ChainedAuditRecord(
+            writer: self.writer,
+            sequence: self.sequence,
+            record: record,
+            body: bytes[bodyStart...],
+            hash: self.hash
+        )
     }
 }

@@ -13,6 +13,22 @@ enum Base62 {
         return String(decoding: digits, as: UTF8.self)
     }
 
+    /// The number of at most ten digits in base 62; `nil` where one is none.
+    static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
+        var number: UInt64 = 0
+        for digit in digits {
+            let value: UInt8
+            switch digit {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): value = digit - UInt8(ascii: "A") + 10
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): value = digit - UInt8(ascii: "a") + 36
+            default: return nil
+            }
+            number = number * 62 + UInt64(value)
+        }
+        return number
+    }
+
     /// Whether every byte is one of the alphabet's.
     static func contains(_ text: some StringProtocol) -> Bool {
         text.utf8.allSatisfy(self.contains)

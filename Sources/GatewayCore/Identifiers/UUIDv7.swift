@@ -3,6 +3,8 @@ import Synchronization
 /// Makes time-ordered identifiers: UUID version 7 (RFC 9562, 5.7).
 package enum UUIDv7 {
     private static let hexDigits = Array("0123456789abcdef".utf8)
+    /// Where each byte's first digit stands.
+    private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
     private static let randomness = Mutex(RandomReserve())
 
     /// A new identifier in its usual text form, 36 lower-case characters.
@@ -12,13 +14,13 @@ package enum UUIDv7 {
         let high = milliseconds << 16 | 0x7000 | random.0 & 0x0FFF
         let low = 0x8000_0000_0000_0000 | random.1 & 0x3FFF_FFFF_FFFF_FFFF
 
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        for digit in 0..<32 {
-            if digit == 8 || digit == 12 || digit == 16 || digit == 20 { text.append(UInt8(ascii: "-")) }
-            let half = digit < 16 ? high : low
-            let nibble = half >> UInt64(60 - digit % 16 * 4) & 0xF
-            text.append(Self.hexDigits[Int(nibble)])
+        var text = [UInt8](repeating: UInt8(ascii: "-"), count: 36)
+        for index in 0..<16 {
+            let word = index < 8 ? high : low
+            let byte = UInt8(truncatingIfNeeded: word >> UInt64(56 - index % 8 * 8))
+            let position = Self.positions[index]
+            text[position] = Self.hexDigits[Int(byte >> 4)]
+            text[position + 1] = Self.hexDigits[Int(byte & 0xF)]
         }
         return String(decoding: text, as: UTF8.self)
     }

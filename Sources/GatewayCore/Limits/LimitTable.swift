@@ -22,6 +22,25 @@ final class LimitTable: Sendable {
         /// Buckets by key; the second table is for the third and fourth policy of a scope that has them.
         var tables: [[LimitKey: Arrivals]] = [[:], [:]]
         var sweepAt: [Int] = [LimitTable.firstSweep, LimitTable.firstSweep]
+
+        /// What each table that the policies need knows of a key.
+        func arrivals(of key: LimitKey, policyCount: Int) -> Known {
+            Known(
+                first: self.tables[0][key],
+                second: policyCount > 2 ? self.tables[1][key] : nil,
+                indices: 0..<(policyCount + 1) / 2
+            )
+        }
+    }
+
+    /// A key's arrival times, `nil` where a table has none.
+    private struct Known {
+        var first: Arrivals?
+        var second: Arrivals?
+        /// The tables that matter.
+        var indices: Range<Int>
+
+        subscript(table: Int) -> Arrivals? { table == 0 ? self.first : self.second }
     }
 
     /// What a charge achieved.
@@ -52,24 +71,26 @@ final class LimitTable: Sendable {
     /// Charges up to so many events, as many as every policy admits.
     func charge(_ key: LimitKey, _ count: Int, policies: [RatePolicy], now: Int64) -> Charge {
         self.withShard(of: key) { shard in
+            // Each table is asked once and told once: a look-up costs more than the arithmetic.
+            let known = shard.arrivals(of: key, policyCount: policies.count)
             var granted = count
             for (index, policy) in policies.enumerated() {
-                let arrival = shard.tables[index / 2][key]?[index % 2] ?? 0
-                granted = min(granted, GCRA(policy).available(arrival, at: now))
+                granted = min(granted, GCRA(policy).available(known[index / 2]?[index % 2] ?? 0, at: now))
             }
             var wait: Int64 = 0
-            for (index, policy) in policies.enumerated() {
-                let gcra = GCRA(policy)
-                let table = index / 2
-                if shard.tables[table][key] == nil {
+            for table in known.indices {
+                if known[table] == nil {
                     guard granted > 0 else { continue }
                     self.makeRoom(in: &shard, table: table, now: now)
                 }
                 // Written after a refusal too: a time from before the clock was set back must not stand until then.
-                let arrival = shard.tables[table][key]?[index % 2] ?? 0
-                let charged = gcra.charged(arrival, granted, at: now)
-                shard.tables[table][key, default: Arrivals()][index % 2] = charged
-                wait = max(wait, gcra.waitForOne(charged, at: now))
+                var arrivals = known[table] ?? Arrivals()
+                for index in table * 2..<min(table * 2 + 2, policies.count) {
+                    let gcra = GCRA(policies[index])
+                    arrivals[index % 2] = gcra.charged(arrivals[index % 2], granted, at: now)
+                    wait = max(wait, gcra.waitForOne(arrivals[index % 2], at: now))
+                }
+                shard.tables[table][key] = arrivals
             }
             return Charge(granted: granted, wait: wait)
         }

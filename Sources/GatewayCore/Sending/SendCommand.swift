@@ -1,19 +1,21 @@
 package import FCMModel
 
 /// A checked message on its way into the pipeline.
-package struct SendCommand: Sendable {
+///
+/// A class, since it is handed on many times and copying its parts each time would cost more than the pipeline itself.
+package final class SendCommand: Sendable {
     /// Who sends.
-    package var principal: Principal
+    package let principal: Principal
     /// Whom it is for.
-    package var target: Target
+    package let target: Target
     /// What it says.
-    package var message: Message
+    package let message: Message
     /// The payload's size in bytes.
-    package var payloadBytes: Int
+    package let payloadBytes: Int
     /// The request it came with.
-    package var origin: RequestOrigin
+    package let origin: RequestOrigin
     /// When the caller stops waiting.
-    package var deadline: ContinuousClock.Instant
+    package let deadline: ContinuousClock.Instant
 
     /// A command.
     package init(

@@ -20,10 +20,13 @@ enum AuditRowReader {
         do {
             let time = Timestamp(microseconds: try self.number(row, 2))
             let tenant = try self.optionalText(row, 3)
+            let body = try self.blob(row, 4)
+            guard let record = AuditBody.decode(body, time: time, tenant: tenant) else { throw self.damaged }
             return ChainedAuditRecord(
                 writer: Int(try self.number(row, 0)),
                 sequence: Int(try self.number(row, 1)),
-                record: try AuditBody.decode(try self.blob(row, 4), time: time, tenant: tenant),
+                record: record,
+                body: body[...],
                 hash: try self.blob(row, 5)
             )
         } catch {

@@ -1,15 +1,13 @@
-import GatewayCore
-
-/// The fields of a record that have no column of their own, as bytes: each text is preceded by its length plus one, and
+/// A record but for its time and tenant, as the bytes that are hashed and stored: each text is preceded by its length plus one, and
 /// a zero stands for an absent one; numbers and lengths are in groups of seven bits, lowest first.
 ///
 /// Every record has exactly one body, and decoding refuses any other, so that a changed byte is never overlooked.
-enum AuditBody {
+package enum AuditBody {
     /// Rises when the layout changes.
     private static let version: UInt8 = 1
 
     /// Appends a record's body.
-    static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
+    package static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
         bytes.append(self.version)
         self.put(record.principal, to: &bytes)
         self.put(record.method, to: &bytes)
@@ -30,22 +28,26 @@ enum AuditBody {
         self.put(record.traceID, to: &bytes)
     }
 
-    /// The record of a body.
-    ///
-    /// - Throws: ``DamagedValue`` for bytes that no record has.
-    static func decode(_ bytes: [UInt8], time: Timestamp, tenant: String?) throws(DamagedValue) -> AuditRecord {
+    /// Why bytes have no record.
+    private struct Damage: Error {}
+
+    /// The record of a body; `nil` for bytes that no record has.
+    package static func decode(_ bytes: [UInt8], time: Timestamp, tenant: String?) -> AuditRecord? {
         var reader = Reader(bytes)
-        let record = try reader.record(time: time, tenant: tenant)
+        guard let record = try? reader.record(time: time, tenant: tenant) else { return nil }
         // One comparison in place of a check of every length and number for its shortest form.
         var again: [UInt8] = []
         again.reserveCapacity(bytes.count)
         self.encode(record, to: &again)
-        guard again == bytes else { throw self.damaged }
-        return record
+        return again == bytes ? record : nil
     }
 
-    private static var damaged: DamagedValue {
-        DamagedValue(table: "audit_records", column: "body")
+    /// What precedes a body where it is hashed: the record's place, time and tenant.
+    static func encodeHeader(of record: AuditRecord, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
+        self.put(writer, to: &bytes)
+        self.put(sequence, to: &bytes)
+        self.put(Int(record.time.microseconds), to: &bytes)
+        self.put(record.tenant, to: &bytes)
     }
 
     private static func put(_ text: String?, to bytes: inout [UInt8]) {
@@ -78,8 +80,8 @@ enum AuditBody {
             self.rest = bytes[...]
         }
 
-        mutating func record(time: Timestamp, tenant: String?) throws(DamagedValue) -> AuditRecord {
-            guard try self.byte() == AuditBody.version else { throw AuditBody.damaged }
+        mutating func record(time: Timestamp, tenant: String?) throws(Damage) -> AuditRecord {
+            guard try self.byte() == AuditBody.version else { throw Damage() }
             let (principal, method) = (try self.text(), try self.text())
             let (action, targetKind) = (try self.text(), try self.text())
             let targets = try self.bytes()
@@ -90,7 +92,7 @@ enum AuditBody {
             let (fcmMessageID, messageID) = (try self.optionalText(), try self.optionalText())
             let requestID = try self.text()
             let traceID = try self.optionalText()
-            guard let outcome else { throw AuditBody.damaged }
+            guard let outcome else { throw Damage() }
             var record = AuditRecord(
                 time: time,
                 tenant: tenant,
@@ -114,48 +116,48 @@ enum AuditBody {
             return record
         }
 
-        private mutating func byte() throws(DamagedValue) -> UInt8 {
-            guard let byte = self.rest.popFirst() else { throw AuditBody.damaged }
+        private mutating func byte() throws(Damage) -> UInt8 {
+            guard let byte = self.rest.popFirst() else { throw Damage() }
             return byte
         }
 
-        private mutating func number() throws(DamagedValue) -> UInt64 {
+        private mutating func number() throws(Damage) -> UInt64 {
             var number: UInt64 = 0
             for shift in stride(from: UInt64(0), through: 63, by: 7) {
                 let byte = try self.byte()
                 number |= UInt64(byte & 0x7F) << shift
                 if byte & 0x80 == 0 { return number }
             }
-            throw AuditBody.damaged
+            throw Damage()
         }
 
-        private mutating func integer() throws(DamagedValue) -> Int {
+        private mutating func integer() throws(Damage) -> Int {
             Int(truncatingIfNeeded: try self.number())
         }
 
-        private mutating func optionalText() throws(DamagedValue) -> String? {
+        private mutating func optionalText() throws(Damage) -> String? {
             let length = try self.number()
             return length == 0 ? nil : try self.text(length - 1)
         }
 
-        private mutating func text() throws(DamagedValue) -> String {
-            guard let text = try self.optionalText() else { throw AuditBody.damaged }
+        private mutating func text() throws(Damage) -> String {
+            guard let text = try self.optionalText() else { throw Damage() }
             return text
         }
 
-        private mutating func text(_ count: UInt64) throws(DamagedValue) -> String {
-            guard let text = String(validating: try self.take(count), as: UTF8.self) else { throw AuditBody.damaged }
+        private mutating func text(_ count: UInt64) throws(Damage) -> String {
+            guard let text = String(validating: try self.take(count), as: UTF8.self) else { throw Damage() }
             return text
         }
 
-        private mutating func bytes() throws(DamagedValue) -> [UInt8] {
+        private mutating func bytes() throws(Damage) -> [UInt8] {
             let length = try self.number()
-            guard length > 0 else { throw AuditBody.damaged }
+            guard length > 0 else { throw Damage() }
             return Array(try self.take(length - 1))
         }
 
-        private mutating func take(_ count: UInt64) throws(DamagedValue) -> ArraySlice<UInt8> {
-            guard let count = Int(exactly: count), count <= self.rest.count else { throw AuditBody.damaged }
+        private mutating func take(_ count: UInt64) throws(Damage) -> ArraySlice<UInt8> {
+            guard let count = Int(exactly: count), count <= self.rest.count else { throw Damage() }
             defer { self.rest = self.rest.dropFirst(count) }
             return self.rest.prefix(count)
         }
