@@ -43,11 +43,11 @@ package enum AuditBody {
     }
 
     /// What precedes a body where it is hashed: the record's place, time and tenant.
-    static func encodeHeader(of record: AuditRecord, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
+    static func encodeHeader(of entry: AuditEntry, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
         self.put(writer, to: &bytes)
         self.put(sequence, to: &bytes)
-        self.put(Int(record.time.microseconds), to: &bytes)
-        self.put(record.tenant, to: &bytes)
+        self.put(Int(entry.time.microseconds), to: &bytes)
+        self.put(entry.tenant, to: &bytes)
     }
 
     private static func put(_ text: String?, to bytes: inout [UInt8]) {

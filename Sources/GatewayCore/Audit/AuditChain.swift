@@ -6,33 +6,23 @@ package struct ChainedAuditRecord: Sendable, Hashable {
     package var writer: Int
     /// The place, dense from 1.
     package var sequence: Int
-    /// The record.
-    package var record: AuditRecord
-    /// The record's bytes without its time and tenant (``AuditBody``).
-    package var body: ArraySlice<UInt8>
+    /// The record as it is stored.
+    package var entry: AuditEntry
     /// SHA-256 of the predecessor's hash and this record.
     package var hash: [UInt8]
 
     /// A record in its place.
-    package init(writer: Int, sequence: Int, record: consuming AuditRecord, hash: [UInt8]) {
-        var body: [UInt8] = []
-        AuditBody.encode(record, to: &body)
-        self.init(writer: writer, sequence: sequence, record: record, body: body[...], hash: hash)
-    }
-
-    /// A record in its place, whose body is known.
-    package init(
-        writer: Int,
-        sequence: Int,
-        record: consuming AuditRecord,
-        body: ArraySlice<UInt8>,
-        hash: [UInt8]
-    ) {
+    package init(writer: Int, sequence: Int, entry: AuditEntry, hash: [UInt8]) {
         self.writer = writer
         self.sequence = sequence
-        self.record = record
-        self.body = body
+        self.entry = entry
         self.hash = hash
+    }
+
+    /// The record.
+    package var record: AuditRecord {
+        get { self.entry.record }
+        set { self.entry = AuditEntry(newValue) }
     }
 }
 
@@ -64,21 +54,21 @@ package struct AuditChain: Sendable, Hashable {
     }
 
     /// Appends a record.
-    package mutating func append(_ record: consuming AuditRecord) -> ChainedAuditRecord {
+    package mutating func append(_ record: AuditRecord) -> ChainedAuditRecord {
+        self.append(AuditEntry(record))
+    }
+
+    /// Appends a record that is encoded already.
+    package mutating func append(_ entry: AuditEntry) -> ChainedAuditRecord {
         self.sequence += 1
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(384)
-        AuditBody.encodeHeader(of: record, writer: self.writer, sequence: self.sequence, to: &bytes)
-        let bodyStart = bytes.count
-        AuditBody.encode(record, to: &bytes)
+        var header: [UInt8] = []
+        header.reserveCapacity(96)
+        AuditBody.encodeHeader(of: entry, writer: self.writer, sequence: self.sequence, to: &header)
+        var digest = SHA256()
+        digest.update(data: header)
+        digest.update(data: entry.body)
         // The record's own digest comes first, so that a chain can be shown without what its records say.
-        self.hash = SHA256.hash(data: self.hash + SHA256.hash(data: bytes).bytes).bytes
-        return ChainedAuditRecord(
-            writer: self.writer,
-            sequence: self.sequence,
-            record: record,
-            body: bytes[bodyStart...],
-            hash: self.hash
-        )
+        self.hash = SHA256.hash(data: self.hash + digest.finalize().bytes).bytes
+        return ChainedAuditRecord(writer: self.writer, sequence: self.sequence, entry: entry, hash: self.hash)
     }
 }

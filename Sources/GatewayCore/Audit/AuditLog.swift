@@ -21,14 +21,14 @@ package final class AuditLog: Service {
     private struct State {
         var phase = Phase.open
         var isRunning = false
-        var records: [AuditRecord] = []
+        var records: [AuditEntry] = []
         var reserved = 0
         /// Records that the store is being given at this moment.
         var writing = 0
         var isFailing = false
         var commits: [Int: CheckedContinuation<Bool, Never>] = [:]
         /// Records whose committer waits, by the committer's number.
-        var strict: [(number: Int, record: AuditRecord)] = []
+        var strict: [(number: Int, entry: AuditEntry)] = []
         var nextNumber = 0
 
         /// Whether nothing is left to be written or awaited.
@@ -90,13 +90,14 @@ package final class AuditLog: Service {
     /// - Throws: `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when
     ///   shutdown has begun; then the record is not written later, unless the store has it in its hands already.
     package func commit(_ record: AuditRecord) async throws(GatewayError) {
+        let entry = AuditEntry(record)
         let deadline = ContinuousClock.now + self.configuration.commitTimeout
         let isDurable = await withCheckedContinuation { continuation in
             let number = self.state.withLock { state -> Int? in
                 guard state.phase == .open else { return nil }
                 state.nextNumber += 1
                 state.commits[state.nextNumber] = continuation
-                state.strict.append((state.nextNumber, record))
+                state.strict.append((state.nextNumber, entry))
                 return state.nextNumber
             }
             guard let number else { return continuation.resume(returning: false) }
@@ -135,11 +136,13 @@ package final class AuditLog: Service {
 
     /// Called by a reservation that is used.
     func fillReserved(_ record: AuditRecord) {
+        // Encoded here, outside the lock and on the caller's own thread, whose memory the record's texts are.
+        let entry = AuditEntry(record)
         let (phase, isNews) = self.state.withLock { state in
             state.reserved -= 1
             // The writer is awake already while records wait, unless it waits for the last of them.
             let isNews = state.records.isEmpty || state.phase == .closing
-            if state.phase != .closed { state.records.append(record) }
+            if state.phase != .closed { state.records.append(entry) }
             return (state.phase, isNews)
         }
         guard phase != .closed else {
@@ -257,8 +260,8 @@ package final class AuditLog: Service {
         var longer = chain
         var chained: [ChainedAuditRecord] = []
         chained.reserveCapacity(records.count + strict.count)
-        for record in records { chained.append(longer.append(record)) }
-        for item in strict { chained.append(longer.append(item.record)) }
+        for entry in records { chained.append(longer.append(entry)) }
+        for item in strict { chained.append(longer.append(item.entry)) }
         let start = ContinuousClock.now
         do {
             try await self.store.append(chained, head: self.sealer.head(of: longer, state: .open))

@@ -86,7 +86,7 @@ package struct AuditVerifier: Sendable {
                 guard stored.sequence <= head.sequence else {
                     return tampered(stored.sequence, "the record was never written by the gateway")
                 }
-                guard chain.append(stored.record).hash == stored.hash else {
+                guard chain.append(stored.entry).hash == stored.hash else {
                     return tampered(stored.sequence, "the record was changed")
                 }
                 if stored.sequence == head.sequence, stored.hash != head.hash {

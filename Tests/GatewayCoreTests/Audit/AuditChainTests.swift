@@ -34,7 +34,7 @@ struct AuditChainTests {
     func encodingsDiffer() {
         func encoding(_ record: AuditRecord) -> [UInt8] {
             var bytes: [UInt8] = []
-            AuditBody.encodeHeader(of: record, writer: 1, sequence: 1, to: &bytes)
+            AuditBody.encodeHeader(of: AuditEntry(record), writer: 1, sequence: 1, to: &bytes)
             AuditBody.encode(record, to: &bytes)
             return bytes
         }

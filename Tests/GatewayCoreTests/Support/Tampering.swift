@@ -57,7 +57,12 @@ struct Tampering: Sendable, CustomTestStringConvertible {
     private static let insertions = [
         Tampering("insert at the tail", noticedAt: (2, 7)) { contents in
             contents.records.append(
-                ChainedAuditRecord(writer: 2, sequence: 7, record: .sample(), hash: Array(repeating: 1, count: 32))
+                ChainedAuditRecord(
+                    writer: 2,
+                    sequence: 7,
+                    entry: AuditEntry(.sample()),
+                    hash: Array(repeating: 1, count: 32)
+                )
             )
         },
         Tampering("insert at the tail with the right hash", noticedAt: (2, 7)) { contents in
@@ -68,7 +73,7 @@ struct Tampering: Sendable, CustomTestStringConvertible {
             for index in contents.records.indices where contents.records[index].writer == 2 {
                 if contents.records[index].sequence >= 3 { contents.records[index].sequence += 1 }
             }
-            contents.records.append(ChainedAuditRecord(writer: 2, sequence: 3, record: .sample(), hash: []))
+            contents.records.append(ChainedAuditRecord(writer: 2, sequence: 3, entry: AuditEntry(.sample()), hash: []))
         },
         Tampering("add records of an unknown writer", noticedAt: (9, 1)) { contents in
             var chain = AuditChain(writer: 9)

@@ -21,12 +21,11 @@ enum AuditRowReader {
             let time = Timestamp(microseconds: try self.number(row, 2))
             let tenant = try self.optionalText(row, 3)
             let body = try self.blob(row, 4)
-            guard let record = AuditBody.decode(body, time: time, tenant: tenant) else { throw self.damaged }
+            guard let entry = AuditEntry(time: time, tenant: tenant, body: body) else { throw self.damaged }
             return ChainedAuditRecord(
                 writer: Int(try self.number(row, 0)),
                 sequence: Int(try self.number(row, 1)),
-                record: record,
-                body: body[...],
+                entry: entry,
                 hash: try self.blob(row, 5)
             )
         } catch {
@@ -46,7 +45,7 @@ enum AuditRowReader {
         return ChainedAuditRecord(
             writer: Int((try? self.number(row, 0)) ?? 0),
             sequence: Int((try? self.number(row, 1)) ?? 0),
-            record: nothing,
+            entry: AuditEntry(nothing),
             hash: []
         )
     }

@@ -49,8 +49,10 @@ struct AuditRowWriter {
         var body: Range<Int>
         var hash: Range<Int>
         var tenant: Range<Int>
-        /// Whether the tenant has to be kept as a blob: text ends at its first zero byte when it is read, which would
-        /// change the record. The reader takes such a blob for text as well.
+        /// Whether the tenant has to be kept as a blob.
+        ///
+        /// Text ends at its first zero byte when it is read, which would change the record. The reader takes such a
+        /// blob for text as well.
         var tenantIsBlob: Bool
     }
 
@@ -62,14 +64,13 @@ struct AuditRowWriter {
         bytes.reserveCapacity(records.count * Self.rowCapacityBytes)
         var parts: [Parts] = []
         parts.reserveCapacity(records.count)
-        // By index: a loop over the elements would copy every record.
         for index in records.indices {
             let bodyStart = bytes.count
-            bytes.append(contentsOf: records[index].body)
+            bytes.append(contentsOf: records[index].entry.body)
             let hashStart = bytes.count
             bytes.append(contentsOf: records[index].hash)
             let tenantStart = bytes.count
-            if let tenant = records[index].record.tenant { bytes.append(contentsOf: tenant.utf8) }
+            if let tenant = records[index].entry.tenant { bytes.append(contentsOf: tenant.utf8) }
             parts.append(
                 Parts(
                     body: bodyStart..<hashStart,
@@ -89,8 +90,8 @@ struct AuditRowWriter {
             for (part, index) in zip(parts, records.indices) {
                 unsafe binder.bind(Int64(records[index].writer))
                 unsafe binder.bind(Int64(records[index].sequence))
-                unsafe binder.bind(records[index].record.time.microseconds)
-                if records[index].record.tenant == nil {
+                unsafe binder.bind(records[index].entry.time.microseconds)
+                if records[index].entry.tenant == nil {
                     unsafe binder.bindNull()
                 } else if part.tenantIsBlob {
                     unsafe binder.bindBlob(part.tenant)

@@ -49,9 +49,8 @@ enum AuditSpans {
         _ db: Database
     ) throws {
         var (earliest, latest) = (Int64.max, Int64.min)
-        // By index: a loop over the elements would copy every record.
         for index in run.indices {
-            let time = run[index].record.time.microseconds
+            let time = run[index].entry.time.microseconds
             (earliest, latest) = (min(earliest, time), max(latest, time))
         }
         try db.cachedStatement(
@@ -73,7 +72,7 @@ enum AuditSpans {
     ) throws {
         entries.turn(toWriter: writer, span: span)
         for index in run.indices {
-            guard let tenant = run[index].record.tenant, entries.insert(tenant) else { continue }
+            guard let tenant = run[index].entry.tenant, entries.insert(tenant) else { continue }
             try db.cachedStatement(
                 sql: """
                     INSERT INTO audit_tenant_spans (tenant, writer, span) VALUES (?, ?, ?)
