@@ -4,18 +4,18 @@ package import HTTPTypes
 package final class HTTPRequestHead: Sendable {
     /// The method.
     package let method: HTTPRequest.Method
-    /// Path and query: starts with `/`, or is `*`.
-    package let path: String
+    /// The bytes of path and query: they start with `/`, or are `*`.
+    package let pathBytes: [UInt8]
     /// The field lines, `Host` among them.
     package let fields: HTTPFieldLines
     private let scheme: String
     private let authority: String?
 
-    init(method: HTTPRequest.Method, scheme: String, authority: String?, path: String, fields: HTTPFieldLines) {
+    init(method: HTTPRequest.Method, scheme: String, authority: String?, path: [UInt8], fields: HTTPFieldLines) {
         self.method = method
         self.scheme = scheme
         self.authority = authority
-        self.path = path
+        self.pathBytes = path
         self.fields = fields
     }
 
@@ -27,10 +27,13 @@ package final class HTTPRequestHead: Sendable {
             method: request.method,
             scheme: request.scheme ?? "http",
             authority: request.authority,
-            path: request.path ?? "/",
+            path: Array((request.path ?? "/").utf8),
             fields: HTTPFieldLines(request.headerFields)
         )
     }
+
+    /// Path and query.
+    package var path: String { String(decoding: self.pathBytes, as: UTF8.self) }
 
     /// The head in the form that HTTPTypes gives it: `Host` is the authority and no field.
     package var httpRequest: HTTPRequest {

@@ -46,7 +46,7 @@ struct HTTPRequestHeadParser: Sendable {
         guard host != nil || startLine.isHTTP10 else {
             return .refused(.badRequest(reason: "The Host field is missing."))
         }
-        let target = head.getString(at: head.readerIndex + startLine.target.lowerBound, length: startLine.target.count)
+        let target = head.getBytes(at: head.readerIndex + startLine.target.lowerBound, length: startLine.target.count)
         guard let target, let path = HTTPRequestTarget.path(of: target, method: startLine.method, host: host) else {
             return .refused(.badRequest(reason: "The request target is malformed or contradicts the Host field."))
         }

@@ -5,13 +5,18 @@ enum HTTPRequestTarget {
     /// The path and query of a target, `nil` for a target that has none or names another authority than `Host`.
     ///
     /// The target consists of bytes that may stand in one; `*` is for `OPTIONS` alone.
-    static func path(of target: String, method: HTTPRequest.Method, host: String?) -> String? {
-        if target.utf8.first == UInt8(ascii: "/") {
+    static func path(of target: [UInt8], method: HTTPRequest.Method, host: String?) -> [UInt8]? {
+        if target.first == UInt8(ascii: "/") {
             return target
         }
-        if target == "*" {
+        if target == [UInt8(ascii: "*")] {
             return method == .options ? target : nil
         }
+        return self.path(ofAbsolute: String(decoding: target, as: UTF8.self), method: method, host: host)
+            .map { Array($0.utf8) }
+    }
+
+    private static func path(ofAbsolute target: String, method: HTTPRequest.Method, host: String?) -> String? {
         // Absolute form (RFC 9112, section 3.2.2).
         guard let schemeEnd = target.utf8.firstIndex(of: UInt8(ascii: ":")) else { return nil }
         let scheme = target[..<schemeEnd]

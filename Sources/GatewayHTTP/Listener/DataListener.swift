@@ -44,7 +44,7 @@ package enum DataListener {
 
     /// The bound of a request's body, known before the first byte of it is read.
     package static func bodyLimit(of head: HTTPRequestHead) -> Int {
-        SendRoute.tenant(in: head.path) == nil ? Self.maxOtherBodyBytes : Self.maxSendBodyBytes
+        SendRoute.tenant(in: head.pathBytes) == nil ? Self.maxOtherBodyBytes : Self.maxSendBodyBytes
     }
 
     /// Builds what answers requests.

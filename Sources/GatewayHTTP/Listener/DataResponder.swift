@@ -13,7 +13,7 @@ package struct DataResponder: HTTPServerResponder {
 
     /// Answers a request.
     package func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
-        if request.head.method == .post, let tenant = SendRoute.tenant(in: request.head.path) {
+        if request.head.method == .post, let tenant = SendRoute.tenant(in: request.head.pathBytes) {
             return await self.sending.respond(to: request, tenant: tenant)
         }
         return await self.routed.respond(to: request)

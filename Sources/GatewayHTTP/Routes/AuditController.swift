@@ -17,7 +17,7 @@ struct AuditController {
     @Sendable
     private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
-        try principal.checkTenant(context.parameters.get("tenant") ?? "")
+        try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.readAudit) else { throw Problem(.forbidden, "The key lacks the scope audit:read") }
         let query = try QueryReader(request, allowed: AuditQuery.parameters)
         let page = try await self.audit.page(AuditQuery(query, profile: principal.profile))

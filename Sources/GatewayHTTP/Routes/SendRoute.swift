@@ -24,20 +24,18 @@ struct SendRoute: Sendable {
     let requestDeadline: Duration
 
     /// The tenant in a path that is this route's; `nil` for any other path.
-    static func tenant(in path: String) -> Substring? {
-        let bytes = path.utf8
-        guard bytes.starts(with: Self.prefix) else { return nil }
-        let start = bytes.index(bytes.startIndex, offsetBy: Self.prefix.count)
-        guard let end = bytes[start...].firstIndex(of: UInt8(ascii: "/")), end > start,
-            bytes[end...].starts(with: Self.suffix)
+    static func tenant(in path: [UInt8]) -> ArraySlice<UInt8>? {
+        guard path.starts(with: Self.prefix),
+            let end = path[Self.prefix.count...].firstIndex(of: UInt8(ascii: "/")), end > Self.prefix.count,
+            path[end...].starts(with: Self.suffix)
         else { return nil }
-        let rest = bytes.index(end, offsetBy: Self.suffix.count)
-        guard rest == bytes.endIndex || bytes[rest] == UInt8(ascii: "?") else { return nil }
-        return path[start..<end]
+        let rest = end + Self.suffix.count
+        guard rest == path.count || path[rest] == UInt8(ascii: "?") else { return nil }
+        return path[Self.prefix.count..<end]
     }
 
     /// Answers a request whose path names a tenant.
-    func respond(to request: HTTPServerRequest, tenant: Substring) async -> HTTPServerResponse {
+    func respond(to request: HTTPServerRequest, tenant: ArraySlice<UInt8>) async -> HTTPServerResponse {
         let receivedAt = ContinuousClock.now
         let now = self.clock.now()
         let fields = request.head.fields
@@ -62,7 +60,7 @@ struct SendRoute: Sendable {
                 method: "POST",
                 route: Self.template,
                 status: response.status.code,
-                tenant: String(tenant),
+                tenant: String(decoding: tenant, as: UTF8.self),
                 remoteAddress: request.connection.remoteAddress,
                 duration: duration
             ),
@@ -115,7 +113,7 @@ extension Principal {
     /// Makes sure that a path's tenant is the caller's own; a foreign one is as good as none.
     ///
     /// - Throws: `not_found`.
-    func checkTenant(_ text: some StringProtocol) throws(Problem) {
-        guard self.profile.id.text == text else { throw Problem(.notFound, "There is no such tenant") }
+    func checkTenant(_ text: some Sequence<UInt8>) throws(Problem) {
+        guard self.profile.id.text.utf8.elementsEqual(text) else { throw Problem(.notFound, "There is no such tenant") }
     }
 }
