@@ -32,7 +32,9 @@ build-bench: build ## Build what `make bench` measures
 .PHONY: test
 test: ## Run all functional tests (ARGS="--filter FCMModelTests")
 	@scripts/install-system-packages build test
-	swift test $(ARGS)
+	@mkdir -p .build
+	@swift test $(ARGS) 2>&1 | tee .build/test.log || \
+		{ echo; echo "What failed:"; grep -a '^✘\|error:' .build/test.log; exit 1; }
 
 .PHONY: bench
 bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="--rounds 3")

@@ -22,7 +22,7 @@ struct AuditLogTests {
 
     @Test("There are as many places as the configuration says, and a dropped one is free again")
     func capacity() throws {
-        let log = AuditLog.sample(store: self.store, configuration: AuditConfiguration(queueCapacity: 3))
+        let log = AuditLog.sample(store: self.store, configuration: .sample(queueCapacity: 3))
         let first = try log.place()
         do {
             let second = try log.place()
@@ -44,10 +44,7 @@ struct AuditLogTests {
 
     @Test("Records on their way to a slow store keep their places")
     func capacityWhileWriting() async throws {
-        let log = AuditLog.sample(
-            store: self.store,
-            configuration: AuditConfiguration(queueCapacity: 3, flushInterval: .zero)
-        )
+        let log = AuditLog.sample(store: self.store, configuration: .sample(queueCapacity: 3))
         try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }
             self.store.hang()
@@ -209,11 +206,7 @@ struct AuditLogTests {
     func hangingStore() async throws {
         let log = AuditLog.sample(
             store: self.store,
-            configuration: AuditConfiguration(
-                flushInterval: .zero,
-                retryInterval: .milliseconds(1),
-                commitTimeout: .milliseconds(20)
-            )
+            configuration: .sample(commitTimeout: .milliseconds(20))
         )
         try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }

@@ -23,7 +23,7 @@ struct PipelineFixture {
         self.audit = .sample(
             store: self.store,
             clock: self.clock,
-            configuration: AuditConfiguration(queueCapacity: queueCapacity, flushInterval: .zero)
+            configuration: .sample(queueCapacity: queueCapacity)
         )
         self.pipeline = SendPipeline(
             limiter: self.limiter,

@@ -71,12 +71,7 @@ struct TestGateway: Sendable {
         self.audit = AuditLog.sample(
             store: self.auditStore,
             clock: self.clock,
-            configuration: AuditConfiguration(
-                queueCapacity: auditCapacity,
-                flushInterval: .zero,
-                retryInterval: .milliseconds(1),
-                commitTimeout: .seconds(60)
-            ),
+            configuration: .sample(queueCapacity: auditCapacity),
             metrics: AuditMetrics(factory: self.metrics),
             logger: logger
         )

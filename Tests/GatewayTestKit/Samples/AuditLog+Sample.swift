@@ -2,13 +2,25 @@ package import GatewayCore
 package import Logging
 import ServiceLifecycleTestKit
 
+extension AuditConfiguration {
+    /// No pause between batches, a millisecond between attempts, and a commit's time is not up before a test's is.
+    package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(60)) -> Self {
+        AuditConfiguration(
+            queueCapacity: queueCapacity,
+            flushInterval: .zero,
+            retryInterval: .milliseconds(1),
+            commitTimeout: commitTimeout
+        )
+    }
+}
+
 extension AuditLog {
     /// A log over a store that waits for nothing: no pause between batches, a millisecond between attempts.
     package static func sample(
         store: any AuditStore,
         clock: any WallClock = ManualClock(),
         auditKey: Secret = .sample("audit"),
-        configuration: AuditConfiguration = AuditConfiguration(flushInterval: .zero, retryInterval: .milliseconds(1)),
+        configuration: AuditConfiguration = .sample(),
         metrics: AuditMetrics = .unobserved,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> AuditLog {
