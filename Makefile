@@ -5,10 +5,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 SOURCES := Sources Tests Benchmarks Package.swift
-# Why: docs/decisions/0010-release-linking.md and 0012-exclusivity-checks.md.
+# Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \
-	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs
+	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -lmimalloc
 
 .PHONY: help
 help: ## Show this list

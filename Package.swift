@@ -266,6 +266,7 @@ let package = Package(
             name: "FCMGatewayTests",
             dependencies: [
                 "FCMGateway",
+                "GatewayTestKit",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -277,6 +278,7 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "FCMGateway",
+                "GatewayTestKit",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOFoundationCompat", package: "swift-nio"),

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
@@ -139,16 +140,17 @@ extension EndToEnd {
                 try await trial.emulator.add(JSONValue.object(["action": .object(action)]).compactText())
                 try await trial.send(.object(["token": .string(Self.token)]), expecting: nil)
             }
-            let port = try await ClosedPort.reserve()
-            let key = try await trial.gateway.makeTenant(
-                "lost",
-                serverKey: Self.serverKey,
-                endpoint: "http://127.0.0.1:\(port)"
-            )
-            trial.keys.append(key)
-            let reply = try await trial.gateway.send(#"{"token": "a"}"#, tenant: "lost", key: key)
-            #expect(reply.status == 503)
-            trial.keep(reply, "a server that refuses connections")
+            try await ClosedPort.with { port in
+                let key = try await trial.gateway.makeTenant(
+                    "lost",
+                    serverKey: Self.serverKey,
+                    endpoint: "http://127.0.0.1:\(port)"
+                )
+                trial.keys.append(key)
+                let reply = try await trial.gateway.send(#"{"token": "a"}"#, tenant: "lost", key: key)
+                #expect(reply.status == 503)
+                trial.keep(reply, "a server that refuses connections")
+            }
         }
 
         private func callWithoutRights(_ trial: inout Trial) async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
@@ -50,20 +51,21 @@ extension EndToEnd {
         func refusedConnection() async throws {
             try await PrivateDirectory.with { directory in
                 try await DevGateway.with(directory.path("data")) { dev in
-                    let port = try await ClosedPort.reserve()
-                    let key = try await dev.gateway.makeTenant(
-                        "lost",
-                        serverKey: "any",
-                        endpoint: "http://127.0.0.1:\(port)"
-                    )
-                    let reply = try await dev.gateway.send(#"{"token": "a"}"#, tenant: "lost", key: key)
-                    #expect(reply.status == 503)
-                    #expect(reply.code == "upstream_unavailable")
-                    #expect(reply.headers["retry-after"] == "5")
-                    #expect(reply.json["retryable"] == .bool(true))
-                    let several = try await dev.gateway.send(#"{"tokens": ["a", "b"]}"#, tenant: "lost", key: key)
-                    #expect(several.status == 503)
-                    #expect(several.code == "upstream_unavailable")
+                    try await ClosedPort.with { port in
+                        let key = try await dev.gateway.makeTenant(
+                            "lost",
+                            serverKey: "any",
+                            endpoint: "http://127.0.0.1:\(port)"
+                        )
+                        let reply = try await dev.gateway.send(#"{"token": "a"}"#, tenant: "lost", key: key)
+                        #expect(reply.status == 503)
+                        #expect(reply.code == "upstream_unavailable")
+                        #expect(reply.headers["retry-after"] == "5")
+                        #expect(reply.json["retryable"] == .bool(true))
+                        let several = try await dev.gateway.send(#"{"tokens": ["a", "b"]}"#, tenant: "lost", key: key)
+                        #expect(several.status == 503)
+                        #expect(several.code == "upstream_unavailable")
+                    }
                 }
             }
         }

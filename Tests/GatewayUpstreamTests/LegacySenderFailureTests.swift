@@ -8,14 +8,13 @@ import Testing
 struct LegacySenderFailureTests {
     @Test("Where nobody listens nothing was sent, and that can be repeated")
     func connectionRefused() async throws {
-        // The port was free a moment ago: a server had it and is closed.
-        var endpoint = ""
-        try await RawUpstream.run(.hang) { endpoint = $0.endpoint }
-        try await LegacySender.run { sender in
-            let result = await sender.send(try .sample(endpoint: endpoint))
-            #expect(
-                result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "connectFailed")
-            )
+        try await ClosedPort.with { port in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try .sample(endpoint: "http://127.0.0.1:\(port)"))
+                #expect(
+                    result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "connectFailed")
+                )
+            }
         }
     }
 

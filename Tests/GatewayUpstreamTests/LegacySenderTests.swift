@@ -123,19 +123,7 @@ struct LegacySenderTests {
     func noCredential() async throws {
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
             try await LegacySender.run(defaultEndpoint: upstream.endpoint) { sender in
-                let profile = TenantProfile(
-                    tenant: try .sample(),
-                    legacyCredential: nil,
-                    storedCredentials: [],
-                    limits: LimitPolicies(),
-                    pseudonymizer: .sample()
-                )
-                let call = UpstreamCall(
-                    profile: profile,
-                    target: .token("device"),
-                    message: Message(),
-                    deadline: .now + .seconds(60)
-                )
+                let call = try UpstreamCall.sample(credential: nil)
                 #expect(
                     await sender.send(call)
                         == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "no_credential")

@@ -38,15 +38,11 @@ struct UpstreamRouterTests {
         try await RawUpstream.run(.send(Self.wire)) { upstream in
             try await LegacySender.run { sender in
                 let router = UpstreamRouter(legacy: sender)
-                var call = try UpstreamCall.sample(endpoint: upstream.endpoint)
-                var tenant = call.profile.tenant
+                var tenant = try Tenant.sample()
                 tenant.upstream = .v1
-                call.profile = TenantProfile(
-                    tenant: tenant,
-                    legacyCredential: call.profile.legacyCredential,
-                    storedCredentials: [],
-                    limits: LimitPolicies(),
-                    pseudonymizer: .sample()
+                let call = try UpstreamCall.sample(
+                    of: tenant,
+                    credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: upstream.endpoint)
                 )
                 #expect(
                     await router.send(call)

@@ -149,6 +149,6 @@ extension HTTPClientConnection {
 
     /// Whether every byte of the request has left.
     private var isFlushed: Bool {
-        ((try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0) == 0
+        self.context?.channel.isWritable ?? true
     }
 }

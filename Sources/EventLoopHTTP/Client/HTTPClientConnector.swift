@@ -38,6 +38,7 @@ struct HTTPClientConnector: Sendable {
         let bootstrap = ClientBootstrap(group: lane.eventLoop)
             .connectTimeout(lane.core.connectTimeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.writeBufferWaterMark, value: .unwritableUntilFlushed)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations

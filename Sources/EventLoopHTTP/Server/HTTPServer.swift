@@ -78,6 +78,7 @@ package final class HTTPServer: Sendable {
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.writeBufferWaterMark, value: .unwritableUntilFlushed)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try self.admit(channel) }
             }

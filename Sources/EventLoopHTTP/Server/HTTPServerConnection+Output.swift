@@ -64,11 +64,10 @@ extension HTTPServerConnection {
         }
         // The write may have found the peer gone.
         if case .closed = self.phase { return }
-        let left = self.bufferedBytes()
-        if left == 0 {
+        if context.channel.isWritable {
             self.finish(closes: closes)
         } else {
-            self.waitUntilFlushed(context, bufferedBytes: left, closes: closes)
+            self.waitUntilFlushed(context, bufferedBytes: self.bufferedBytes(), closes: closes)
         }
     }
 

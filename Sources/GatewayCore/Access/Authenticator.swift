@@ -36,11 +36,11 @@ package struct Authenticator: Sendable {
         guard let bytes else { return .refused(.missing) }
         guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
         let snapshot = self.directory.snapshot
-        guard let record = snapshot.keys[id], self.pepper.matches(bytes, digest: record.digest),
-            let profile = snapshot.tenants[record.tenant]
-        else { return .refused(.unknown) }
-        guard record.isAlive(at: now) else { return .refused(.dead) }
-        guard !profile.tenant.isDisabled else { return .refused(.disabled) }
-        return .authenticated(Principal(profile: profile, key: record))
+        guard let principal = snapshot.principals[id], self.pepper.matches(bytes, digest: principal.key.digest) else {
+            return .refused(.unknown)
+        }
+        guard principal.key.isAlive(at: now) else { return .refused(.dead) }
+        guard !principal.profile.tenant.isDisabled else { return .refused(.disabled) }
+        return .authenticated(principal)
     }
 }

@@ -123,7 +123,7 @@ package struct Administration: Sendable {
     /// - Throws: `notFound`.
     package func keys(of id: TenantID) throws(GatewayError) -> [APIKeyRecord] {
         _ = try self.profile(of: id)
-        return self.directory.snapshot.keys.values
+        return self.directory.snapshot.principals.values.lazy.map(\.key)
             .filter { $0.tenant == id }
             .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
@@ -205,7 +205,7 @@ package struct Administration: Sendable {
     }
 
     private func key(_ keyID: String, of id: TenantID) throws(GatewayError) -> APIKeyRecord {
-        guard let record = self.directory.snapshot.keys[keyID], record.tenant == id else {
+        guard let record = self.directory.snapshot.principals[keyID]?.key, record.tenant == id else {
             throw GatewayError(.notFound, "The tenant has no such key")
         }
         return record

@@ -56,7 +56,7 @@ package enum AuditBody {
             return
         }
         self.put(UInt64(text.utf8.count) + 1, to: &bytes)
-        bytes.append(contentsOf: text.utf8)
+        bytes.append(utf8: text)
     }
 
     private static func put(_ number: Int, to bytes: inout [UInt8]) {

@@ -135,9 +135,7 @@ package final class AuditLog: Service {
     }
 
     /// Called by a reservation that is used.
-    func fillReserved(_ record: AuditRecord) {
-        // Encoded here, outside the lock and on the caller's own thread, whose memory the record's texts are.
-        let entry = AuditEntry(record)
+    func fillReserved(_ entry: AuditEntry) {
         let (phase, isNews) = self.state.withLock { state in
             state.reserved -= 1
             // The writer is awake already while records wait, unless it waits for the last of them.
@@ -147,7 +145,10 @@ package final class AuditLog: Service {
         }
         guard phase != .closed else {
             self.metrics.failed(1)
-            self.logger.error("A record came after the audit log had ended", metadata: ["action": "\(record.action)"])
+            self.logger.error(
+                "A record came after the audit log had ended",
+                metadata: ["action": "\(entry.record.action)"]
+            )
             return
         }
         if isNews { self.wakeContinuation.yield() }

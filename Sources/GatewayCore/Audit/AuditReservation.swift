@@ -14,8 +14,10 @@ package struct AuditReservation: ~Copyable, Sendable {
     }
 
     /// Fills the place.
+    ///
+    /// The record is encoded here, on the thread that made its texts and outside the log's lock.
     package consuming func fill(_ record: AuditRecord) {
         self.isFilled = true
-        self.log.fillReserved(record)
+        self.log.fillReserved(AuditEntry(record))
     }
 }

@@ -1,5 +1,6 @@
 import FCMModel
 package import Metrics
+import Synchronization
 
 /// What is counted of sends.
 package final class SendMetrics: Sendable {
@@ -14,30 +15,34 @@ package final class SendMetrics: Sendable {
         var isAdmitted: Bool
     }
 
-    private let messages: MetricFamily<MessageKey, Counter>
-    private let decisions: MetricFamily<DecisionKey, Counter>
+    private let messages: Mutex<MetricFamily<MessageKey, Counter>>
+    private let decisions: Mutex<MetricFamily<DecisionKey, Counter>>
     private let tenantLabels: TenantLabels
 
     /// Metrics made by a factory.
     package init(factory: any MetricsFactory) {
         self.tenantLabels = TenantLabels()
-        self.messages = MetricFamily { key in
-            Counter(
-                label: "fcmgw_messages_total",
-                dimensions: [("tenant", key.tenant), ("kind", key.kind.rawValue), ("outcome", key.outcome)],
-                factory: factory
-            )
-        }
-        self.decisions = MetricFamily { key in
-            Counter(
-                label: "fcmgw_limiter_decisions_total",
-                dimensions: [
-                    ("scope", key.scope.rawValue), ("decision", key.isAdmitted ? "admitted" : "denied"),
-                    ("source", "memory"),
-                ],
-                factory: factory
-            )
-        }
+        self.messages = Mutex(
+            MetricFamily { key in
+                Counter(
+                    label: "fcmgw_messages_total",
+                    dimensions: [("tenant", key.tenant), ("kind", key.kind.rawValue), ("outcome", key.outcome)],
+                    factory: factory
+                )
+            }
+        )
+        self.decisions = Mutex(
+            MetricFamily { key in
+                Counter(
+                    label: "fcmgw_limiter_decisions_total",
+                    dimensions: [
+                        ("scope", key.scope.rawValue), ("decision", key.isAdmitted ? "admitted" : "denied"),
+                        ("source", "memory"),
+                    ],
+                    factory: factory
+                )
+            }
+        )
     }
 
     /// Counts a send's recipients by what became of them.
@@ -45,7 +50,8 @@ package final class SendMetrics: Sendable {
         let tenant = self.tenantLabels.label(of: command.principal.profile.id)
         let kind = command.target.kind
         func add(_ outcome: String, _ amount: Int) {
-            self.messages[MessageKey(tenant: tenant, kind: kind, outcome: outcome)].increment(by: amount)
+            let key = MessageKey(tenant: tenant, kind: kind, outcome: outcome)
+            self.messages.withLock { $0.member(of: key) }.increment(by: amount)
         }
         switch answer {
         case .single(let result):
@@ -67,14 +73,17 @@ package final class SendMetrics: Sendable {
     func count(_ decision: LimitDecision) {
         switch decision.admission {
         case .all:
-            self.decisions[DecisionKey(scope: .tenant, isAdmitted: true)].increment()
+            self.countDecision(scope: .tenant, isAdmitted: true)
         case .none(let denial):
-            self.decisions[DecisionKey(scope: denial.scope, isAdmitted: false)].increment()
+            self.countDecision(scope: denial.scope, isAdmitted: false)
         case .some(let denials):
-            for denial in denials {
-                self.decisions[DecisionKey(scope: denial?.scope ?? .tenant, isAdmitted: denial == nil)].increment()
-            }
+            for denial in denials { self.countDecision(scope: denial?.scope ?? .tenant, isAdmitted: denial == nil) }
         }
+    }
+
+    private func countDecision(scope: LimitScope, isAdmitted: Bool) {
+        let key = DecisionKey(scope: scope, isAdmitted: isAdmitted)
+        self.decisions.withLock { $0.member(of: key) }.increment()
     }
 }
 

@@ -36,17 +36,21 @@ package struct SendPipeline: Sendable {
         let targets = SendTargets(command.target, profile: command.principal.profile)
         let delivery = await self.deliver(command, targets: targets, now: now)
         let outcome = SendOutcome(messageID: messageID, answer: delivery.answer, quotas: delivery.quotas)
-        place.fill(
-            AuditRecord(
-                sending: command,
-                outcome: outcome,
-                targets: targets,
-                upstreamCode: delivery.upstreamCode,
-                at: now
-            )
-        )
-        self.metrics.count(command, outcome.answer)
+        self.record(command, outcome, targets: targets, upstreamCode: delivery.upstreamCode, at: now, in: place)
         return outcome
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func record(
+        _ command: SendCommand,
+        _ outcome: SendOutcome,
+        targets: SendTargets,
+        upstreamCode: String?,
+        at time: Timestamp,
+        in place: consuming AuditReservation
+    ) {
+        place.fill(.send(command, outcome, targets: targets, upstreamCode: upstreamCode, at: time))
+        self.metrics.count(command, outcome.answer)
     }
 
     /// What a delivery came to, before it is recorded.
@@ -56,36 +60,26 @@ package struct SendPipeline: Sendable {
         var upstreamCode: String?
     }
 
+    @inline(never)  // As for `record`: two frames of half the size cost less than one.
     private func deliver(_ command: SendCommand, targets: SendTargets, now: Timestamp) async -> Delivery {
         if let refusal = self.refusal(of: command) {
             return Delivery(answer: .refused(refusal))
         }
-        let decision = await self.limiter.admit(
-            LimitRequest(
-                tenant: targets.tenantKey,
-                policies: command.principal.profile.limits,
-                recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
-                isCollapsible: command.message.collapseKey != nil
-            ),
-            now: now
-        )
+        let decision = await self.limiter.admit(LimitRequest(command, targets), now: now)
         self.metrics.count(decision)
         let quotas = decision.tenantQuotas
         switch decision.admission {
         case .none(let denial):
             return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
         case .all:
-            let result = await self.call(command, target: command.target)
-            return Delivery(
-                answer: Self.answer(result, to: command.target),
-                quotas: quotas,
-                upstreamCode: result.upstreamCode
-            )
+            let result = await self.upstream.send(UpstreamCall(command, target: command.target))
+            return Self.delivery(result, to: command.target, quotas: quotas)
         case .some(let denials):
             return await self.deliverSome(command, denials: denials, quotas: quotas)
         }
     }
 
+    @inline(never)  // As for `record`.
     private func refusal(of command: SendCommand) -> SendRefusal? {
         guard command.principal.has(.sendMessages) else {
             return SendRefusal(code: .forbidden, detail: "The key lacks the scope messages:send")
@@ -114,7 +108,7 @@ package struct SendPipeline: Sendable {
         guard target.recipientCount > 0 else {
             return Delivery(answer: .multiple(outcomes.compactMap { $0 }), quotas: quotas)
         }
-        let result = await self.call(command, target: target)
+        let result = await self.upstream.send(UpstreamCall(command, target: target))
         var sent = Self.outcomes(of: result, count: target.recipientCount).makeIterator()
         for index in outcomes.indices where outcomes[index] == nil {
             outcomes[index] = sent.next()
@@ -126,15 +120,9 @@ package struct SendPipeline: Sendable {
         )
     }
 
-    private func call(_ command: SendCommand, target: Target) async -> UpstreamResult {
-        await self.upstream.send(
-            UpstreamCall(
-                profile: command.principal.profile,
-                target: target,
-                message: command.message,
-                deadline: command.deadline
-            )
-        )
+    @inline(never)  // As for `record`.
+    private static func delivery(_ result: UpstreamResult, to target: Target, quotas: [QuotaStatus]) -> Delivery {
+        Delivery(answer: Self.answer(result, to: target), quotas: quotas, upstreamCode: result.upstreamCode)
     }
 
     private static func answer(_ result: UpstreamResult, to target: Target) -> SendOutcome.Answer {
@@ -159,19 +147,37 @@ package struct SendPipeline: Sendable {
     /// One outcome for each recipient of a call, with the upstream's delay on what can be repeated.
     private static func outcomes(of result: UpstreamResult, count: Int) -> [RecipientOutcome] {
         func completed(_ outcome: RecipientOutcome) -> RecipientOutcome {
-            guard case .rejected(var rejection) = outcome, rejection.code.isRetryable else { return outcome }
+            guard case .rejected(var rejection) = outcome, outcome.isRetryable else { return outcome }
             rejection.retryAfter = rejection.retryAfter ?? result.retryAfter
             if rejection.code.isRateLimit { rejection.limitedBy = .fcm }
             return .rejected(rejection)
         }
         switch result.answer {
         case .recipients(let outcomes):
-            return outcomes.map(completed)
+            return outcomes.contains(where: \.isRetryable) ? outcomes.map(completed) : outcomes
         case .failed(let code):
             return Array(repeating: completed(.rejected(code)), count: count)
         case .group:
             return Array(repeating: .rejected(.upstreamProtocol), count: count)
         }
+    }
+}
+
+extension LimitRequest {
+    fileprivate init(_ command: SendCommand, _ targets: SendTargets) {
+        self.init(
+            tenant: targets.tenantKey,
+            policies: command.principal.profile.limits,
+            recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
+            isCollapsible: command.message.collapseKey != nil
+        )
+    }
+}
+
+extension RecipientOutcome {
+    /// Whether the same can be tried again.
+    fileprivate var isRetryable: Bool {
+        if case .rejected(let rejection) = self { rejection.code.isRetryable } else { false }
     }
 }
 

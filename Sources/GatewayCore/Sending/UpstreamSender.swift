@@ -13,22 +13,23 @@ package protocol UpstreamSender: Sendable {
 
 /// One message to be carried.
 package struct UpstreamCall: Sendable {
-    /// Whose message it is.
-    package var profile: TenantProfile
-    /// Whom it is for.
-    package var target: Target
-    /// What it says.
-    package var message: Message
-    /// When waiting for an answer ends.
-    package var deadline: ContinuousClock.Instant
+    /// What was asked for.
+    private let command: SendCommand
+    /// Whom the message is for: the command's target, or those of its recipients that limits let through.
+    package let target: Target
 
-    /// A call.
-    package init(profile: TenantProfile, target: Target, message: Message, deadline: ContinuousClock.Instant) {
-        self.profile = profile
+    /// A call for a command's message.
+    package init(_ command: SendCommand, target: Target) {
+        self.command = command
         self.target = target
-        self.message = message
-        self.deadline = deadline
     }
+
+    /// Whose message it is.
+    package var profile: TenantProfile { self.command.principal.profile }
+    /// What it says.
+    package var message: Message { self.command.message }
+    /// When waiting for an answer ends.
+    package var deadline: ContinuousClock.Instant { self.command.deadline }
 }
 
 /// A target that an upstream has no form for.

@@ -2,18 +2,18 @@
 package final class DirectorySnapshot: Sendable {
     /// The tenants by id.
     package let tenants: [TenantID: TenantProfile]
-    /// The keys by id, revoked ones included.
-    package let keys: [String: APIKeyRecord]
+    /// The keys by id with their tenants, revoked ones included.
+    package let principals: [String: Principal]
 
     /// An empty picture.
     package convenience init() {
-        self.init(tenants: [:], keys: [:])
+        self.init(tenants: [:], principals: [:])
     }
 
     /// A picture of these tenants and keys.
-    package init(tenants: [TenantID: TenantProfile], keys: [String: APIKeyRecord]) {
+    private init(tenants: [TenantID: TenantProfile], principals: [String: Principal]) {
         self.tenants = tenants
-        self.keys = keys
+        self.principals = principals
     }
 
     /// Opens and compiles stored contents.
@@ -41,9 +41,11 @@ package final class DirectorySnapshot: Sendable {
                 pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? [])
             )
         }
-        self.init(
-            tenants: tenants,
-            keys: Dictionary(contents.keys.map { ($0.id, $0) }, uniquingKeysWith: { first, _ in first })
-        )
+        var principals: [String: Principal] = [:]
+        for key in contents.keys {
+            guard let profile = tenants[key.tenant] else { continue }
+            principals[key.id] = Principal(profile: profile, key: key)
+        }
+        self.init(tenants: tenants, principals: principals)
     }
 }

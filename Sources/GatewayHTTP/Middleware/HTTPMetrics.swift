@@ -11,9 +11,10 @@ package final class HTTPMetrics: Sendable {
         var status: Int
     }
 
-    private let durations: MetricFamily<RequestKey, Timer>
-    private let rejections: MetricFamily<String, Counter>
-    private let authentications: MetricFamily<String, Counter>
+    private let durations: Mutex<MetricFamily<RequestKey, Timer>>
+    private let acceptedSends: Timer
+    private let rejections: Mutex<MetricFamily<String, Counter>>
+    private let authentications: Mutex<MetricFamily<String, Counter>>
     private let acceptances: Counter
     private let active: Meter
     private let activeCount = Atomic(0)
@@ -24,24 +25,32 @@ package final class HTTPMetrics: Sendable {
     ///   - factory: makes the metrics.
     ///   - listener: `data` or `admin`.
     package init(factory: any MetricsFactory, listener: String) {
-        self.durations = MetricFamily { key in
-            Timer(
-                label: "fcmgw_http_request_duration_seconds",
-                dimensions: [("route", key.route), ("method", key.method), ("status", String(key.status))],
-                factory: factory
-            )
-        }
-        self.rejections = MetricFamily { reason in
-            Counter(label: "fcmgw_http_rejected_total", dimensions: [("reason", reason)], factory: factory)
-        }
-        self.authentications = MetricFamily { result in
-            Counter(
-                label: "fcmgw_auth_total",
-                dimensions: [("method", listener == "admin" ? "admin_token" : "api_key"), ("result", result)],
-                factory: factory
-            )
-        }
-        self.acceptances = self.authentications["accepted"]
+        self.durations = Mutex(
+            MetricFamily { key in
+                Timer(
+                    label: "fcmgw_http_request_duration_seconds",
+                    dimensions: [("route", key.route), ("method", key.method), ("status", String(key.status))],
+                    factory: factory
+                )
+            }
+        )
+        let acceptedSend = RequestKey(route: SendRoute.template, method: "POST", status: 200)
+        self.acceptedSends = self.durations.withLock { $0.member(of: acceptedSend) }
+        self.rejections = Mutex(
+            MetricFamily { reason in
+                Counter(label: "fcmgw_http_rejected_total", dimensions: [("reason", reason)], factory: factory)
+            }
+        )
+        self.authentications = Mutex(
+            MetricFamily { result in
+                Counter(
+                    label: "fcmgw_auth_total",
+                    dimensions: [("method", listener == "admin" ? "admin_token" : "api_key"), ("result", result)],
+                    factory: factory
+                )
+            }
+        )
+        self.acceptances = self.authentications.withLock { $0.member(of: "accepted") }
         self.active = Meter(
             label: "fcmgw_http_active_requests",
             dimensions: [("listener", listener)],
@@ -65,12 +74,23 @@ package final class HTTPMetrics: Sendable {
     func ended(route: String, method: String, status: Int, in duration: Duration) {
         self.active.set(self.activeCount.subtract(1, ordering: .relaxed).newValue)
         let method = Self.methods.contains(method) ? method : "other"
-        self.durations[RequestKey(route: route, method: method, status: status)].record(duration: duration)
+        let key = RequestKey(route: route, method: method, status: status)
+        self.durations.withLock { $0.member(of: key) }.record(duration: duration)
+    }
+
+    /// Notes that a request to send ended with an answer.
+    func endedSend(status: Int, in duration: Duration) {
+        guard status == 200 else {
+            self.ended(route: SendRoute.template, method: "POST", status: status, in: duration)
+            return
+        }
+        self.active.set(self.activeCount.subtract(1, ordering: .relaxed).newValue)
+        self.acceptedSends.record(duration: duration)
     }
 
     /// Counts a request that the server refused before routing.
     package func rejected(reason: String) {
-        self.rejections[reason].increment()
+        self.rejections.withLock { $0.member(of: reason) }.increment()
     }
 
     /// Counts an attempt to authenticate that succeeded.
@@ -80,7 +100,7 @@ package final class HTTPMetrics: Sendable {
 
     /// Counts an attempt to authenticate that was refused.
     func refused(result: String) {
-        self.authentications[result].increment()
+        self.authentications.withLock { $0.member(of: result) }.increment()
     }
 
     private static let methods: Set<String> = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"]

@@ -36,76 +36,117 @@ struct SendRoute: Sendable {
 
     /// Answers a request whose path names a tenant.
     func respond(to request: HTTPServerRequest, tenant: ArraySlice<UInt8>) async -> HTTPServerResponse {
-        let receivedAt = ContinuousClock.now
-        let now = self.clock.now()
-        let fields = request.head.fields
-        let requestID = IdentityMiddleware.requestID(given: fields[.requestID], now: now)
-        let traceID = fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+        let arrival = self.arrival(of: request)
         self.metrics.began()
-        var response: HTTPServerResponse
-        do {
-            let origin = RequestOrigin(method: "POST", requestID: requestID, traceID: traceID)
-            let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
-            let principal = try self.authentication.principal(authorization: fields.bytes(of: .authorization), now: now)
-            try principal.checkTenant(tenant)
-            response = try await self.send(request, principal, origin, deadline: receivedAt + timeout)
-        } catch {
-            response = self.rendering.response(for: error, path: Self.template, requestID: requestID)
+        switch self.command(in: request, tenant: tenant, arrival) {
+        case .command(let command):
+            let outcome = await self.pipeline.send(command)
+            let response = self.answer(outcome, to: command)
+            return self.finished(response, to: request, tenant: tenant, arrival)
+        case .refusal(let response):
+            return self.finished(response, to: request, tenant: tenant, arrival)
         }
-        let duration = ContinuousClock.now - receivedAt
-        self.metrics.ended(route: Self.template, method: "POST", status: response.status.code, in: duration)
+    }
+
+    /// What a request turned out to be.
+    private enum Reading {
+        case command(SendCommand)
+        case refusal(HTTPServerResponse)
+    }
+
+    /// When a request came and under which id it is known.
+    private struct Arrival {
+        let instant: ContinuousClock.Instant
+        let time: Timestamp
+        let requestID: String
+    }
+
+    private func arrival(of request: HTTPServerRequest) -> Arrival {
+        let now = self.clock.now()
+        return Arrival(
+            instant: .now,
+            time: now,
+            requestID: IdentityMiddleware.requestID(given: request.head.fields[.requestID], now: now)
+        )
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func command(
+        in request: HTTPServerRequest,
+        tenant: ArraySlice<UInt8>,
+        _ arrival: Arrival
+    ) -> Reading {
+        do {
+            let fields = request.head.fields
+            let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
+            let principal = try self.authentication.principal(
+                authorization: fields.bytes(of: .authorization),
+                now: arrival.time
+            )
+            try principal.checkTenant(tenant)
+            guard fields[.idempotencyKey] == nil else {
+                // Ignoring it would break the promise that callers attach to it.
+                throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
+            }
+            let body = try SendBody(JSONBody.members(of: request.body, contentType: fields[.contentType]))
+            guard case .direct(let target) = body.target else {
+                throw Problem(.notFound, "The tenant has no device group of this name")
+            }
+            let payloadBytes = body.message.payloadBytes
+            guard payloadBytes <= target.maxPayloadBytes else {
+                throw Problem(
+                    .messageTooBig,
+                    "The payload has \(payloadBytes) bytes; at most \(target.maxPayloadBytes) are allowed for this target"
+                )
+            }
+            return .command(
+                SendCommand(
+                    principal: principal,
+                    target: target,
+                    message: body.message,
+                    payloadBytes: payloadBytes,
+                    origin: RequestOrigin(
+                        method: "POST",
+                        requestID: arrival.requestID,
+                        traceID: fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+                    ),
+                    deadline: arrival.instant + timeout
+                )
+            )
+        } catch {
+            return .refusal(self.rendering.response(for: error, path: Self.template, requestID: arrival.requestID))
+        }
+    }
+
+    @inline(never)  // As for `command`.
+    private func answer(_ outcome: SendOutcome, to command: SendCommand) -> HTTPServerResponse {
+        SendAnswer(outcome: outcome, target: command.target).response
+    }
+
+    @inline(never)  // As for `command`.
+    private func finished(
+        _ response: consuming HTTPServerResponse,
+        to request: HTTPServerRequest,
+        tenant: ArraySlice<UInt8>,
+        _ arrival: Arrival
+    ) -> HTTPServerResponse {
+        let duration = ContinuousClock.now - arrival.instant
+        let status = response.status.code
+        self.metrics.endedSend(status: status, in: duration)
         self.accessLog.write(
             AccessLog.Entry(
-                requestID: requestID,
+                requestID: arrival.requestID,
                 method: "POST",
                 route: Self.template,
-                status: response.status.code,
+                status: status,
                 tenant: String(decoding: tenant, as: UTF8.self),
                 remoteAddress: request.connection.remoteAddress,
                 duration: duration
             ),
-            status: response.status.code
+            status: status
         )
-        response.headers.append(.requestID, requestID)
+        response.headers.append(.requestID, arrival.requestID)
         return response
-    }
-
-    private func send(
-        _ request: HTTPServerRequest,
-        _ principal: Principal,
-        _ origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
-    ) async throws(Problem) -> HTTPServerResponse {
-        let fields = request.head.fields
-        guard fields[.idempotencyKey] == nil else {
-            // Ignoring it would break the promise that callers attach to it.
-            throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
-        }
-        let members = try JSONBody.members(of: request.body, contentType: fields[.contentType])
-        let body = try SendBody(members)
-        let target: Target
-        switch body.target {
-        case .direct(let direct): target = direct
-        case .deviceGroup: throw Problem(.notFound, "The tenant has no device group of this name")
-        }
-        let payloadBytes = body.message.payloadBytes
-        guard payloadBytes <= target.maxPayloadBytes else {
-            throw Problem(
-                .messageTooBig,
-                "The payload has \(payloadBytes) bytes; at most \(target.maxPayloadBytes) are allowed for this target"
-            )
-        }
-        let outcome = await self.pipeline.send(
-            SendCommand(
-                principal: principal,
-                target: target,
-                message: body.message,
-                payloadBytes: payloadBytes,
-                origin: origin,
-                deadline: deadline
-            )
-        )
-        return SendAnswer(outcome: outcome, target: target).response
     }
 }
 

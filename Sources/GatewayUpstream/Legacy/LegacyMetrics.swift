@@ -7,20 +7,24 @@ import Synchronization
 package final class LegacyMetrics: Sendable {
     private static let api = "legacy"
 
-    private let attempts: MetricFamily<String, Timer>
+    private let attempts: Mutex<MetricFamily<String, Timer>>
+    private let answered: Timer
     private let inflight: Meter
     private let inflightCount = Atomic(0)
 
     /// Metrics made by a factory.
     package init(factory: any MetricsFactory) {
         self.inflight = Meter(label: "fcmgw_upstream_inflight", dimensions: [("api", Self.api)], factory: factory)
-        self.attempts = MetricFamily { outcome in
-            Timer(
-                label: "fcmgw_upstream_attempt_duration_seconds",
-                dimensions: [("api", Self.api), ("outcome", outcome)],
-                factory: factory
-            )
-        }
+        self.attempts = Mutex(
+            MetricFamily { outcome in
+                Timer(
+                    label: "fcmgw_upstream_attempt_duration_seconds",
+                    dimensions: [("api", Self.api), ("outcome", outcome)],
+                    factory: factory
+                )
+            }
+        )
+        self.answered = self.attempts.withLock { $0.member(of: "answered") }
     }
 
     /// Notes that an attempt begins.
@@ -28,9 +32,18 @@ package final class LegacyMetrics: Sendable {
         self.inflight.set(self.inflightCount.add(1, ordering: .relaxed).newValue)
     }
 
-    /// Notes that an attempt ended, by its outcome: `answered` or the name of what went wrong on the way.
-    func ended(outcome: String, in duration: Duration) {
+    /// Notes that an attempt was answered.
+    func answered(in duration: Duration) {
+        self.ended(self.answered, in: duration)
+    }
+
+    /// Notes that an attempt failed, by the name of what went wrong on the way.
+    func failed(_ failure: String, in duration: Duration) {
+        self.ended(self.attempts.withLock { $0.member(of: failure) }, in: duration)
+    }
+
+    private func ended(_ attempts: Timer, in duration: Duration) {
         self.inflight.set(self.inflightCount.subtract(1, ordering: .relaxed).newValue)
-        self.attempts[outcome].record(duration: duration)
+        attempts.record(duration: duration)
     }
 }

@@ -58,41 +58,65 @@ package final class LegacySender: UpstreamSender {
 
     /// Sends a message and reads the answer.
     package func send(_ call: UpstreamCall) async -> UpstreamResult {
+        switch self.prepare(call) {
+        case .failure(let obstacle):
+            return UpstreamResult(answer: .failed(obstacle.outcome), upstreamCode: obstacle.name)
+        case .success(let attempt):
+            let start = ContinuousClock.now
+            self.metrics.began()
+            let timeLeft = min(self.configuration.attemptTimeout, call.deadline - start)
+            do {
+                let response = try await attempt.pool.execute(attempt.request, deadline: .now() + TimeAmount(timeLeft))
+                self.metrics.answered(in: ContinuousClock.now - start)
+                return self.read(response, for: call.target)
+            } catch {
+                self.metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
+                return UpstreamResult(answer: .failed(error.outcomeCode), upstreamCode: error.code.rawValue)
+            }
+        }
+    }
+
+    /// A request and where it goes.
+    private struct Attempt {
+        let pool: HTTPClientPool
+        let request: HTTPClientRequest
+    }
+
+    /// Why there is nothing to send or nowhere to send it.
+    private struct Obstacle: Error {
+        let outcome: OutcomeCode
+        let name: String
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func prepare(_ call: UpstreamCall) -> Result<Attempt, Obstacle> {
         guard let credential = call.profile.legacyCredential else {
-            return UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "no_credential")
+            return .failure(Obstacle(outcome: .upstreamCredentials, name: "no_credential"))
         }
         guard let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.legacyEndpoint) else {
-            return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "no_endpoint")
+            return .failure(Obstacle(outcome: .upstreamUnavailable, name: "no_endpoint"))
         }
-        let body: ByteBuffer
-        do {
-            body = try LegacyRequestEncoder.encode(call.message, to: call.target)
-        } catch {
-            return UpstreamResult(answer: .failed(.invalidTarget), upstreamCode: "inexpressible")
+        guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else {
+            return .failure(Obstacle(outcome: .invalidTarget, name: "inexpressible"))
         }
         var headers = HTTPHeaderLines()
         headers.append(.authorization, Self.keyScheme + credential.serverKey.revealBytes())
         headers.append(.contentType, Self.mediaType)
         let request = HTTPClientRequest(method: .post, path: Self.path, headers: headers, body: body)
-        let start = ContinuousClock.now
-        self.metrics.began()
-        let timeLeft = min(self.configuration.attemptTimeout, call.deadline - start)
-        do {
-            let response = try await pool.execute(request, deadline: .now() + TimeAmount(timeLeft))
-            self.metrics.ended(outcome: "answered", in: ContinuousClock.now - start)
-            return LegacyResponseReader.read(
-                LegacyResponse(
-                    status: response.status.code,
-                    retryAfter: response.fields[.retryAfter],
-                    body: response.body
-                ),
-                for: call.target,
-                now: self.clock.now().seconds
-            )
-        } catch {
-            self.metrics.ended(outcome: error.code.rawValue, in: ContinuousClock.now - start)
-            return UpstreamResult(answer: .failed(error.outcomeCode), upstreamCode: error.code.rawValue)
-        }
+        return .success(Attempt(pool: pool, request: request))
+    }
+
+    @inline(never)  // As for `prepare`.
+    private func read(_ response: HTTPClientResponse, for target: Target) -> UpstreamResult {
+        LegacyResponseReader.read(
+            LegacyResponse(
+                status: response.status.code,
+                retryAfter: response.fields[.retryAfter],
+                body: response.body
+            ),
+            for: target,
+            now: self.clock.now().seconds
+        )
     }
 
     /// Closes every connection.

@@ -8,7 +8,7 @@ enum JSONStringEncoder {
     static func write(_ value: String, to bytes: inout ContiguousArray<UInt8>) {
         // Nearly no string needs an escape: copy first, look afterwards, and start again if one does.
         let start = bytes.count
-        bytes.append(contentsOf: value.utf8)
+        bytes.append(utf8: value)
         guard Self.needsEscape(bytes, from: start) else { return }
         bytes.removeSubrange(start...)
         for byte in value.utf8 {
@@ -51,7 +51,7 @@ enum JSONStringEncoder {
         case 0x0D: bytes.append(UInt8(ascii: "r"))
         case 0..<0x20:
             let low = byte & 0x0F
-            bytes.append(contentsOf: "u00".utf8)
+            bytes.append(utf8: "u00")
             bytes.append(byte < 0x10 ? UInt8(ascii: "0") : UInt8(ascii: "1"))
             bytes.append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
         default: bytes.append(byte)

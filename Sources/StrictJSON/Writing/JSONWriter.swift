@@ -79,7 +79,8 @@ package struct JSONWriter: Sendable {
     package mutating func key(_ key: StaticString) {
         self.beginKey()
         let start = self.bytes.count
-        self.bytes.append(contentsOf: key.description.utf8)
+        // Unsafe: the bytes of a literal outlive everything. As a string they would be checked anew each time.
+        key.withUTF8Buffer { unsafe self.bytes.append(contentsOf: $0) }
         assert(!JSONStringEncoder.needsEscape(self.bytes, from: start), "the name \(key) needs an escape")
         self.endKey()
     }
@@ -109,7 +110,7 @@ package struct JSONWriter: Sendable {
     /// - Parameter value: The integer.
     package mutating func integer(_ value: Int) {
         self.beginValue()
-        self.bytes.append(contentsOf: String(value).utf8)
+        self.bytes.append(utf8: String(value))
         self.endValue()
     }
 
@@ -118,7 +119,7 @@ package struct JSONWriter: Sendable {
     /// - Parameter value: The integer.
     package mutating func integer(_ value: some BinaryInteger) {
         self.beginValue()
-        self.bytes.append(contentsOf: String(value).utf8)
+        self.bytes.append(utf8: String(value))
         self.endValue()
     }
 
@@ -127,14 +128,14 @@ package struct JSONWriter: Sendable {
     /// - Parameter value: The truth value.
     package mutating func bool(_ value: Bool) {
         self.beginValue()
-        self.bytes.append(contentsOf: (value ? "true" : "false").utf8)
+        self.bytes.append(utf8: value ? "true" : "false")
         self.endValue()
     }
 
     /// Writes `null`.
     package mutating func null() {
         self.beginValue()
-        self.bytes.append(contentsOf: "null".utf8)
+        self.bytes.append(utf8: "null")
         self.endValue()
     }
 
@@ -143,7 +144,7 @@ package struct JSONWriter: Sendable {
     /// - Parameter value: The number.
     package mutating func number(_ value: JSONNumber) {
         self.beginValue()
-        self.bytes.append(contentsOf: value.text.utf8)
+        self.bytes.append(utf8: value.text)
         self.endValue()
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
@@ -119,14 +120,15 @@ struct AdminClientTests {
 
     @Test("A gateway that is not there is named")
     func unreachable() async throws {
-        // The port was free a moment ago, and nothing listens on it any more.
-        let address = try await StubServer.with({ _ in .init() }) { $0.address }
-        let url = try #require(BaseURL(address))
-        let failure = await #expect(throws: CommandFailure.self) {
-            try await APIClient.withHTTPClient { http in
-                try await APIClient(http: http, baseURL: url, token: Redacted("t")).call(.get, ["x"])
+        try await ClosedPort.with { port in
+            let address = "http://127.0.0.1:\(port)"
+            let url = try #require(BaseURL(address))
+            let failure = await #expect(throws: CommandFailure.self) {
+                try await APIClient.withHTTPClient { http in
+                    try await APIClient(http: http, baseURL: url, token: Redacted("t")).call(.get, ["x"])
+                }
             }
+            #expect(failure?.message == "no answer from \(address): the connection was refused")
         }
-        #expect(failure?.message == "no answer from \(address): the connection was refused")
     }
 }

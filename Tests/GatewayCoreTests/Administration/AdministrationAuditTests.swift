@@ -127,7 +127,7 @@ struct AdministrationAuditTests {
             #expect(error?.code == .storeUnavailable)
             self.fixture.store.refuseLoads(false)
             try await self.fixture.directory.reload()
-            #expect(self.fixture.directory.snapshot.keys[key]?.revokedAt != nil)
+            #expect(self.fixture.directory.snapshot.principals[key]?.key.revokedAt != nil)
         }
         #expect(self.records.map(\.outcome) == [.intent, .done])
     }
@@ -142,7 +142,7 @@ struct AdministrationAuditTests {
                 }
                 try await group.waitForAll()
             }
-            #expect(self.fixture.directory.snapshot.keys[key]?.revokedAt != nil)
+            #expect(self.fixture.directory.snapshot.principals[key]?.key.revokedAt != nil)
         }
         #expect(self.records.map(\.outcome) == [.intent, .done])
     }

@@ -181,7 +181,7 @@ struct AdministrationTests {
             let draft = APIKeyDraft(name: "n", scopes: [], expiresAt: expiry)
             let (old, _) = try await self.administration.createKey(draft, tenant: acme, origin: .sample)
             _ = try await self.administration.rotateKey(old.id, tenant: acme, overlapSeconds: 3_600, origin: .sample)
-            #expect(self.fixture.directory.snapshot.keys[old.id]?.expiresAt == expiry)
+            #expect(self.fixture.directory.snapshot.principals[old.id]?.key.expiresAt == expiry)
         }
     }
 
@@ -203,7 +203,7 @@ struct AdministrationTests {
             await self.expect(.notFound) { try await rotate(key.id, of: globex) }
             try await self.administration.revokeKey(key.id, tenant: acme, origin: .sample)
             await self.expect(.conflict) { try await rotate(key.id, of: acme) }
-            #expect(self.fixture.directory.snapshot.keys.count == 1)
+            #expect(self.fixture.directory.snapshot.principals.count == 1)
         }
     }
 
@@ -217,12 +217,12 @@ struct AdministrationTests {
             )
             try await self.administration.revokeKey(key.id, tenant: acme, origin: .sample)
             #expect(!self.fixture.accepts(key))
-            let record = self.fixture.directory.snapshot.keys[key.id]
+            let record = self.fixture.directory.snapshot.principals[key.id]?.key
             #expect(record?.revokedAt == self.fixture.clock.now())
             let count = self.fixture.records.count
             self.fixture.clock.advance(by: .seconds(5))
             try await self.administration.revokeKey(key.id, tenant: acme, origin: .sample)
-            #expect(self.fixture.directory.snapshot.keys[key.id] == record)
+            #expect(self.fixture.directory.snapshot.principals[key.id]?.key == record)
             #expect(self.fixture.records.count == count)
             let other = try TenantID.sample("other")
             await self.expect(.notFound) {

@@ -41,17 +41,37 @@ extension UpstreamCall {
         endpoint: String?,
         timeLeft: Duration = .seconds(60)
     ) throws -> UpstreamCall {
-        UpstreamCall(
-            profile: TenantProfile(
-                tenant: try .sample(),
-                legacyCredential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint),
-                storedCredentials: [],
-                limits: LimitPolicies(),
-                pseudonymizer: .sample()
-            ),
+        try .sample(
+            to: target,
+            message: message,
+            credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint),
+            timeLeft: timeLeft
+        )
+    }
+
+    /// A call for a sample tenant with or without a credential.
+    static func sample(
+        of tenant: Tenant? = nil,
+        to target: Target = .token("device"),
+        message: Message = Message(),
+        credential: LegacyCredential?,
+        timeLeft: Duration = .seconds(60)
+    ) throws -> UpstreamCall {
+        let profile = TenantProfile(
+            tenant: try tenant ?? .sample(),
+            legacyCredential: credential,
+            storedCredentials: [],
+            limits: LimitPolicies(),
+            pseudonymizer: .sample()
+        )
+        let command = SendCommand(
+            principal: Principal(profile: profile, key: try .sample(of: .generate())),
             target: target,
             message: message,
+            payloadBytes: message.payloadBytes,
+            origin: .sample,
             deadline: .now + timeLeft
         )
+        return UpstreamCall(command, target: target)
     }
 }
