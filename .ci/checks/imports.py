@@ -37,8 +37,8 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "GatewayCore": (["FCMModel"], ["CoreMetrics", "Crypto", "Logging", "Metrics", "ServiceLifecycle", "Tracing"]),
     "FCMEmulator": (
         ["FCMModel"],
-        ["CoreMetrics", "HTTPTypes", "NIOConcurrencyHelpers", "Hummingbird", "HummingbirdCore", "HummingbirdHTTP2", "JWTKit", "Logging", "NIO*",
-         "ServiceLifecycle"],
+        ["CoreMetrics", "Crypto", "CryptoExtras", "HTTPTypes", "NIOConcurrencyHelpers", "Hummingbird", "HummingbirdCore",
+         "HummingbirdHTTP2", "JWTKit", "Logging", "NIO*", "ServiceLifecycle", "SwiftASN1", "X509"],
     ),
     # Level 3: the adapters.
     "GatewayUpstream": (

@@ -32,6 +32,19 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
         self = name
     }
 
+    /// The name that today's clients know: a word of the predecessor gives way to that of T9.
+    package var current: LegacyErrorName {
+        switch self {
+        case .missingCollapseKey: .invalidParameters
+        case .quotaExceeded: .unavailable
+        case .deviceQuotaExceeded: .deviceMessageRateExceeded
+        case .missingRegistration, .invalidRegistration, .notRegistered, .invalidPackageName, .mismatchSenderID,
+            .invalidParameters, .messageTooBig, .invalidDataKey, .invalidTTL, .unavailable, .internalServerError,
+            .deviceMessageRateExceeded, .topicsMessageRateExceeded, .invalidAPNSCredential:
+            self
+        }
+    }
+
     /// The REST code with the same meaning.
     package var outcomeCode: OutcomeCode {
         switch self {

@@ -27,4 +27,14 @@ package enum LegacyRefusal: Error, Sendable, Hashable {
             .failure(.messageTooBig, shape: shape, multicastID: multicastID)
         }
     }
+
+    /// What a legacy client gets to see that sent a form: one line and status 200, which T4 demands where JSON gets
+    /// 400.
+    package var formReply: LegacyReply {
+        switch self {
+        case .invalidJSON, .invalidParameters: .formFailure(.invalidParameters)
+        case .error(let name, _): .formFailure(name)
+        case .messageTooBig: .formFailure(.messageTooBig)
+        }
+    }
 }

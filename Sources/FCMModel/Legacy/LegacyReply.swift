@@ -24,20 +24,28 @@ package struct LegacyReply: Sendable, Hashable {
     package let status: Int
     /// The value of `Content-Type`.
     package let contentType: String
+    /// The value of `Retry-After` in seconds; `nil` where the header must be missing.
+    package let retryAfter: Int?
     /// The body's bytes.
     package let body: ByteBuffer
 
-    private init(status: Int, json writer: consuming JSONWriter) {
+    init(status: Int, json writer: consuming JSONWriter, retryAfter: Int? = nil) {
         self.status = status
         self.contentType = "application/json; charset=UTF-8"
+        self.retryAfter = retryAfter
         self.body = writer.finish()
     }
 
-    private init(status: Int, text: String) {
+    init(status: Int, text: String, retryAfter: Int? = nil) {
         self.status = status
         self.contentType = "text/plain; charset=UTF-8"
+        self.retryAfter = retryAfter
         self.body = ByteBuffer(string: text)
     }
+
+    /// The one answer to every credential that is missing, malformed, unknown or not enough (T4): clients look at the
+    /// status alone.
+    package static let unauthorized = LegacyReply(status: 401, text: "Unauthorized")
 
     /// A plain text answer.
     package static func text(status: Int, _ text: String) -> LegacyReply {
@@ -52,6 +60,22 @@ package struct LegacyReply: Sendable, Hashable {
         writer.member("reason", reason)
         writer.endObject()
         return LegacyReply(status: 400, json: writer)
+    }
+
+    /// `Error=` and a name, the form's answer to a failure (T8).
+    ///
+    /// 200, but for the two errors that are a status of their own (TB-PLAIN).
+    package static func formFailure(_ name: LegacyErrorName, retryAfter: Int? = nil) -> LegacyReply {
+        let status =
+            switch name {
+            case .unavailable, .quotaExceeded: 503
+            case .internalServerError: 500
+            case .missingRegistration, .invalidRegistration, .notRegistered, .invalidPackageName, .mismatchSenderID,
+                .invalidParameters, .messageTooBig, .invalidDataKey, .invalidTTL, .deviceMessageRateExceeded,
+                .topicsMessageRateExceeded, .invalidAPNSCredential, .missingCollapseKey, .deviceQuotaExceeded:
+                200
+            }
+        return LegacyReply(status: status, text: "Error=\(name.rawValue)", retryAfter: retryAfter)
     }
 
     /// 200 with one error for every recipient.

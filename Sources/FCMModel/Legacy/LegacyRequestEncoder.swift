@@ -10,12 +10,15 @@ package enum LegacyRequestEncoder {
         case installationTarget
         /// The expression holds a negation or more than two operators.
         case condition
+        /// The message stands in v1's own words and has to be translated first.
+        case verbatim
     }
 
     /// Encodes a request.
     ///
-    /// - Throws: ``Inexpressible`` for a target that the protocol has no form for.
+    /// - Throws: ``Inexpressible`` for a target or a message that the protocol has no form for.
     package static func encode(_ message: Message, to target: Target) throws(Inexpressible) -> ByteBuffer {
+        guard message.verbatim == nil else { throw .verbatim }
         var writer = JSONWriter(reservingCapacity: 512)
         writer.beginObject()
         try Self.write(target, to: &writer)

@@ -114,7 +114,7 @@ package enum LegacyResponseReader {
         if let text = result["error"]?.string {
             let name = LegacyErrorName(wireText: text)
             word = word ?? name?.rawValue
-            return .rejected(name?.outcomeCode ?? .upstreamProtocol)
+            return .rejected(Rejection(code: name?.outcomeCode ?? .upstreamProtocol, legacyName: name))
         }
         guard let id = result["message_id"].flatMap(Self.messageID) else { return .rejected(.upstreamProtocol) }
         let replacement = result["registration_id"]?.string.flatMap { $0.isEmpty || $0 == token ? nil : $0 }

@@ -31,6 +31,11 @@ package struct Message: Sendable, Hashable {
     /// Asks for validation without delivery.
     package var dryRun = false
 
+    /// What a caller of HTTP v1 wrote, for an upstream that speaks v1 too (V-FACADE).
+    ///
+    /// Where it is present, it is what is sent; the properties above then hold only what limits and shedding look at.
+    package var verbatim: V1Verbatim?
+
     /// A message without content.
     package init() {}
 }

@@ -37,11 +37,33 @@ package struct Rejection: Sendable, Hashable {
     package var retryAfter: Int?
     /// Whose limit was hit, for the rate codes.
     package var limitedBy: LimitSource?
+    /// The legacy protocol's name for the reason, where it says more than the code: `InvalidTtl` is an invalid field
+    /// among others, `InvalidApnsCredential` a credential among others.
+    package private(set) var legacyName: LegacyErrorName?
 
     /// A refused message.
-    package init(code: OutcomeCode, retryAfter: Int? = nil, limitedBy: LimitSource? = nil) {
+    ///
+    /// - Parameters:
+    ///   - code: the reason.
+    ///   - retryAfter: seconds to wait before a repeat.
+    ///   - limitedBy: whose limit was hit.
+    ///   - legacyName: what the legacy protocol calls the reason; kept only where the code alone would be called
+    ///     something else.
+    package init(
+        code: OutcomeCode,
+        retryAfter: Int? = nil,
+        limitedBy: LimitSource? = nil,
+        legacyName: LegacyErrorName? = nil
+    ) {
         self.code = code
         self.retryAfter = retryAfter
         self.limitedBy = limitedBy
+        let name = legacyName?.current
+        self.legacyName = name == code.legacyErrorName ? nil : name
+    }
+
+    /// What the legacy protocol calls the reason.
+    package var legacyErrorName: LegacyErrorName {
+        self.legacyName ?? self.code.legacyErrorName
     }
 }

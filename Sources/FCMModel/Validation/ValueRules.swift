@@ -42,4 +42,18 @@ package enum ValueRules {
         else { return nil }
         return number
     }
+
+    /// Whether a text is an address that browsers may be given: it starts with `https://` in any case.
+    package static func isHTTPS(_ text: String) -> Bool {
+        var bytes = text.utf8.makeIterator()
+        return "https://".utf8
+            .allSatisfy { expected in
+                guard let byte = bytes.next() else { return false }
+                return byte == expected || (Self.isLetter(byte) && byte | 0x20 == expected)
+            }
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
 }

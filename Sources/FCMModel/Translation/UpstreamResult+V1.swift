@@ -1,0 +1,81 @@
+extension UpstreamResult {
+    /// What one v1 call to a single target achieved.
+    ///
+    /// - Parameters:
+    ///   - reading: the call.
+    ///   - knownMembers: how many members the gateway knows of the group; v1 gives no counts, and none
+    ///     at all would read as a failure, so an unknown number counts as one (TB-GROUP).
+    package init(_ reading: V1Reading, knownMembers: Int? = nil) {
+        switch reading.answer {
+        case .accepted, .rejected:
+            self.init(gathering: [reading])
+        case .group:
+            self.init(
+                answer: .group(GroupOutcome(success: max(1, knownMembers ?? 1), failure: 0, failedTokens: [])),
+                upstreamCode: reading.upstreamCode
+            )
+        }
+    }
+
+    /// What the calls achieved that a list of recipients became.
+    ///
+    /// Where all failed for one cause that is nobody's own, such as an upstream that is down, the call failed as a
+    /// whole.
+    ///
+    /// - Parameter readings: the calls in the order of the recipients.
+    package init(gathering readings: [V1Reading]) {
+        var outcomes: [RecipientOutcome] = []
+        outcomes.reserveCapacity(readings.count)
+        var longestDelay: Int?
+        var upstreamCode: String?
+        var common: CommonCause = .none
+        for reading in readings {
+            let outcome = reading.outcome
+            common.meet(outcome)
+            if case .rejected(let rejection) = outcome {
+                upstreamCode = upstreamCode ?? reading.upstreamCode
+                if rejection.code.isRetryable, let delay = rejection.retryAfter {
+                    longestDelay = max(longestDelay ?? 0, delay)
+                }
+            }
+            outcomes.append(outcome)
+        }
+        let answer: Answer = if case .one(let code) = common { .failed(code) } else { .recipients(outcomes) }
+        self.init(
+            answer: answer,
+            retryAfter: longestDelay,
+            upstreamCode: upstreamCode ?? readings.first?.upstreamCode ?? "none"
+        )
+    }
+
+    /// The cause that all outcomes met so far share.
+    private enum CommonCause {
+        /// None was met. Next: `one`, `several`.
+        case none
+        /// All failed for this. Next: `several`.
+        case one(OutcomeCode)
+        /// They differ, or are somebody's own. Final.
+        case several
+
+        private static let codes: Set<OutcomeCode> = [
+            .upstreamUnavailable, .upstreamCredentials, .upstreamProtocol, .upstreamInternal,
+        ]
+
+        mutating func meet(_ outcome: RecipientOutcome) {
+            guard case .rejected(let rejection) = outcome, Self.isNobodysOwn(rejection) else {
+                self = .several
+                return
+            }
+            switch self {
+            case .none: self = .one(rejection.code)
+            case .one(rejection.code): break
+            case .one, .several: self = .several
+            }
+        }
+
+        private static func isNobodysOwn(_ rejection: Rejection) -> Bool {
+            // A reason that legacy calls by a name of its own would be lost with the list.
+            rejection.legacyName == nil && Self.codes.contains(rejection.code)
+        }
+    }
+}

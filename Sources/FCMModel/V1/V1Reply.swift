@@ -1,0 +1,94 @@
+package import NIOCore
+import StrictJSON
+
+/// An answer in the shapes of v1's `messages:send`, ready to be written to a client.
+package struct V1Reply: Sendable, Hashable {
+    private static let json = "application/json; charset=UTF-8"
+
+    /// The HTTP status.
+    package let status: Int
+    /// The value of `Content-Type`.
+    package let contentType: String
+    /// The value of `Retry-After`; `nil` where the header must be missing.
+    package let retryAfter: String?
+    /// The body's bytes.
+    package let body: ByteBuffer
+
+    /// Hands an upstream's answer on, unchanged (V-FACADE).
+    ///
+    /// - Parameter response: an answer whose reading says ``V1Reading/isHandedOn``.
+    package init(handingOn response: V1Response) {
+        self.status = response.status
+        self.contentType = response.contentType ?? Self.json
+        self.retryAfter = response.retryAfter
+        self.body = response.body
+    }
+
+    /// The answer to a message that was taken.
+    ///
+    /// - Parameters:
+    ///   - acceptance: what FCM said.
+    ///   - project: the project's id as it stands in the request's path.
+    package init(_ acceptance: Acceptance, project: String) {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("name", "projects/\(project)/messages/\(acceptance.messageID)")
+        writer.endObject()
+        self.init(status: 200, body: writer.finish(), retryAfter: nil)
+    }
+
+    /// The answer to a message that was taken for a device group: v1 tells nothing, not even of failed members.
+    package static let groupAcceptance = V1Reply(status: 200, body: ByteBuffer(string: "{}"), retryAfter: nil)
+
+    /// An error in Google's form.
+    init(_ fault: V1Fault) {
+        var writer = JSONWriter(reservingCapacity: 256)
+        writer.beginObject()
+        writer.key("error")
+        writer.beginObject()
+        writer.member("code", fault.status.httpStatus)
+        writer.member("message", fault.message)
+        writer.member("status", fault.status.rawValue)
+        if fault.code != nil || fault.violation != nil {
+            writer.key("details")
+            writer.beginArray()
+            if let code = fault.code { Self.write(code, to: &writer) }
+            if let violation = fault.violation { Self.write(violation, to: &writer) }
+            writer.endArray()
+        }
+        writer.endObject()
+        writer.endObject()
+        self.init(
+            status: fault.status.httpStatus,
+            body: writer.finish(),
+            retryAfter: fault.retryAfter.map { String($0) }
+        )
+    }
+
+    private init(status: Int, body: ByteBuffer, retryAfter: String?) {
+        self.status = status
+        self.contentType = Self.json
+        self.retryAfter = retryAfter
+        self.body = body
+    }
+
+    private static func write(_ code: V1ErrorCode, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
+        writer.member("errorCode", code.rawValue)
+        writer.endObject()
+    }
+
+    private static func write(_ violation: V1FieldViolation, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("@type", "type.googleapis.com/google.rpc.BadRequest")
+        writer.key("fieldViolations")
+        writer.beginArray()
+        writer.beginObject()
+        if !violation.field.isEmpty { writer.member("field", violation.field) }
+        writer.member("description", violation.description)
+        writer.endObject()
+        writer.endArray()
+        writer.endObject()
+    }
+}

@@ -1,0 +1,155 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("LegacyFormDecoder")
+struct LegacyFormDecoderTests {
+    @Test("Forms are accepted and refused as the vectors have it", arguments: try FormVector.all())
+    func vectors(vector: FormVector) throws {
+        #expect(LegacyFormat(contentType: vector.contentType) == .form)
+        let result: Result<LegacySendRequest, LegacyRefusal>
+        do throws(LegacyRefusal) {
+            result = .success(try LegacyFormDecoder.decode(vector.body))
+        } catch {
+            result = .failure(error)
+        }
+        switch (vector.expectation, result) {
+        case (.accepted(let json, let payloadBytes), .success(let request)):
+            let same = try LegacyRequestDecoder.decode(json)
+            #expect(request == same)
+            #expect(request.message.bytesOfTexts == same.message.bytesOfTexts)
+            #expect(request.payloadBytes == payloadBytes ?? same.payloadBytes)
+        case (.rejected(let status, let contentType, let body, let payloadBytes), .failure(let refusal)):
+            let reply = refusal.formReply
+            #expect(reply.status == status)
+            #expect(reply.contentType == contentType + "; charset=UTF-8")
+            #expect(String(buffer: reply.body) == body)
+            #expect(reply.retryAfter == nil)
+            if case .messageTooBig(let bytes, _) = refusal {
+                #expect(bytes == payloadBytes)
+            } else {
+                #expect(payloadBytes == nil)
+            }
+        case (.unauthorized(let status), .success):
+            // The form is good: what refuses it stands in its headers, and this is the answer.
+            #expect(LegacyReply.unauthorized.status == status)
+        case (_, .success):
+            Issue.record("accepted")
+        case (_, .failure(let refusal)):
+            Issue.record("refused: \(refusal)")
+        }
+    }
+
+    @Test("There are no other vectors of forms, and one is decided by its credential")
+    func completeness() throws {
+        let vectors = try FormVector.all()
+        #expect(vectors.count == 44)
+        let unauthorized = vectors.filter { if case .unauthorized = $0.expectation { true } else { false } }
+        #expect(unauthorized.map(\.id) == ["PLT-044"])
+    }
+
+    @Test(
+        "Broken escapes are refused wherever they stand",
+        arguments: ["%", "%4", "%4g", "x=%", "%ff=x", "unknown=%c3%28", "a=%C3", "%zz=1", "\u{0}%0"]
+    )
+    func brokenEscapes(segment: String) {
+        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=a&\(segment)") }
+        #expect(throws: LegacyRefusal.self) { try Self.decode("\(segment)&registration_id=a") }
+    }
+
+    @Test("Raw bytes that are not UTF-8 are refused")
+    func rawBytes() {
+        var body = ByteBuffer(string: "registration_id=a&data.x=")
+        body.writeInteger(UInt8(0xFF))
+        #expect(throws: LegacyRefusal.self) { try LegacyFormDecoder.decode(body) }
+    }
+
+    @Test("The last of repeated options counts, even when it is empty")
+    func repeatedOptions() throws {
+        let message =
+            try Self.decode(
+                "dry_run=1&dry_run=&time_to_live=x&time_to_live=5&collapse_key=a&collapse_key=b&registration_id=t"
+            )
+            .message
+        #expect(!message.dryRun)
+        #expect(message.timeToLive == 5)
+        #expect(message.collapseKey == "b")
+    }
+
+    @Test("Keys that only look alike are different keys, and repeated ones keep their place")
+    func dataKeys() throws {
+        let message = try Self.decode("registration_id=t&data.e%CC%81=1&data.z=2&data.%C3%A9=3&data.e%CC%81=4").message
+        #expect(message.data.map { Array($0.key.utf8) } == [Array("e\u{301}".utf8), [0x7A], Array("\u{E9}".utf8)])
+        #expect(message.data.map(\.value) == ["4", "2", "3"])
+    }
+
+    @Test("Two tokens are too many even if one is empty", arguments: ["", "a"])
+    func tokens(second: String) {
+        #expect(throws: LegacyRefusal.invalidParameters(reason: "registration_id is given more than once")) {
+            try Self.decode("registration_id=\(second)&registration_id=a")
+        }
+    }
+
+    @Test("A form and the JSON with the same meaning are one request", arguments: SplitMix64.seeds)
+    func sameAsJSON(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<20 {
+            var message = RandomMessage.message(for: .token("t"), using: &random)
+            message.notification = nil
+            message.priority = nil
+            message.contentAvailable = false
+            message.mutableContent = false
+            let token = "t" + RandomText.draw(0...20, using: &random)
+            var pairs = [("registration_id", token)] + message.data.map { ("data.\($0.key)", $0.value) }
+            if let key = message.collapseKey { pairs.append(("collapse_key", key)) }
+            if let name = message.restrictedPackageName { pairs.append(("restricted_package_name", name)) }
+            if let seconds = message.timeToLive { pairs.append(("time_to_live", String(seconds))) }
+            if message.dryRun { pairs.append(("dry_run", random.pick(["1", "true", "True"]))) }
+            let form = pairs.map { name, value in
+                "\(Self.escaped(name, using: &random))=\(Self.escaped(value, using: &random))"
+            }
+            let request = try Self.decode(form.joined(separator: random.pick(["&", "&&"])))
+            let json = try LegacyRequestDecoder.decode(LegacyRequestEncoder.encode(message, to: .token(token)))
+            #expect(request == json)
+            #expect(request.message.bytesOfTexts == message.bytesOfTexts)
+        }
+    }
+
+    @Test("A broken form has an outcome like any other, and an answer", arguments: SplitMix64.seeds)
+    func mutatedForms(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        let bodies = try FormVector.all().map(\.body).filter { $0.readableBytes < 500 }
+        for _ in 0..<200 {
+            let body = BodyMutator.mutate(random.pick(bodies), using: &random)
+            do throws(LegacyRefusal) {
+                let request = try LegacyFormDecoder.decode(body)
+                #expect(request.payloadBytes <= request.target.maxPayloadBytes)
+                #expect(request.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
+            } catch {
+                let reply = error.formReply
+                #expect(reply.status == 200)
+                #expect(String(buffer: reply.body).hasPrefix("Error="))
+            }
+        }
+    }
+
+    private static func decode(_ text: String) throws -> LegacySendRequest {
+        try LegacyFormDecoder.decode(ByteBuffer(string: text))
+    }
+
+    /// Escapes what must be escaped and, by chance, what need not.
+    private static func escaped(_ text: String, using random: inout SplitMix64) -> String {
+        let digits = Array(random.below(2) == 0 ? "0123456789abcdef" : "0123456789ABCDEF")
+        var escaped: [UInt8] = []
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: " "), random.below(2) == 0 {
+                escaped.append(UInt8(ascii: "+"))
+            } else if "&=+%".utf8.contains(byte) || byte >= 0x80 || random.below(4) == 0 {
+                escaped += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])".utf8
+            } else {
+                escaped.append(byte)
+            }
+        }
+        return String(decoding: escaped, as: UTF8.self)
+    }
+}

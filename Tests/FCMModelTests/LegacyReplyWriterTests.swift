@@ -1,0 +1,232 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("LegacyReplyWriter")
+struct LegacyReplyWriterTests {
+    @Test("Answers of a v1 upstream reach legacy clients as the vectors have it", arguments: try V1AnswerVector.all())
+    func vectors(vector: V1AnswerVector) throws {
+        let readings = try vector.answers.map { answer in
+            switch answer {
+            case .response(let response):
+                return V1ResponseReader.read(response, for: vector.kind, now: vector.now)
+            case .transport(let word) where word == "timeout" || word == "reset":
+                return V1Reading(transportFailure: .outcomeUnknown, upstreamCode: word)
+            case .transport(let word):
+                throw VectorProblem("unknown trouble \(word)")
+            }
+        }
+        let result =
+            vector.kind == .tokens
+            ? UpstreamResult(gathering: readings)
+            : UpstreamResult(try #require(readings.first), knownMembers: vector.knownMembers)
+        #expect(vector.kind == .tokens || readings.count == 1)
+        let writer = LegacyReplyWriter(
+            shape: vector.shape,
+            format: vector.format,
+            localErrors: vector.localErrors,
+            multicastID: 4_711
+        )
+        let reply = Self.reply(writer, to: result)
+        #expect(reply.status == vector.status)
+        #expect(reply.retryAfter.map { String($0) } == vector.retryAfter)
+        switch vector.format {
+        case .json:
+            #expect(reply.contentType == "application/json; charset=UTF-8")
+            #expect(vector.body.mismatches(in: try VectorJSON(parsing: reply.body)) == [])
+        case .form:
+            #expect(reply.contentType == "text/plain; charset=UTF-8")
+            #expect(String(buffer: reply.body) == (try vector.body.text()))
+        }
+    }
+
+    @Test("There are no other vectors of this direction")
+    func completeness() throws {
+        let count = try V1AnswerVector.all().count
+        #expect(count == 51)
+        #expect(try LegacyOutcomeVector.all().count + count == 82)
+    }
+
+    @Test("Local errors keep their index, whatever became of the rest")
+    func localErrors() throws {
+        let request = try LegacyRequestDecoder.decode(
+            ByteBuffer(string: #"{"registration_ids": ["", "a", "/topics/x", "b"]}"#)
+        )
+        let writer = LegacyReplyWriter(answering: request, format: .json, multicastID: 7)
+        let sent = writer.reply(with: [
+            .accepted(Acceptance(messageID: "m1")), .rejected(Rejection(code: .upstreamUnavailable, retryAfter: 9)),
+        ])
+        try Self.expect(
+            sent,
+            200,
+            """
+            {"multicast_id": 7, "success": 1, "failure": 3, "canonical_ids": 0,
+             "results": [{"error": "MissingRegistration"}, {"message_id": "m1"}, {"error": "InvalidRegistration"},
+              {"error": "Unavailable"}]}
+            """
+        )
+        #expect(sent.retryAfter == nil)
+        let refused = writer.reply(refusing: Rejection(code: .overloaded, retryAfter: 2))
+        try Self.expect(
+            refused,
+            200,
+            """
+            {"multicast_id": 7, "success": 0, "failure": 4, "canonical_ids": 0,
+             "results": [{"error": "MissingRegistration"}, {"error": "Unavailable"}, {"error": "InvalidRegistration"},
+              {"error": "Unavailable"}]}
+            """
+        )
+        #expect(refused.retryAfter == 2)
+        let body = ByteBuffer(string: #"{"registration_ids": ["", "/topics/x"]}"#)
+        let nothingSent = LegacyReplyWriter(
+            answering: try LegacyRequestDecoder.decode(body),
+            format: .json,
+            multicastID: 7
+        )
+        try Self.expect(
+            nothingSent.reply(with: []),
+            200,
+            """
+            {"multicast_id": 7, "success": 0, "failure": 2, "canonical_ids": 0,
+             "results": [{"error": "MissingRegistration"}, {"error": "InvalidRegistration"}]}
+            """
+        )
+    }
+
+    @Test("Outcomes that are missing are errors, and more than there are recipients change nothing")
+    func numbers() throws {
+        let writer = LegacyReplyWriter(shape: .results(count: 2), format: .json, multicastID: 7)
+        let accepted = RecipientOutcome.accepted(Acceptance(messageID: "m"))
+        try Self.expect(
+            writer.reply(with: [accepted]),
+            200,
+            """
+            {"multicast_id": 7, "success": 1, "failure": 1, "canonical_ids": 0,
+             "results": [{"message_id": "m"}, {"error": "InternalServerError"}]}
+            """
+        )
+        try Self.expect(
+            writer.reply(with: [accepted, accepted, accepted]),
+            200,
+            """
+            {"multicast_id": 7, "success": 2, "failure": 0, "canonical_ids": 0,
+             "results": [{"message_id": "m"}, {"message_id": "m"}]}
+            """
+        )
+    }
+
+    @Test("A replacement that a legacy upstream reported is passed on and counted")
+    func replacements() throws {
+        let writer = LegacyReplyWriter(shape: .results(count: 2), format: .json, multicastID: 7)
+        try Self.expect(
+            writer.reply(with: [
+                .accepted(Acceptance(messageID: "m", replacementToken: "new")), .rejected(.unregistered),
+            ]),
+            200,
+            """
+            {"multicast_id": 7, "success": 1, "failure": 1, "canonical_ids": 1,
+             "results": [{"message_id": "m", "registration_id": "new"}, {"error": "NotRegistered"}]}
+            """
+        )
+    }
+
+    @Test(
+        "Ids of topics are numbers",
+        arguments: [
+            ("1", "1"), ("9223372036854775807", "9223372036854775807"), ("6928422829871654", "6928422829871654"),
+            ("fake_message_id", "2132958063090717"),
+            // The first eight bytes of SHA-256, modulo 2⁵³.
+            ("9223372036854775808", "733308802677283"), ("0", "3636527331045176"), ("007", "8810357472300300"),
+            ("10000000000000000000", "1064834948294501"),
+        ]
+    )
+    func topicIDs(id: String, number: String) throws {
+        let writer = LegacyReplyWriter(shape: .single, format: .json, multicastID: 7)
+        let reply = writer.reply(with: [.accepted(Acceptance(messageID: id))])
+        #expect(String(buffer: reply.body) == #"{"message_id":\#(number)}"#)
+    }
+
+    @Test("A group's counts are told, and its failed members named")
+    func groups() throws {
+        let json = LegacyReplyWriter(shape: .results(count: 1), format: .json, multicastID: 7)
+        let form = LegacyReplyWriter(shape: .results(count: 1), format: .form, multicastID: 7)
+        let whole = GroupOutcome(success: 2, failure: 0, failedTokens: [])
+        try Self.expect(json.reply(with: whole), 200, #"{"success": 2, "failure": 0}"#)
+        #expect(String(buffer: form.reply(with: whole).body) == "id=0")
+        let part = GroupOutcome(success: 1, failure: 2, failedTokens: ["a", "b"])
+        try Self.expect(
+            json.reply(with: part),
+            200,
+            #"{"success": 1, "failure": 2, "failed_registration_ids": ["a", "b"]}"#
+        )
+        #expect(String(buffer: form.reply(with: part).body) == "id=0")
+        let none = form.reply(with: GroupOutcome(success: 0, failure: 1, failedTokens: ["a"]))
+        #expect(none.status == 503)
+        #expect(String(buffer: none.body) == "Error=Unavailable")
+    }
+
+    @Test(
+        "A request that was refused as a whole has the answer of its cause",
+        arguments: [
+            (.unauthenticated, .json, 401, "Unauthorized", nil), (.forbidden, .form, 401, "Unauthorized", nil),
+            (.idempotencyConflict, .json, 400, #"{"error":"InvalidParameters"}"#, nil),
+            (.idempotencyConflict, .form, 400, "Error=InvalidParameters", nil),
+            (.idempotencyInProgress, .json, 503, #"{"error":"Unavailable"}"#, 1),
+            (.idempotencyInProgress, .form, 503, "Error=Unavailable", 1),
+            (.invalidField, .json, 400, #"{"error":"InvalidParameters"}"#, nil),
+            (.invalidField, .form, 200, "Error=InvalidParameters", nil),
+            (.upstreamInternal, .json, 200, #"{"error":"InternalServerError"}"#, nil),
+            (.upstreamCredentials, .form, 500, "Error=InternalServerError", nil),
+            (.outcomeUnknown, .json, 200, #"{"error":"InternalServerError"}"#, nil),
+            (.tenantRateExceeded, .json, 200, #"{"error":"Unavailable"}"#, nil),
+        ] as [(OutcomeCode, LegacyFormat, Int, String, Int?)]
+    )
+    func refusals(code: OutcomeCode, format: LegacyFormat, status: Int, body: String, retryAfter: Int?) {
+        let writer = LegacyReplyWriter(shape: .single, format: format, multicastID: 7)
+        let reply = writer.reply(refusing: Rejection(code: code))
+        #expect(reply.status == status)
+        #expect(String(buffer: reply.body) == body)
+        #expect(reply.retryAfter == retryAfter)
+    }
+
+    @Test("A legacy upstream's own names survive the way to a legacy client")
+    func ownNames() throws {
+        let names = [
+            "InvalidTtl", "InvalidApnsCredential", "DeviceQuotaExceeded", "NotRegistered", "MissingCollapseKey",
+        ]
+        let results = names.map { #"{"error": "\#($0)"}"# }.joined(separator: ", ")
+        let response = LegacyResponse(
+            status: 200,
+            retryAfter: nil,
+            body: ByteBuffer(string: #"{"multicast_id": 1, "results": [\#(results)]}"#)
+        )
+        let result = LegacyResponseReader.read(response, for: .tokens(names), now: 0)
+        let reply = Self.reply(
+            LegacyReplyWriter(shape: .results(count: names.count), format: .json, multicastID: 7),
+            to: result
+        )
+        try Self.expect(
+            reply,
+            200,
+            """
+            {"multicast_id": 7, "success": 0, "failure": 5, "canonical_ids": 0,
+             "results": [{"error": "InvalidTtl"}, {"error": "InvalidApnsCredential"},
+              {"error": "DeviceMessageRateExceeded"}, {"error": "NotRegistered"}, {"error": "InvalidParameters"}]}
+            """
+        )
+    }
+
+    /// Answers with whatever an upstream call came to.
+    private static func reply(_ writer: LegacyReplyWriter, to result: UpstreamResult) -> LegacyReply {
+        switch result.answer {
+        case .recipients(let outcomes): writer.reply(with: outcomes)
+        case .group(let group): writer.reply(with: group)
+        case .failed(let code): writer.reply(refusing: Rejection(code: code, retryAfter: result.retryAfter))
+        }
+    }
+
+    private static func expect(_ reply: LegacyReply, _ status: Int, _ body: String) throws {
+        #expect(reply.status == status)
+        #expect(try VectorJSON(parsing: body).mismatches(in: VectorJSON(parsing: reply.body)) == [])
+    }
+}

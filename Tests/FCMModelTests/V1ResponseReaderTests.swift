@@ -1,0 +1,262 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("V1ResponseReader")
+struct V1ResponseReaderTests {
+    typealias Row = (status: Int, body: String, code: OutcomeCode, retryAfter: Int?, signal: V1Reading.Signal)
+
+    /// A refusal with one entry in `details`.
+    private static func refusal(_ status: String, _ detail: String = "", message: String = "x") -> String {
+        #"{"error": {"code": 1, "message": "\#(message)", "status": "\#(status)", "details": [\#(detail)]}}"#
+    }
+
+    private static func fcmError(_ code: String) -> String {
+        #"{"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "\#(code)"}"#
+    }
+
+    private static func violation(_ field: String, _ description: String = "") -> String {
+        #"{"@type": "type.googleapis.com/google.rpc.BadRequest", "#
+            + #""fieldViolations": [{"field": "\#(field)", "description": "\#(description)"}]}"#
+    }
+
+    private static let projectQuota =
+        #"{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "RATE_LIMIT_EXCEEDED"}"#
+
+    private static let refusals: [Row] = [
+        (404, refusal("NOT_FOUND", fcmError("UNREGISTERED")), .unregistered, nil, .none),
+        (403, refusal("PERMISSION_DENIED", fcmError("SENDER_ID_MISMATCH")), .senderMismatch, nil, .none),
+        (401, refusal("UNAUTHENTICATED", fcmError("THIRD_PARTY_AUTH_ERROR")), .upstreamCredentials, nil, .none),
+        (429, refusal("RESOURCE_EXHAUSTED", fcmError("QUOTA_EXCEEDED")), .deviceRateExceeded, 60, .targetQuota),
+        (429, refusal("RESOURCE_EXHAUSTED", projectQuota), .upstreamUnavailable, 60, .projectQuota),
+        (429, refusal("RESOURCE_EXHAUSTED"), .upstreamUnavailable, 60, .none),
+        (429, "<html>", .upstreamUnavailable, 60, .none),
+        (400, refusal("RESOURCE_EXHAUSTED"), .upstreamUnavailable, 60, .none),
+        (503, refusal("UNAVAILABLE", fcmError("UNAVAILABLE")), .upstreamUnavailable, nil, .trouble),
+        (500, refusal("INTERNAL", fcmError("INTERNAL")), .upstreamInternal, nil, .trouble),
+        (500, refusal("UNKNOWN", fcmError("UNSPECIFIED_ERROR")), .upstreamInternal, nil, .trouble),
+        (401, refusal("UNAUTHENTICATED"), .upstreamCredentials, nil, .tokenRefused),
+        (401, refusal("UNAUTHENTICATED", fcmError("BRAND_NEW")), .upstreamCredentials, nil, .credentialRefused),
+        (403, refusal("PERMISSION_DENIED"), .upstreamCredentials, nil, .credentialRefused),
+        (404, refusal("NOT_FOUND"), .upstreamCredentials, nil, .credentialRefused),
+        (404, "<html>", .upstreamCredentials, nil, .credentialRefused),
+        (404, refusal("NOT_FOUND", fcmError("BRAND_NEW")), .upstreamCredentials, nil, .credentialRefused),
+        (500, "", .upstreamInternal, nil, .trouble), (500, "<html></html>", .upstreamInternal, nil, .trouble),
+        (502, "<html></html>", .upstreamUnavailable, nil, .trouble), (504, "", .upstreamUnavailable, nil, .trouble),
+        (503, #"{"error": {"code": 503, "mess"#, .upstreamUnavailable, nil, .trouble),
+        (302, "<html></html>", .upstreamProtocol, nil, .none), (418, "", .upstreamProtocol, nil, .none),
+        (413, refusal("INVALID_ARGUMENT"), .upstreamProtocol, nil, .none),
+        (400, "", .invalidField, nil, .none), (400, "<html>", .invalidField, nil, .none),
+        (400, refusal("FAILED_PRECONDITION"), .invalidField, nil, .none),
+    ]
+
+    @Test("Refusals have their code, delay and signal", arguments: Self.refusals)
+    func refusal(row: Row) {
+        let reading = Self.read(row.status, row.body)
+        guard case .rejected(let rejection) = reading.answer else {
+            Issue.record("not refused: \(reading)")
+            return
+        }
+        #expect(rejection.code == row.code)
+        #expect(rejection.retryAfter == row.retryAfter)
+        #expect(rejection.limitedBy == (row.signal == .targetQuota ? .fcm : nil))
+        #expect(reading.signal == row.signal)
+    }
+
+    @Test(
+        "The causes of an invalid argument are told apart",
+        arguments: [
+            (violation("message.token"), "x", .invalidToken),
+            (violation("message"), "Recipient of the message is NOT SET.", .invalidField),
+            (violation("message", "Recipient is Not Set."), "x", .invalidTarget),
+            ("", "The Registration Token is not valid", .invalidToken),
+            (violation("message.android.restrictedPackageName"), "x", .packageMismatch),
+            (violation("message.android.restricted_package_name"), "x", .packageMismatch),
+            (violation("message.android.ttl"), "x", .invalidField),
+            ("", "INVALID DATA PAYLOAD KEY: gcm", .invalidDataKey),
+            ("", "An Invalid data payload key", .invalidField),
+            (violation("message.data", "Android message is Too Big"), "x", .messageTooBig),
+            ("", "Request contains an invalid argument.", .invalidField),
+        ] as [(String, String, OutcomeCode)]
+    )
+    func invalidArguments(detail: String, message: String, code: OutcomeCode) {
+        let details = [Self.fcmError("INVALID_ARGUMENT"), detail].filter { !$0.isEmpty }.joined(separator: ", ")
+        let body = Self.refusal("INVALID_ARGUMENT", details, message: message)
+        #expect(Self.code(Self.read(400, body)) == code)
+        // The front end says the same without an FcmError.
+        #expect(Self.code(Self.read(400, Self.refusal("INVALID_ARGUMENT", detail, message: message))) == code)
+        // An unknown code is judged by the status alone.
+        let unknown = [Self.fcmError("BRAND_NEW"), detail].filter { !$0.isEmpty }.joined(separator: ", ")
+        let judged = Self.read(400, Self.refusal("INVALID_ARGUMENT", unknown, message: message))
+        #expect(Self.code(judged) == .invalidField)
+    }
+
+    @Test("A topic has no token to be blamed", arguments: [TargetKind.topic, .condition])
+    func topicsWithoutTokens(kind: TargetKind) {
+        let body = Self.refusal(
+            "INVALID_ARGUMENT",
+            Self.fcmError("INVALID_ARGUMENT") + "," + Self.violation("message.token", "bad registration token")
+        )
+        #expect(Self.code(Self.read(400, body, for: kind)) == .invalidField)
+        let quota = Self.refusal("RESOURCE_EXHAUSTED", Self.fcmError("QUOTA_EXCEEDED"))
+        #expect(Self.code(Self.read(429, quota, for: kind)) == .topicRateExceeded)
+    }
+
+    @Test("An installation id is blamed like a token")
+    func installations() {
+        let body = Self.refusal("INVALID_ARGUMENT", Self.violation("message.fid"))
+        #expect(Self.code(Self.read(400, body, for: .installation)) == .invalidToken)
+        #expect(Self.code(Self.read(400, body, for: .token)) == .invalidField)
+    }
+
+    @Test(
+        "An id is what follows the second part of the name, whatever it looks like",
+        arguments: [
+            ("projects/p/messages/0:15%31", "0:15%31"), ("projects/p/messages/a/b", "a/b"),
+            ("projects/123/messages/fake_message_id", "fake_message_id"),
+        ]
+    )
+    func messageIDs(name: String, id: String) {
+        #expect(Self.read(200, #"{"name": "\#(name)"}"#).answer == .accepted(messageID: id))
+        #expect(Self.read(201, #"{"name": "\#(name)", "more": 1}"#).answer == .accepted(messageID: id))
+    }
+
+    @Test(
+        "A 2xx that is neither a name nor empty is no delivery",
+        arguments: [
+            #"{"name": ""}"#, #"{"name": "projects/p/messages/"}"#, #"{"name": "projects//messages/1"}"#,
+            #"{"name": "messages/1"}"#, #"{"name": 1}"#, #"{"unexpected": true}"#, "[]", "null", "<html>", " ",
+            #"{"name": "projects/p/messages/1""#,
+            #"{"name": "projects/p/messages/1", "name": "projects/p/messages/2"}"#,
+        ]
+    )
+    func unreadable(body: String) {
+        for kind in TargetKind.allCases {
+            #expect(Self.code(Self.read(200, body, for: kind)) == .upstreamProtocol)
+        }
+    }
+
+    @Test(
+        "An empty 2xx is a group's answer, and proves nothing in a list or for a topic",
+        arguments: ["", "{}", " {} "]
+    )
+    func empty(body: String) {
+        for kind in [TargetKind.token, .group] {
+            let reading = Self.read(200, body, for: kind)
+            #expect(reading.answer == .group)
+            #expect(reading.outcome == .rejected(.upstreamProtocol))
+        }
+        for kind in [TargetKind.tokens, .topic, .condition, .installation, .installations] {
+            #expect(Self.code(Self.read(200, body, for: kind)) == .upstreamProtocol)
+        }
+    }
+
+    @Test("A delay comes from the header, else from the body, and only where waiting helps")
+    func delays() {
+        let info = #"{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "30.5s"}"#
+        let unavailable = Self.refusal("UNAVAILABLE", Self.fcmError("UNAVAILABLE") + "," + info)
+        #expect(Self.delay(Self.read(503, unavailable, retryAfter: "7")) == 7)
+        #expect(Self.delay(Self.read(503, unavailable)) == 31)
+        #expect(Self.delay(Self.read(503, unavailable, retryAfter: "soon")) == 31)
+        #expect(Self.delay(Self.read(503, unavailable, retryAfter: "Thu, 01 Jan 1970 00:01:00 GMT")) == 60)
+        #expect(Self.delay(Self.read(503, unavailable, retryAfter: "Thu, 01 Jan 1970 00:00:00 GMT")) == 0)
+        let quota = Self.refusal("RESOURCE_EXHAUSTED", Self.projectQuota)
+        #expect(Self.delay(Self.read(429, quota, retryAfter: "7")) == 7)
+        let dead = Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED") + "," + info)
+        #expect(Self.delay(Self.read(404, dead, retryAfter: "7")) == nil)
+    }
+
+    @Test(
+        "Details are known by the end of their type, in any order and number",
+        arguments: [
+            (#"{"@type": "x/google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}"#, .unregistered),
+            (#"{"@type": "google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}"#, .unregistered),
+            (#"{}, [], 1, {"@type": 1}, "# + fcmError("UNREGISTERED"), .unregistered),
+            (fcmError("BRAND_NEW") + "," + fcmError("UNREGISTERED"), .unregistered),
+            (fcmError("UNREGISTERED") + "," + fcmError("BRAND_NEW"), .unregistered),
+            (#"{"@type": "x/nogoogle.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}"#, .upstreamCredentials),
+            (#"{"@type": "x/google.firebase.fcm.v1.ApnsError", "errorCode": "UNREGISTERED"}"#, .upstreamCredentials),
+            (#"{"@type": "x/google.firebase.fcm.v1.FcmError", "errorCode": 1}"#, .upstreamCredentials),
+        ] as [(String, OutcomeCode)]
+    )
+    func details(details: String, code: OutcomeCode) {
+        #expect(Self.code(Self.read(404, Self.refusal("NOT_FOUND", details))) == code)
+    }
+
+    @Test("Answers with an FcmError, and every 400, are handed on; others are told in our words")
+    func handingOn() {
+        #expect(Self.read(404, Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED"))).isHandedOn)
+        #expect(Self.read(401, Self.refusal("X", Self.fcmError("BRAND_NEW"))).isHandedOn)
+        #expect(Self.read(400, Self.refusal("INVALID_ARGUMENT")).isHandedOn)
+        #expect(Self.read(400, "<html>").isHandedOn)
+        #expect(!Self.read(401, Self.refusal("UNAUTHENTICATED")).isHandedOn)
+        #expect(!Self.read(503, "<html>").isHandedOn)
+        #expect(!Self.read(429, Self.refusal("RESOURCE_EXHAUSTED", Self.projectQuota)).isHandedOn)
+        #expect(!Self.read(200, #"{"name": "projects/p/messages/1"}"#).isHandedOn)
+    }
+
+    @Test("What FCM said is named by its code where we know it, else by the status")
+    func upstreamCodes() {
+        #expect(Self.read(404, Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED"))).upstreamCode == "UNREGISTERED")
+        let older = Self.read(401, Self.refusal("X", Self.fcmError("APNS_AUTH_ERROR")))
+        #expect(older.upstreamCode == "THIRD_PARTY_AUTH_ERROR")
+        #expect(Self.read(404, Self.refusal("NOT_FOUND", Self.fcmError("BRAND_NEW"))).upstreamCode == "404")
+        #expect(Self.read(429, Self.refusal("X", Self.projectQuota)).upstreamCode == "RATE_LIMIT_EXCEEDED")
+        #expect(Self.read(200, "{}").upstreamCode == "200")
+    }
+
+    @Test("A damaged answer kills a token only while it still names the death", arguments: SplitMix64.seeds)
+    func damage(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        let answers = try V1AnswerVector.all()
+            .flatMap(\.answers)
+            .compactMap { answer in
+                if case .response(let response) = answer { response } else { nil }
+            }
+        for _ in 0..<300 {
+            var response = random.pick(answers)
+            response.body = BodyMutator.mutate(response.body, using: &random)
+            if random.below(3) == 0 { response.status = 100 + random.below(900) }
+            let kind = random.pick(TargetKind.allCases)
+            let reading = V1ResponseReader.read(response, for: kind, now: 0)
+            if Self.code(reading) == .unregistered {
+                #expect(String(buffer: response.body).contains("UNREGISTERED"))
+            }
+            if !(200...299).contains(response.status) {
+                #expect(Self.code(reading) != nil)
+            }
+            if case .accepted(let id) = reading.answer { #expect(!id.isEmpty) }
+        }
+    }
+
+    @Test("A truncated answer is never more than the whole one", arguments: [200, 404, 503])
+    func truncation(status: Int) throws {
+        let body =
+            status == 200
+            ? #"{"name": "projects/demo/messages/m1"}"# : Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED"))
+        for length in 1..<body.utf8.count {
+            let code = Self.code(Self.read(status, String(body.prefix(length))))
+            let expected: OutcomeCode =
+                status == 200 ? .upstreamProtocol : status == 404 ? .upstreamCredentials : .upstreamUnavailable
+            #expect(code == expected)
+        }
+    }
+
+    private static func read(
+        _ status: Int,
+        _ body: String,
+        retryAfter: String? = nil,
+        for kind: TargetKind = .token
+    ) -> V1Reading {
+        let response = V1Response(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
+        return V1ResponseReader.read(response, for: kind, now: 0)
+    }
+
+    private static func code(_ reading: V1Reading) -> OutcomeCode? {
+        if case .rejected(let rejection) = reading.answer { rejection.code } else { nil }
+    }
+
+    private static func delay(_ reading: V1Reading) -> Int? {
+        if case .rejected(let rejection) = reading.answer { rejection.retryAfter } else { nil }
+    }
+}
