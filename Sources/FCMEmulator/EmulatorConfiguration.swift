@@ -9,6 +9,18 @@ package struct EmulatorConfiguration: Sendable {
     /// Legacy server keys that are let in; while there are none, every key that is not empty is let in.
     package var serverKeys: Set<String>
 
+    /// Certificate and key the port is served with, over TLS; nil for plain text.
+    ///
+    /// Either way HTTP/2 and HTTP/1.1 are spoken.
+    package var certificate: EmulatorCertificate?
+
+    /// Service accounts whose assertions are accepted from the start; see also
+    /// ``FCMEmulator/makeServiceAccount(projectID:clientEmail:)``.
+    package var serviceAccounts: [ServiceAccountFile]
+
+    /// How it behaves at first, and again after ``FCMEmulator/reset()``.
+    package var settings: EmulatorSettings
+
     /// Largest request body read, in bytes; a larger one is answered with status 413.
     package var maxBodyBytes: Int
 
@@ -27,6 +39,9 @@ package struct EmulatorConfiguration: Sendable {
     ///   - host: address to bind.
     ///   - port: TCP port, 0 for one the system chooses.
     ///   - serverKeys: legacy server keys that are let in; empty for any.
+    ///   - certificate: for TLS, nil for none.
+    ///   - serviceAccounts: accounts known from the start.
+    ///   - settings: how it behaves at first.
     ///   - maxBodyBytes: largest request body, in bytes, at least 1.
     ///   - maxJournalEntries: journal entries kept, at least 1.
     ///   - maxJournalBytes: bytes of request bodies kept in the journal.
@@ -35,6 +50,9 @@ package struct EmulatorConfiguration: Sendable {
         host: String = "127.0.0.1",
         port: Int = 8085,
         serverKeys: Set<String> = [],
+        certificate: EmulatorCertificate? = nil,
+        serviceAccounts: [ServiceAccountFile] = [],
+        settings: EmulatorSettings = EmulatorSettings(),
         maxBodyBytes: Int = 4 * 1024 * 1024,
         maxJournalEntries: Int = 10_000,
         maxJournalBytes: Int = 64 * 1024 * 1024,
@@ -43,6 +61,9 @@ package struct EmulatorConfiguration: Sendable {
         self.host = host
         self.port = port
         self.serverKeys = serverKeys
+        self.certificate = certificate
+        self.serviceAccounts = serviceAccounts
+        self.settings = settings
         self.maxBodyBytes = maxBodyBytes
         self.maxJournalEntries = maxJournalEntries
         self.maxJournalBytes = maxJournalBytes

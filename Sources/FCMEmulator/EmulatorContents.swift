@@ -4,9 +4,16 @@ struct EmulatorContents {
     var deliveries: RingBuffer<Delivery>
     var subscriptions = Subscriptions()
     var faults = FaultScript()
+    var settings: EmulatorSettings
+    var accounts = ServiceAccounts()
+    var accessTokens = AccessTokens()
 
-    /// Requests held back by a fault, by journal id.
+    /// Requests and answers held back, by the number of the hold.
     var held: [Int: AsyncStream<Void>.Continuation] = [:]
+    var lastHold = 0
+
+    /// Tells the one task that says GOAWAY regularly that the interval changed.
+    var intervalObserver: AsyncStream<Void>.Continuation?
 
     /// Who follows the journal.
     var observers: [Int: AsyncStream<JournalEntry>.Continuation] = [:]
@@ -17,6 +24,19 @@ struct EmulatorContents {
     init(configuration: EmulatorConfiguration) {
         self.journal = Journal(maxEntries: configuration.maxJournalEntries, maxBytes: configuration.maxJournalBytes)
         self.deliveries = RingBuffer(capacity: configuration.maxDeliveries)
+        self.settings = configuration.settings
+    }
+
+    /// Holds something back until it is released, or until everything is.
+    mutating func hold() -> Hold {
+        self.lastHold += 1
+        let (end, release) = AsyncStream<Void>.makeStream()
+        if self.isShutDown {
+            release.finish()
+        } else {
+            self.held[self.lastHold] = release
+        }
+        return Hold(id: self.lastHold, end: end)
     }
 
     /// Writes a decision into the request's entry, or a new entry if it has none.

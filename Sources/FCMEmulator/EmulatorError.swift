@@ -6,4 +6,6 @@ package enum EmulatorError: Error, Equatable {
     case neverBound
     /// The text is no topic name: 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`, without `/topics/`.
     case badTopic(String)
+    /// The text is no service-account file; the value says why.
+    case badServiceAccount(String)
 }

@@ -5,11 +5,14 @@ import Synchronization
 ///
 /// Decisions are made under the lock; requests held back and observers of the journal are resumed after it was released.
 final class EmulatorState: Sendable {
-    private let maxDeliveries: Int
-    private let contents: Mutex<EmulatorContents>
+    private let configuration: EmulatorConfiguration
+    let contents: Mutex<EmulatorContents>
+
+    /// The connections that are open.
+    let connections = Connections()
 
     init(configuration: EmulatorConfiguration) {
-        self.maxDeliveries = configuration.maxDeliveries
+        self.configuration = configuration
         self.contents = Mutex(EmulatorContents(configuration: configuration))
     }
 
@@ -24,16 +27,10 @@ final class EmulatorState: Sendable {
             guard let action = contents.faults.take(path: request.path, tokens: tokens) else { return (.handle, nil) }
             let entry = contents.journal.record(request, fault: action, decision: nil)
             switch action {
-            case .reset, .status, .garbage, .truncate:
+            case .reset, .status, .garbage, .truncate, .goAway, .refuse:
                 return (.fault(action, id: entry.id), entry)
             case .delay, .hang:
-                let (stream, release) = AsyncStream<Void>.makeStream()
-                if contents.isShutDown {
-                    release.finish()
-                } else {
-                    contents.held[entry.id] = release
-                }
-                return (.hold(action, id: entry.id, release: stream), entry)
+                return (.hold(action, id: entry.id, contents.hold()), entry)
             }
         }
         self.announce(entry)
@@ -47,26 +44,25 @@ final class EmulatorState: Sendable {
 
     /// Settles an accepted message with its recipients, delivers and records it.
     ///
-    /// The id is that of the request's journal entry, if it has one.
-    func conclude(_ request: ReceivedRequest, id: Int?, message: LegacyMessage, format: LegacyFormat) -> Answer {
+    /// - Parameters:
+    ///   - request: the request the message came by.
+    ///   - id: of the request's journal entry, if it has one.
+    ///   - settle: finds the recipients among the subscribers, and the answer.
+    /// - Returns: the answer.
+    func conclude(_ request: ReceivedRequest, id: Int?, settle: (Subscriptions) -> Settlement) -> Answer {
         let (answer, entry) = self.contents.withLock { contents -> (Answer, JournalEntry?) in
-            let settlement = LegacySettlement(
-                message,
-                format: format,
-                subscriptions: contents.subscriptions,
-                now: request.time
-            )
+            let settlement = settle(contents.subscriptions)
             let requestID = id ?? contents.journal.nextID
             for recipient in settlement.recipients {
                 contents.deliveries.append(
-                    Delivery(to: recipient, message: message, requestID: requestID, time: request.time)
+                    Delivery(to: recipient, settlement: settlement, requestID: requestID, time: request.time)
                 )
             }
             let decision = JournalDecision(
                 answer: settlement.answer,
                 deliveredTo: settlement.recipients.map(\.token),
                 reason: settlement.reason,
-                notes: message.notes
+                notes: settlement.notes
             )
             return (settlement.answer, contents.close(request, id: id, decision: decision))
         }
@@ -74,7 +70,17 @@ final class EmulatorState: Sendable {
         return answer
     }
 
-    /// Lets one held request go on.
+    /// Holds an answer back for the latency that is set.
+    ///
+    /// - Returns: how long and until when at the latest; nil for not at all.
+    func holdAnswer() -> (Duration, Hold)? {
+        self.contents.withLock { contents in
+            guard contents.settings.latency > .zero else { return nil }
+            return (contents.settings.latency, contents.hold())
+        }
+    }
+
+    /// Ends one hold.
     func release(_ id: Int) {
         self.contents.withLock { $0.held.removeValue(forKey: id) }?.finish()
     }
@@ -111,11 +117,16 @@ final class EmulatorState: Sendable {
         for release in held { release.finish() }
     }
 
-    /// Forgets journal, deliveries, subscriptions and faults, and lets every held request go on.
+    /// Forgets journal, deliveries, subscriptions and faults, and returns to the first settings.
+    ///
+    /// Every held request goes on. Service accounts and access tokens stay valid: they are credentials.
     func reset() {
+        let first = self.configuration.settings
+        self.update { $0 = first }
+        self.connections.forget()
         let held = self.contents.withLock { contents in
             contents.journal.removeAll()
-            contents.deliveries = RingBuffer(capacity: self.maxDeliveries)
+            contents.deliveries = RingBuffer(capacity: self.configuration.maxDeliveries)
             contents.subscriptions = Subscriptions()
             contents.faults.removeAll()
             return contents.takeHeld()
@@ -125,11 +136,11 @@ final class EmulatorState: Sendable {
 
     /// Lets every held request go on and holds none from now on, so that the server can drain.
     func shutDown() {
-        let held = self.contents.withLock { contents in
+        let waiting = self.contents.withLock { contents in
             contents.isShutDown = true
-            return contents.takeHeld()
+            return contents.takeHeld() + [contents.intervalObserver].compactMap { $0 }
         }
-        for release in held { release.finish() }
+        for release in waiting { release.finish() }
     }
 
     // MARK: Observers

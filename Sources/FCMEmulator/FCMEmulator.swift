@@ -1,7 +1,9 @@
+package import Foundation
 import Hummingbird
 import HummingbirdCore
 package import Logging
 import NIOCore
+import NIOSSL
 import ServiceLifecycle
 import Synchronization
 
@@ -13,24 +15,30 @@ package final class FCMEmulator: Service {
     private let configuration: EmulatorConfiguration
     private let logger: Logger
     private let clock: any Clock<Duration>
-    private let state: EmulatorState
+    private let now: @Sendable () -> Date
     private let port = BoundPort()
     private let hasRun = Atomic(false)
+
+    /// What it remembers.
+    let state: EmulatorState
 
     /// Creates an emulator; it listens once it runs.
     ///
     /// - Parameters:
     ///   - configuration: where it listens, whom it lets in, how much it remembers.
     ///   - logger: where the server logs.
-    ///   - clock: measures the pauses of the fault `delay`.
+    ///   - clock: measures pauses: those of the fault `delay`, before answers, and between rounds of GOAWAY.
+    ///   - now: tells the time, by which assertions are judged and access tokens expire.
     package init(
         configuration: EmulatorConfiguration = EmulatorConfiguration(),
         logger: Logger,
-        clock: any Clock<Duration> = ContinuousClock()
+        clock: any Clock<Duration> = ContinuousClock(),
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
         self.configuration = configuration
         self.logger = logger
         self.clock = clock
+        self.now = now
         self.state = EmulatorState(configuration: configuration)
     }
 
@@ -38,14 +46,34 @@ package final class FCMEmulator: Service {
     ///
     /// Requests held back by a fault are let go at shutdown.
     ///
-    /// - Throws: what prevented binding the port; ``EmulatorError/alreadyRun`` on a second call.
+    /// - Throws: what prevented binding the port or using the certificate or a service account;
+    ///   ``EmulatorError/alreadyRun`` on a second call.
     package func run() async throws {
         guard !self.hasRun.exchange(true, ordering: .acquiringAndReleasing) else { throw EmulatorError.alreadyRun }
+        do {
+            for file in self.configuration.serviceAccounts { try self.addServiceAccount(file) }
+            let tls = try self.configuration.certificate?.serverContext()
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { await self.sayGoAwayRegularly() }
+                defer { group.cancelAll() }
+                try await self.serve(tls: tls)
+            }
+        } catch {
+            self.port.fail(error)
+            throw error
+        }
+        self.port.fail(EmulatorError.neverBound)
+    }
+
+    private func serve(tls: NIOSSLContext?) async throws {
         let port = self.port
         let state = self.state
+        let maxBodyBytes = self.configuration.maxBodyBytes
         let application = Application(
             responder: self.responder,
-            server: .http1(configuration: HTTP1Channel.Configuration(additionalChannelHandlers: [PeerWatch()])),
+            server: HTTPServerBuilder { responder in
+                EmulatorChannel(responder: responder, state: state, tls: tls, maxBodyBytes: maxBodyBytes)
+            },
             configuration: ApplicationConfiguration(
                 address: .hostname(self.configuration.host, port: self.configuration.port)
             ),
@@ -54,17 +82,23 @@ package final class FCMEmulator: Service {
             },
             logger: self.logger
         )
-        do {
-            try await withGracefulShutdownHandler {
-                try await application.run()
-            } onGracefulShutdown: {
-                state.shutDown()
-            }
-        } catch {
-            port.fail(error)
-            throw error
+        try await withGracefulShutdownHandler {
+            try await application.run()
+        } onGracefulShutdown: {
+            state.shutDown()
         }
-        port.fail(EmulatorError.neverBound)
+    }
+
+    /// Tells every HTTP/2 connection to go away, as often as the settings ask for; until cancelled.
+    private func sayGoAwayRegularly() async {
+        while !Task.isCancelled, let (interval, change) = self.state.observeGoAwayInterval() {
+            guard let interval else {
+                for await _ in change {}
+                continue
+            }
+            guard await self.clock.pause(for: interval, unless: change) else { continue }
+            self.state.connections.command(.goAway(refusing: nil))
+        }
     }
 
     /// The port the emulator listens on; waits until it does.
@@ -118,7 +152,9 @@ package final class FCMEmulator: Service {
         self.state.deleteFaults()
     }
 
-    /// Forgets journal, deliveries, subscriptions and faults.
+    /// Forgets journal, deliveries, subscriptions and faults, and returns to the first settings.
+    ///
+    /// Service accounts and access tokens stay valid: they are credentials.
     package func reset() {
         self.state.reset()
     }
@@ -128,7 +164,20 @@ package final class FCMEmulator: Service {
             state: self.state,
             legacy: LegacyEndpoint(serverKeys: self.configuration.serverKeys),
             maxBodyBytes: self.configuration.maxBodyBytes,
-            clock: self.clock
+            scheme: self.scheme,
+            clock: self.clock,
+            now: self.now
         )
+    }
+
+    private var scheme: String { self.configuration.certificate == nil ? "http" : "https" }
+
+    /// Where the emulator is reached from the same machine, such as `http://127.0.0.1:8085`; waits until it listens.
+    ///
+    /// - Throws: what prevented binding, or `CancellationError`.
+    package func baseURL() async throws -> String {
+        let isAnyAddress = ["0.0.0.0", "::", ""].contains(self.configuration.host)
+        let host = isAnyAddress ? "127.0.0.1" : self.configuration.host
+        return "\(self.scheme)://\(host.contains(":") ? "[\(host)]" : host):\(try await self.boundPort())"
     }
 }

@@ -23,6 +23,22 @@ struct ConditionEvaluatorTests {
         }
     }
 
+    @Test("The grammar of v1 is that of the vectors", arguments: try ConditionVector.all())
+    func grammarV1(vector: ConditionVector) throws {
+        guard vector.isV1Valid else {
+            #expect(throws: ConditionEvaluator.Refusal.self) {
+                try ConditionEvaluator(vector.condition, profile: .v1)
+            }
+            return
+        }
+        let condition = try ConditionEvaluator(vector.condition, profile: .v1)
+        #expect(condition.canonical == vector.canonical)
+        #expect(condition.topics == vector.topics)
+        for evaluation in vector.evaluations {
+            #expect(condition.matches { evaluation.subscribed.contains($0) } == evaluation.matches)
+        }
+    }
+
     @Test("Without parentheses operators go from left to right")
     func leftToRight() throws {
         let plain = try ConditionEvaluator("'a' in topics || 'b' in topics && 'c' in topics")

@@ -99,8 +99,17 @@ struct ControlRoutesTests {
             ),
             ("POST", "faults", "", 400, "the body is no JSON object: the text ends at byte 0"),
             (
-                "POST", "faults", #"{"action":{"type":"goaway"}}"#, 400,
-                "goaway needs HTTP/2, which this emulator does not speak"
+                "POST", "faults", #"{"action":{"type":"goaway","ms":1}}"#, 400, "unknown member action.ms"
+            ),
+            ("GET", "goaway", "", 405, "GET is not allowed here, use POST"),
+            ("POST", "service-accounts", "{}", 400, "project_id is missing"),
+            ("POST", "service-accounts", #"{"service_account":{}}"#, 400, "type must be service_account"),
+            ("DELETE", "service-accounts", "", 400, "client_email is missing"),
+            ("DELETE", "service-accounts?client_email=a%40b", "", 404, "there is no account a@b"),
+            ("POST", "settings", #"{"latency":1}"#, 400, "unknown member latency"),
+            (
+                "POST", "settings", #"{"max_concurrent_streams":0}"#, 400,
+                "max_concurrent_streams must be an integer in 1 to 1000000"
             ),
         ]
     )

@@ -12,6 +12,10 @@ struct FaultTests {
         "Complete bodies are read",
         arguments: [
             (#"{"action":{"type":"hang"}}"#, Fault(action: .hang)),
+            (#"{"action":{"type":"goaway"}}"#, Fault(action: .goAway(isRefused: false))),
+            (#"{"action":{"type":"goaway","refuse":true}}"#, Fault(action: .goAway(isRefused: true))),
+            (#"{"action":{"type":"refuse"}}"#, Fault(action: .refuse)),
+            (#"{"action":{"type":"status","status":502,"html":true}}"#, Fault(action: .page(502))),
             (#"{"action":{"type":"reset"},"times":3}"#, Fault(times: 3, action: .reset)),
             (#"{"action":{"type":"garbage"},"match":{}}"#, Fault(action: .garbage)),
             (#"{"action":{"type":"truncate"},"match":{"token":"t"}}"#, Fault(token: "t", action: .truncate)),
@@ -33,8 +37,13 @@ struct FaultTests {
         "Wrong bodies are refused with the member's name",
         arguments: [
             (#"{"times":1}"#, "action is missing"),
-            (#"{"action":{}}"#, "action.type must be delay, hang, reset, status, garbage or truncate"),
-            (#"{"action":{"type":"goaway"}}"#, "goaway needs HTTP/2, which this emulator does not speak"),
+            (#"{"action":{}}"#, "action.type must be delay, hang, reset, status, garbage, truncate, goaway or refuse"),
+            (#"{"action":{"type":"goaway","refuse":1}}"#, "action.refuse must be true or false"),
+            (#"{"action":{"type":"refuse","times":1}}"#, "unknown member action.times"),
+            (
+                #"{"action":{"type":"status","status":502,"html":true,"body":"x"}}"#,
+                "action.html makes the body itself"
+            ),
             (#"{"action":{"type":"delay"}}"#, "action.ms is missing"),
             (#"{"action":{"type":"delay","ms":-1}}"#, "action.ms must be an integer in 0 to 3600000"),
             (#"{"action":{"type":"hang","ms":1}}"#, "unknown member action.ms"),

@@ -28,4 +28,18 @@ struct SubscriptionsTests {
         subscriptions.subscribe(["both", "onlyY"], to: "y")
         #expect(subscriptions.tokens(matching: try ConditionEvaluator(text)) == expected)
     }
+
+    @Test(
+        "A negation selects among all devices that follow any topic",
+        arguments: [
+            ("!('x' in topics)", ["onlyY"]), ("'x' in topics && !('y' in topics)", ["onlyX"]),
+            ("!('z' in topics)", ["both", "onlyX", "onlyY"]),
+        ]
+    )
+    func negation(text: String, expected: [String]) throws {
+        var subscriptions = Subscriptions()
+        subscriptions.subscribe(["both", "onlyX"], to: "x")
+        subscriptions.subscribe(["both", "onlyY"], to: "y")
+        #expect(subscriptions.tokens(matching: try ConditionEvaluator(text, profile: .v1)) == expected)
+    }
 }

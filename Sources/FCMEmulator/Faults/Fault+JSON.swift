@@ -6,6 +6,11 @@ extension Fault {
     private static let maxTimes = 1_000_000_000
     private static let maxDelayMilliseconds = 3_600_000
     private static let statuses = 200...599
+    private static let plainActions: [String: FaultAction] = [
+        "hang": .hang, "reset": .reset, "garbage": .garbage, "truncate": .truncate, "refuse": .refuse,
+    ]
+
+    private static let types = "delay, hang, reset, status, garbage, truncate, goaway or refuse"
 
     /// Reads `{"match": {"path", "token"}, "times": n, "action": {"type", …}}`.
     ///
@@ -38,18 +43,20 @@ extension Fault {
             return .delay(.milliseconds(milliseconds))
         case "status":
             return try Self.status(members)
-        case "hang", "reset", "garbage", "truncate":
-            try members.allow(["type"])
-            return type == "hang" ? .hang : type == "reset" ? .reset : type == "garbage" ? .garbage : .truncate
         case "goaway":
-            throw .badRequest("goaway needs HTTP/2, which this emulator does not speak")
+            try members.allow(["type", "refuse"])
+            return .goAway(isRefused: try members.boolean("refuse") ?? false)
         default:
-            throw .badRequest("action.type must be delay, hang, reset, status, garbage or truncate")
+            guard let action = type.flatMap({ Self.plainActions[$0] }) else {
+                throw .badRequest("action.type must be \(Self.types)")
+            }
+            try members.allow(["type"])
+            return action
         }
     }
 
     private static func status(_ members: ControlMembers) throws(ControlError) -> FaultAction {
-        try members.allow(["type", "status", "body", "headers"])
+        try members.allow(["type", "status", "body", "headers", "html"])
         guard let status = try members.integer("status", in: Self.statuses) else {
             throw .badRequest("action.status is missing")
         }
@@ -57,7 +64,14 @@ extension Fault {
         if status == 204 || status == 304, body != nil {
             throw .badRequest("an answer with status \(status) has no body")
         }
-        return .status(status, body: body, headers: try Self.headers(members))
+        guard try members.boolean("html") ?? false else {
+            return .status(status, body: body, headers: try Self.headers(members))
+        }
+        guard body == nil, status != 204, status != 304 else {
+            throw .badRequest("action.html makes the body itself")
+        }
+        let page = Answer.page("Error \(status)", status: status)
+        return .status(status, body: page.body, headers: page.headers + (try Self.headers(members)))
     }
 
     private static func headers(_ members: ControlMembers) throws(ControlError) -> [HeaderField] {

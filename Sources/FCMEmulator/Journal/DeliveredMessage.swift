@@ -24,6 +24,10 @@ package struct DeliveredMessage: Sendable, Equatable {
     /// Android: the application package the token must belong to.
     package var restrictedPackageName: String?
 
+    /// The members `android`, `apns`, `webpush` and `fcm_options` of a v1 message, each as JSON without blanks and with
+    /// its members sorted; nil for a legacy message.
+    package var platforms: [String: String]?
+
     /// Creates a message from what a request said; what it left out stays nil or empty.
     package init(
         data: [String: String] = [:],
@@ -33,7 +37,8 @@ package struct DeliveredMessage: Sendable, Equatable {
         timeToLive: Int? = nil,
         contentAvailable: Bool? = nil,
         mutableContent: Bool? = nil,
-        restrictedPackageName: String? = nil
+        restrictedPackageName: String? = nil,
+        platforms: [String: String]? = nil
     ) {
         self.data = data
         self.notification = notification
@@ -43,12 +48,13 @@ package struct DeliveredMessage: Sendable, Equatable {
         self.contentAvailable = contentAvailable
         self.mutableContent = mutableContent
         self.restrictedPackageName = restrictedPackageName
+        self.platforms = platforms
     }
 }
 
 extension DeliveredMessage: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case data, notification, priority
+        case data, notification, priority, platforms
         case collapseKey = "collapse_key"
         case timeToLive = "time_to_live"
         case contentAvailable = "content_available"

@@ -23,20 +23,13 @@ package struct Delivery: Sendable, Equatable {
     /// What the device received.
     package let message: DeliveredMessage
 
-    init(to recipient: LegacySettlement.Recipient, message: LegacyMessage, requestID: Int, time: Date) {
+    init(to recipient: Recipient, settlement: Settlement, requestID: Int, time: Date) {
         self.token = recipient.token
         self.messageID = recipient.messageID
         self.requestID = requestID
         self.time = time
-        self.message = message.content
-        switch message.target {
-        case .device, .devices:
-            (self.topic, self.condition) = (nil, nil)
-        case .topic(let name):
-            (self.topic, self.condition) = (name, nil)
-        case .condition(let condition):
-            (self.topic, self.condition) = (nil, condition.canonical)
-        }
+        self.message = settlement.content
+        (self.topic, self.condition) = (settlement.topic, settlement.condition)
     }
 }
 

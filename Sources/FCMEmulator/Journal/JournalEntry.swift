@@ -5,6 +5,12 @@ package struct JournalEntry: Sendable, Equatable {
     /// Position in the order of arrival, counted from 1 and never reused.
     package let id: Int
 
+    /// Number of the connection it came by.
+    package let connection: Int?
+
+    /// The stream it came by; nil with HTTP/1.1.
+    package let stream: Int?
+
     /// When the request's body was complete.
     package let time: Date
 
@@ -31,6 +37,8 @@ package struct JournalEntry: Sendable, Equatable {
 
     init(id: Int, request: ReceivedRequest, fault: FaultAction?, decision: JournalDecision?) {
         self.id = id
+        self.connection = request.origin?.connectionID
+        self.stream = request.origin?.streamID
         self.time = request.time
         self.method = request.method
         self.path = request.target
@@ -44,7 +52,7 @@ package struct JournalEntry: Sendable, Equatable {
 
 extension JournalEntry: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case id, time, method, path, headers, body, fault, decision
+        case id, connection, stream, time, method, path, headers, body, fault, decision
         case bodyBase64 = "body_base64"
     }
 }

@@ -2,12 +2,6 @@ import Foundation
 
 /// What an accepted message leads to: the answer, and who receives it.
 struct LegacySettlement {
-    /// One device that receives the message, and the id it carries.
-    struct Recipient: Equatable {
-        let token: String
-        let messageID: String
-    }
-
     let answer: Answer
     let recipients: [Recipient]
 
@@ -58,6 +52,26 @@ struct LegacySettlement {
         self.recipients =
             message.isDryRun ? [] : subscribers.map { Recipient(token: $0, messageID: String(messageID)) }
         self.reason = nil
+    }
+
+    /// The same in the form both protocols share.
+    func settlement(of message: LegacyMessage) -> Settlement {
+        var topic: String?
+        var condition: String?
+        switch message.target {
+        case .device, .devices: break
+        case .topic(let name): topic = name
+        case .condition(let evaluator): condition = evaluator.canonical
+        }
+        return Settlement(
+            answer: self.answer,
+            recipients: self.recipients,
+            topic: topic,
+            condition: condition,
+            content: message.content,
+            reason: self.reason,
+            notes: message.notes
+        )
     }
 
     private static func result(for token: String, isDryRun: Bool, now: Date) -> RecipientResult {

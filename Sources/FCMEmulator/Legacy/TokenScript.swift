@@ -10,8 +10,8 @@ enum TokenScript: Equatable {
 
     /// Reads a token.
     ///
-    /// `ERROR_<name>` gives that error, a name of T9 ending where no further letter follows; other names run to the first
-    /// character that is neither letter, digit nor underscore. `CANONICAL_<other>` takes the rest of the token.
+    /// `ERROR_<name>` gives that error, a name of T9 or of v1 ending where no further letter follows; other names run to
+    /// the first character that is neither letter, digit nor underscore. `CANONICAL_<other>` takes the rest of the token.
     init(token: String) {
         if let rest = Self.rest(of: token, after: Self.errorMark), let name = Self.errorName(in: rest) {
             self = .failed(name)
@@ -27,7 +27,7 @@ enum TokenScript: Equatable {
     }
 
     private static func errorName(in text: Substring) -> String? {
-        let known = LegacyErrorName.allCases.map(\.rawValue)
+        let known = (LegacyErrorName.allCases.map(\.rawValue) + V1Failure.scriptedNames)
             .first { name in
                 text.hasPrefix(name) && text.dropFirst(name.count).first?.isLetter != true
             }

@@ -4,6 +4,6 @@ enum Admission {
     case handle
     /// A fault is played for the journal entry of this id.
     case fault(FaultAction, id: Int)
-    /// A fault holds the request back until the stream ends.
-    case hold(FaultAction, id: Int, release: AsyncStream<Void>)
+    /// A fault holds back the request with the journal entry of this id.
+    case hold(FaultAction, id: Int, Hold)
 }

@@ -29,6 +29,9 @@ struct Answer: Sendable, Equatable {
         return Self(status: status, contentType: "text/html; charset=UTF-8", body: body, headers: headers)
     }
 
+    /// Done, with nothing to tell.
+    static let noContent = Self(status: 204, contentType: nil, body: "")
+
     /// The sender could not be authenticated.
     static let unauthorized = Self.page("Unauthorized", status: 401)
 

@@ -42,6 +42,15 @@ struct ControlMembers {
         }
     }
 
+    /// A boolean, or nil if absent.
+    func boolean(_ name: String) throws(ControlError) -> Bool? {
+        switch self.members[name] {
+        case nil: return nil
+        case .bool(let flag)?: return flag
+        default: throw .badRequest("\(self.field(name)) must be true or false")
+        }
+    }
+
     /// An integer within bounds, or nil if absent.
     func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlError) -> Int? {
         guard let value = self.members[name] else { return nil }

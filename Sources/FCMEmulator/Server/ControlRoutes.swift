@@ -9,6 +9,8 @@ struct ControlRoutes: Sendable {
     private static let maxLimit = 1_000_000
 
     let state: EmulatorState
+    /// Scheme of the URLs it hands out.
+    let scheme: String
 
     /// Answers one control request, which leaves no trace in the journal.
     func answer(to request: ReceivedRequest) -> Answer {
@@ -30,14 +32,16 @@ struct ControlRoutes: Sendable {
             return try self.subscribe(request)
         case ("faults", "POST"):
             self.state.addFault(try Fault(members: ControlMembers(body: request.bodyBytes)))
-            return Answer(status: 204, contentType: nil, body: "")
+            return .noContent
         case ("faults", "DELETE"):
             self.state.deleteFaults()
-            return Answer(status: 204, contentType: nil, body: "")
+            return .noContent
         case ("state", "DELETE"):
             self.state.reset()
-            return Answer(status: 204, contentType: nil, body: "")
+            return .noContent
         default:
+            if let answer = try self.handleCredentials(request, name: name) { return answer }
+            if let answer = try self.handleConnections(request, name: name) { return answer }
             throw Self.misdirected(name: String(name), method: request.method)
         }
     }
@@ -45,7 +49,8 @@ struct ControlRoutes: Sendable {
     private static func misdirected(name: String, method: String) -> ControlError {
         let methods = [
             "journal": "GET", "deliveries": "GET", "subscriptions": "POST", "faults": "POST, DELETE",
-            "state": "DELETE",
+            "state": "DELETE", "service-accounts": "POST, DELETE", "access-tokens": "DELETE", "connections": "GET",
+            "goaway": "POST", "settings": "GET, POST",
         ]
         guard let allowed = methods[name] else {
             return ControlError(status: 404, message: "nothing is served at \(Self.prefix)\(name)")
@@ -79,7 +84,7 @@ struct ControlRoutes: Sendable {
         return .json(#"{"subscribers":\#(count),"topic":\#(JSONValue.quoted(topic))}"#)
     }
 
-    private static func query(
+    static func query(
         of request: ReceivedRequest,
         allowed: Set<String>
     ) throws(ControlError) -> [String: String] {
@@ -106,7 +111,7 @@ struct ControlRoutes: Sendable {
         return limit
     }
 
-    private static func json(_ value: some Encodable) throws(ControlError) -> Answer {
+    static func json(_ value: some Encodable) throws(ControlError) -> Answer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .custom { date, encoder in

@@ -1,7 +1,8 @@
 import Hummingbird
 import NIOCore
 
-/// What Hummingbird hands to a request's handler: here the connection, for faults that happen on the wire.
+/// What Hummingbird hands to a request's handler: here the connection or stream, for faults that happen on
+/// the wire.
 struct EmulatorContext: InitializableFromSource {
     let channel: any Channel
 

@@ -3,33 +3,47 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Answers the requests: control routes, scripted faults, then the protocol.
+/// Answers the requests: control routes, scripted faults, then the protocols.
 struct EmulatorResponder: HTTPResponder {
     let state: EmulatorState
     let legacy: LegacyEndpoint
     let maxBodyBytes: Int
-    /// Measures the pauses of `delay`.
+    /// Scheme of the URLs it hands out.
+    let scheme: String
+    /// Measures pauses.
     let clock: any Clock<Duration>
+    /// Tells the time.
+    let now: @Sendable () -> Date
 
     func respond(to request: Request, context: EmulatorContext) async throws -> Response {
+        let watch = try await context.channel.pipeline.handler(type: PeerWatch.self).get()
         guard let bytes = try await self.body(of: request) else {
-            return self.tooLarge(request)
+            return self.tooLarge(request, origin: watch.origin)
         }
-        let received = ReceivedRequest(time: Date(), head: request.head, bodyBytes: bytes)
+        let received = ReceivedRequest(origin: watch.origin, time: self.now(), head: request.head, bodyBytes: bytes)
         if received.path.hasPrefix(ControlRoutes.prefix) {
-            return Response(ControlRoutes(state: self.state).answer(to: received))
+            return Response(ControlRoutes(state: self.state, scheme: self.scheme).answer(to: received))
         }
-        switch self.state.admit(received) {
+        let response = await self.respond(to: received, watch: watch)
+        if let (latency, hold) = self.state.holdAnswer() {
+            await self.clock.pause(for: latency, unless: hold.end)
+            self.state.release(hold.id)
+        }
+        return response
+    }
+
+    private func respond(to request: ReceivedRequest, watch: PeerWatch) async -> Response {
+        switch self.state.admit(request) {
         case .handle:
-            return Response(self.handle(received, id: nil))
+            return Response(await self.handle(request, id: nil))
         case .fault(let action, let id):
-            return await self.play(action, received, id: id, channel: context.channel)
-        case .hold(.delay(let pause), let id, let release):
-            await self.wait(pause, orUntil: release)
-            self.state.release(id)
-            return Response(self.handle(received, id: id))
-        case .hold(_, let id, let release):
-            return try await self.hang(received, id: id, until: release, channel: context.channel)
+            return await self.play(action, request, id: id, origin: watch.origin)
+        case .hold(.delay(let pause), let id, let hold):
+            await self.clock.pause(for: pause, unless: hold.end)
+            self.state.release(hold.id)
+            return Response(await self.handle(request, id: id))
+        case .hold(_, let id, let hold):
+            return await self.hang(request, id: id, until: hold, watch: watch)
         }
     }
 
@@ -42,37 +56,93 @@ struct EmulatorResponder: HTTPResponder {
         }
     }
 
-    private func tooLarge(_ request: Request) -> Response {
-        let received = ReceivedRequest(time: Date(), head: request.head, bodyBytes: [])
+    private func tooLarge(_ request: Request, origin: RequestOrigin) -> Response {
+        let received = ReceivedRequest(origin: origin, time: self.now(), head: request.head, bodyBytes: [])
         let answer = Answer.page("Request Entity Too Large", status: 413)
         let reason = "the body has more than \(self.maxBodyBytes) bytes"
-        self.state.conclude(received, id: nil, decision: JournalDecision(answer: answer, reason: reason))
-        return Response(answer)
+        return Response(self.refuse(received, id: nil, answer: answer, reason: reason))
+    }
+}
+
+// MARK: Protocols
+
+extension EmulatorResponder {
+    /// Handles a request by its path.
+    private func handle(_ request: ReceivedRequest, id: Int?) async -> Answer {
+        if let project = V1Endpoint.project(in: request.path) {
+            return self.handleV1(request, id: id, project: project)
+        }
+        switch request.path {
+        case LegacyEndpoint.path: return self.handleLegacy(request, id: id)
+        case TokenEndpoint.path: return await self.handleToken(request, id: id)
+        default: return self.refuse(request, id: id, answer: .notFound, reason: "nothing is served at this path")
+        }
     }
 
-    /// Handles a request by its path.
-    private func handle(_ request: ReceivedRequest, id: Int?) -> Answer {
-        guard request.path == LegacyEndpoint.path else {
-            let decision = JournalDecision(answer: .notFound, reason: "nothing is served at this path")
-            self.state.conclude(request, id: id, decision: decision)
-            return .notFound
-        }
+    private func handleLegacy(_ request: ReceivedRequest, id: Int?) -> Answer {
         switch self.legacy.verdict(on: request) {
         case .refused(let answer, let reason):
-            self.state.conclude(request, id: id, decision: JournalDecision(answer: answer, reason: reason))
-            return answer
+            return self.refuse(request, id: id, answer: answer, reason: reason)
         case .accepted(let message, let format):
-            return self.state.conclude(request, id: id, message: message, format: format)
+            return self.state.conclude(request, id: id) { subscriptions in
+                LegacySettlement(message, format: format, subscriptions: subscriptions, now: request.time)
+                    .settlement(of: message)
+            }
         }
+    }
+
+    private func handleV1(_ request: ReceivedRequest, id: Int?, project: String) -> Answer {
+        let endpoint = V1Endpoint(
+            project: project,
+            access: { self.state.access(with: $0, now: self.now()) },
+            isKnown: { self.state.knows(project: $0) }
+        )
+        switch endpoint.verdict(on: request) {
+        case .refused(let answer, let reason):
+            return self.refuse(request, id: id, answer: answer, reason: reason)
+        case .accepted(let message):
+            return self.state.conclude(request, id: id) { subscriptions in
+                V1Settlement.settle(message, subscriptions: subscriptions, now: request.time)
+            }
+        }
+    }
+
+    private func handleToken(_ request: ReceivedRequest, id: Int?) async -> Answer {
+        guard request.method == "POST" else {
+            let reason = "the method is \(request.method)"
+            return self.refuse(request, id: id, answer: .methodNotAllowed(allow: "POST"), reason: reason)
+        }
+        let state = self.state
+        let endpoint = TokenEndpoint { state.account(email: $0) }
+        do throws(TokenRefusal) {
+            let now = self.now()
+            let grant = try await endpoint.grant(for: request, now: now)
+            let (token, seconds) = state.issueToken(for: grant, now: now)
+            let answer = Answer.json(
+                #"{"access_token":\#(JSONValue.quoted(token)),"expires_in":\#(seconds),"token_type":"Bearer"}"#
+            )
+            state.conclude(request, id: id, decision: JournalDecision(answer: answer))
+            return answer
+        } catch {
+            return self.refuse(request, id: id, answer: error.answer, reason: "\(error.code): \(error.description)")
+        }
+    }
+
+    private func refuse(_ request: ReceivedRequest, id: Int?, answer: Answer, reason: String) -> Answer {
+        self.state.conclude(request, id: id, decision: JournalDecision(answer: answer, reason: reason))
+        return answer
     }
 }
 
 // MARK: Faults
 
 extension EmulatorResponder {
-    private func play(_ action: FaultAction, _ request: ReceivedRequest, id: Int, channel: any Channel) async
-        -> Response
-    {
+    private func play(
+        _ action: FaultAction,
+        _ request: ReceivedRequest,
+        id: Int,
+        origin: RequestOrigin
+    ) async -> Response {
         switch action {
         case .status(let status, let body, let headers):
             let answer = Answer(
@@ -81,49 +151,43 @@ extension EmulatorResponder {
                 body: body ?? "",
                 headers: headers
             )
-            return self.conclude(request, id: id, answer: answer, reason: "scripted status")
+            return Response(self.refuse(request, id: id, answer: answer, reason: "scripted status"))
         case .garbage:
-            return self.conclude(request, id: id, answer: .garbage, reason: "scripted garbage")
+            return Response(self.refuse(request, id: id, answer: .garbage, reason: "scripted garbage"))
         case .truncate:
-            return .truncated(self.handle(request, id: id))
+            return .truncated(await self.handle(request, id: id))
+        case .goAway(isRefused: false):
+            let answer = await self.handle(request, id: id)
+            await origin.goAway(refusing: false)
+            return Response(answer)
+        case .goAway(isRefused: true):
+            self.drop(request, id: id, reason: "refused by GOAWAY")
+            await origin.goAway(refusing: true)
+        case .refuse:
+            self.drop(request, id: id, reason: "stream refused")
+            await origin.refuse()
         case .reset, .delay, .hang:
-            self.state.conclude(request, id: id, decision: JournalDecision(answer: nil, reason: "connection reset"))
-            await channel.resetConnection()
-            return Response(status: .noContent)
+            self.drop(request, id: id, reason: "connection reset")
+            await origin.reset()
         }
+        // Nobody reads this: the stream or the connection is gone.
+        return Response(status: .noContent)
     }
 
-    private func conclude(_ request: ReceivedRequest, id: Int, answer: Answer, reason: String) -> Response {
-        self.state.conclude(request, id: id, decision: JournalDecision(answer: answer, reason: reason))
-        return Response(answer)
-    }
-
-    private func wait(_ pause: Duration, orUntil release: AsyncStream<Void>) async {
-        let clock = self.clock
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { try? await clock.sleep(for: pause) }
-            group.addTask { for await _ in release {} }
-            await group.next()
-            group.cancelAll()
-        }
+    private func drop(_ request: ReceivedRequest, id: Int, reason: String) {
+        self.state.conclude(request, id: id, decision: JournalDecision(answer: nil, reason: reason))
     }
 
     /// Waits until the request is released, then handles it; unless the client has gone by then.
-    private func hang(
-        _ request: ReceivedRequest,
-        id: Int,
-        until release: AsyncStream<Void>,
-        channel: any Channel
-    ) async throws -> Response {
+    private func hang(_ request: ReceivedRequest, id: Int, until hold: Hold, watch: PeerWatch) async -> Response {
         let state = self.state
-        let watch = try await channel.pipeline.handler(type: PeerWatch.self).get()
-        watch.onDeparture { state.release(id) }
-        for await _ in release {}
+        watch.onDeparture { state.release(hold.id) }
+        for await _ in hold.end {}
         guard !watch.isGone else {
-            state.conclude(request, id: id, decision: JournalDecision(answer: nil, reason: "the client went away"))
-            await channel.resetConnection()
+            self.drop(request, id: id, reason: "the client went away")
+            if watch.origin.stream == nil { await watch.origin.reset() }
             return Response(status: .noContent)
         }
-        return Response(self.handle(request, id: id))
+        return Response(await self.handle(request, id: id))
     }
 }

@@ -17,6 +17,8 @@ struct ReceivedRequest: Sendable {
         }
     }
 
+    /// Where it came from; nil in tests that need no connection.
+    let origin: RequestOrigin?
     let time: Date
     let method: String
     /// Path and query as sent.
@@ -28,7 +30,15 @@ struct ReceivedRequest: Sendable {
     /// The path without query.
     var path: String { String(self.target.prefix { $0 != "?" }) }
 
-    init(time: Date, method: String, target: String, headers: [HeaderField], bodyBytes: [UInt8]) {
+    init(
+        origin: RequestOrigin? = nil,
+        time: Date,
+        method: String,
+        target: String,
+        headers: [HeaderField],
+        bodyBytes: [UInt8]
+    ) {
+        self.origin = origin
         self.time = time
         self.method = method
         self.target = target
@@ -37,10 +47,11 @@ struct ReceivedRequest: Sendable {
         self.body = Body(bodyBytes)
     }
 
-    init(time: Date, head: HTTPRequest, bodyBytes: [UInt8]) {
+    init(origin: RequestOrigin, time: Date, head: HTTPRequest, bodyBytes: [UInt8]) {
         // The server keeps the Host field apart; it goes back to where clients usually send it.
         let host = head.authority.map { [HeaderField(name: "Host", value: $0)] } ?? []
         self.init(
+            origin: origin,
             time: time,
             method: head.method.rawValue,
             target: head.path ?? "/",
@@ -56,6 +67,7 @@ struct ReceivedRequest: Sendable {
 
     /// The recipients a request seems to name, whether it is valid or not; what faults are matched with.
     var tokens: [String] {
+        guard V1Endpoint.project(in: self.path) == nil else { return self.v1Tokens }
         switch LegacyFormat(contentType: self.header("content-type")) {
         case .json:
             let members = (try? JSONValue.members(of: self.bodyBytes)) ?? [:]
@@ -66,5 +78,11 @@ struct ReceivedRequest: Sendable {
             let fields = (try? FormFields.read(self.bodyBytes)) ?? []
             return fields.filter { $0.name == "registration_id" }.map(\.value)
         }
+    }
+
+    private var v1Tokens: [String] {
+        guard let members = try? JSONValue.members(of: self.bodyBytes), case .object(let message)? = members["message"]
+        else { return [] }
+        return [message["token"], message["fid"]].compactMap { $0?.text }
     }
 }

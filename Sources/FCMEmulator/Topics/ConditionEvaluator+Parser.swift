@@ -1,9 +1,11 @@
 extension ConditionEvaluator {
-    /// Reads the grammar of C-GRAMMAR in the legacy profile, byte by byte.
+    /// Reads the grammar of C-GRAMMAR, byte by byte.
     struct Parser {
         private static let maxOperators = 2
+        private static let maxTopics = 5
         private static let maxDepth = 32
 
+        private let profile: Profile
         private let bytes: [UInt8]
         private var index = 0
         private var operators = 0
@@ -11,7 +13,8 @@ extension ConditionEvaluator {
         private(set) var canonical = ""
         private(set) var topics: [String] = []
 
-        init(_ text: String) {
+        init(_ text: String, profile: Profile) {
+            self.profile = profile
             self.bytes = Array(text.utf8)
         }
 
@@ -40,10 +43,19 @@ extension ConditionEvaluator {
 
         private mutating func term(depth: Int) throws(Refusal) -> Node {
             self.skipBlanks()
-            if self.peek() == UInt8(ascii: "!") {
-                throw Refusal(reason: "the legacy protocol knows no \"!\"")
+            if self.take("!") {
+                guard self.profile == .v1 else { throw Refusal(reason: "the legacy protocol knows no \"!\"") }
+                self.canonical += "!"
+                self.skipBlanks()
+                guard self.take("(") else { throw self.unexpected() }
+                return .not(try self.group(depth: depth))
             }
             guard self.take("(") else { return try self.predicate() }
+            return try self.group(depth: depth)
+        }
+
+        /// Reads what follows an opening parenthesis.
+        private mutating func group(depth: Int) throws(Refusal) -> Node {
             guard depth < Self.maxDepth else {
                 throw Refusal(reason: "more than \(Self.maxDepth) nested parentheses")
             }
@@ -60,6 +72,9 @@ extension ConditionEvaluator {
                 throw self.unexpected()
             }
             self.topics.append(name)
+            guard self.profile == .legacy || self.topics.count <= Self.maxTopics else {
+                throw Refusal(reason: "more than \(Self.maxTopics) topics")
+            }
             self.canonical += "'\(name)' in topics"
             return .topic(name)
         }
@@ -82,7 +97,7 @@ extension ConditionEvaluator {
 
         private mutating func countOperator(_ symbol: String) throws(Refusal) {
             self.operators += 1
-            guard self.operators <= Self.maxOperators else {
+            guard self.profile == .v1 || self.operators <= Self.maxOperators else {
                 throw Refusal(reason: "more than \(Self.maxOperators) operators")
             }
             self.canonical += " \(symbol) "

@@ -1,4 +1,4 @@
-/// A condition over topics, as the legacy protocol knows it: parsed, checked and ready to be evaluated.
+/// A condition over topics: parsed, checked and ready to be evaluated.
 ///
 /// Parentheses come first; the rest goes strictly from left to right, `&&` and `||` being equals (C-LTR). The parser is
 /// in `ConditionEvaluator+Parser.swift`.
@@ -8,10 +8,19 @@ struct ConditionEvaluator: Sendable, Equatable {
         let reason: String
     }
 
+    /// The two protocols' limits (C-LIMIT, C-NOT).
+    enum Profile {
+        /// Two operators, no negation.
+        case legacy
+        /// Five topics, negation of what stands in parentheses.
+        case v1
+    }
+
     indirect enum Node: Sendable, Equatable {
         case topic(String)
         case both(Node, Node)
         case either(Node, Node)
+        case not(Node)
     }
 
     /// The condition with single quotes, lower-case keywords and regular blanks (C-CANON).
@@ -25,8 +34,8 @@ struct ConditionEvaluator: Sendable, Equatable {
     /// Parses a condition.
     ///
     /// - Throws: the rule of C-GRAMMAR, C-LIMIT, C-NOT, C-NAME or C-DEPTH that it breaks.
-    init(_ text: String) throws(Refusal) {
-        var parser = Parser(text)
+    init(_ text: String, profile: Profile = .legacy) throws(Refusal) {
+        var parser = Parser(text, profile: profile)
         self.root = try parser.condition()
         self.canonical = parser.canonical
         self.topics = parser.topics
@@ -37,6 +46,9 @@ struct ConditionEvaluator: Sendable, Equatable {
         Self.evaluate(self.root, isSubscribed)
     }
 
+    /// Whether it can hold only for a device that follows one of its topics.
+    var needsSubscription: Bool { !self.matches { _ in false } }
+
     private static func evaluate(_ node: Node, _ isSubscribed: (String) -> Bool) -> Bool {
         switch node {
         case .topic(let name):
@@ -45,6 +57,8 @@ struct ConditionEvaluator: Sendable, Equatable {
             return Self.evaluate(left, isSubscribed) && Self.evaluate(right, isSubscribed)
         case .either(let left, let right):
             return Self.evaluate(left, isSubscribed) || Self.evaluate(right, isSubscribed)
+        case .not(let node):
+            return !Self.evaluate(node, isSubscribed)
         }
     }
 }

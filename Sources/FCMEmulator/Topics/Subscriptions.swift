@@ -18,10 +18,12 @@ struct Subscriptions {
 
     /// The devices a condition holds for, sorted.
     ///
-    /// Without negation a condition can only hold for a device that is subscribed to one of its topics.
+    /// With a negation it may hold for devices that follow none of its topics; those that follow no topic at all are
+    /// unknown here and left out.
     func tokens(matching condition: ConditionEvaluator) -> [String] {
+        let topics = condition.needsSubscription ? condition.topics : Array(self.tokensByTopic.keys)
         var candidates: Set<String> = []
-        for topic in condition.topics {
+        for topic in topics {
             candidates.formUnion(self.tokensByTopic[topic] ?? [])
         }
         let matching = candidates.filter { token in

@@ -11,6 +11,7 @@ struct ConditionVector: Sendable, CustomTestStringConvertible {
     let id: String
     let condition: String
     let isLegacyValid: Bool
+    let isV1Valid: Bool
     let canonical: String?
     let topics: [String]?
     let evaluations: [Evaluation]
@@ -30,13 +31,14 @@ struct ConditionVector: Sendable, CustomTestStringConvertible {
             in: members
         )
         guard let id = members["id"] as? String, let condition = members["condition"] as? String,
-            let isLegacyValid = members["legacy_valid"] as? Bool
+            let isLegacyValid = members["legacy_valid"] as? Bool, let isV1Valid = members["v1_valid"] as? Bool
         else {
             throw VectorFile.Problem(message: "incomplete condition vector")
         }
         self.id = id
         self.condition = condition
         self.isLegacyValid = isLegacyValid
+        self.isV1Valid = isV1Valid
         self.canonical = members["canonical"] as? String
         self.topics = members["topics"] as? [String]
         self.evaluations = try (members["evaluate"] as? [[String: Any]] ?? [])

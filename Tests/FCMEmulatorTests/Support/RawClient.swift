@@ -1,10 +1,18 @@
+import FCMEmulator
 import Foundation
 import NIOCore
 import NIOPosix
+import NIOSSL
 
 /// Talks to a port byte by byte.
 struct RawClient: Sendable {
     let port: Int
+
+    /// The certificate to trust; nil for no TLS.
+    var certificate: EmulatorCertificate?
+
+    /// What the client offers in the TLS handshake.
+    var protocols: [String] = []
 
     /// Sends a request in one piece, and reads until the connection ends.
     func exchange(_ request: String) async throws -> RawReply {
@@ -24,10 +32,15 @@ struct RawClient: Sendable {
         sending request: String,
         _ body: @Sendable (NIOAsyncChannelInboundStream<ByteBuffer>) async throws -> Result
     ) async throws -> Result {
+        let tls = try self.certificate.map { try ClientTLS.context(trusting: $0, protocols: self.protocols) }
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: self.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
+                    if let tls {
+                        let handler = try NIOSSLClientHandler(context: tls, serverHostname: "localhost")
+                        try channel.pipeline.syncOperations.addHandler(handler)
+                    }
+                    return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
         return try await channel.executeThenClose { inbound, outbound in
@@ -39,6 +52,19 @@ struct RawClient: Sendable {
     /// Sends a message as JSON with a key that is known.
     func send(_ json: String) async throws -> RawReply {
         try await self.exchange(Self.request("POST", "/fcm/send", json: json))
+    }
+
+    /// Sends a v1 message with an access token.
+    func send(message: String, project: String = "demo", token: String) async throws -> RawReply {
+        let headers = ["Authorization: Bearer \(token)", "Content-Type: application/json", "Connection: close"]
+        let path = "/v1/projects/\(project)/messages:send"
+        return try await self.exchange(Self.request("POST", path, headers: headers, body: message))
+    }
+
+    /// Asks for an access token with a form.
+    func token(form: String) async throws -> RawReply {
+        let headers = ["Content-Type: application/x-www-form-urlencoded", "Connection: close"]
+        return try await self.exchange(Self.request("POST", "/token", headers: headers, body: form))
     }
 
     /// Asks the control interface.

@@ -1,10 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// Notices when a connection's client goes away, also while a request of it is being handled.
+/// Knows where the requests of a connection or stream come from, and notices when their client goes away, also while a
+/// request is being handled.
 ///
 /// Hummingbird allows half-closed connections, so a client that closed its socket shows up as the end of input, not as a
-/// closed channel.
+/// closed channel. A stream that was cancelled is a closed channel.
 final class PeerWatch: ChannelInboundHandler, RemovableChannelHandler, Sendable {
     typealias InboundIn = NIOAny
 
@@ -14,6 +15,14 @@ final class PeerWatch: ChannelInboundHandler, RemovableChannelHandler, Sendable 
     }
 
     private let state = Mutex(State())
+
+    /// Where the requests come from.
+    let origin: RequestOrigin
+
+    /// Creates the handler of an HTTP/1.1 connection or an HTTP/2 stream.
+    init(origin: RequestOrigin) {
+        self.origin = origin
+    }
 
     var isGone: Bool { self.state.withLock { $0.isGone } }
 

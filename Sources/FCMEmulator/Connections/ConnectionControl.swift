@@ -1,0 +1,154 @@
+import NIOCore
+import NIOHTTP2
+
+/// Governs one HTTP/2 connection: counts its streams, says GOAWAY, announces limits and closes when all is done.
+///
+/// It sits behind the HTTP/2 handler and carries out each ``ConnectionCommand``. When the last stream has ended after
+/// GOAWAY, a PING is sent, and the connection closes with its answer: by then the client has read every answer, and
+/// nothing it wrote is left unread, which would turn the close into a reset.
+final class ConnectionControl: ChannelDuplexHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias InboundOut = HTTP2Frame
+    typealias OutboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    /// Tells the handler of streams that begin and end.
+    struct Delegate: NIOHTTP2StreamDelegate {
+        fileprivate let control: NIOLoopBound<ConnectionControl>
+
+        func streamCreated(_ id: HTTP2StreamID, channel: any Channel) {
+            self.control.value.streamCreated(id)
+        }
+
+        func streamClosed(_ id: HTTP2StreamID, channel: any Channel) {
+            self.control.value.streamClosed(id)
+        }
+    }
+
+    private let id: Int
+    private let connections: Connections
+    private var context: ChannelHandlerContext?
+    private var streams: Set<HTTP2StreamID> = []
+    private var highest = HTTP2StreamID.rootStream
+    private var isGoingAway = false
+    /// The PING behind the last answer.
+    private var farewell: HTTP2PingData?
+    private var isShuttingDown = false
+
+    /// Creates the handler of one connection.
+    ///
+    /// - Parameters:
+    ///   - id: the connection's number.
+    ///   - connections: where its streams are counted.
+    init(id: Int, connections: Connections) {
+        self.id = id
+        self.connections = connections
+    }
+
+    /// What the HTTP/2 handler reports to.
+    func delegate(on eventLoop: any EventLoop) -> Delegate {
+        Delegate(control: NIOLoopBound(self, eventLoop: eventLoop))
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        switch event as? ConnectionCommand {
+        case .goAway(let refused)?:
+            self.goAway(refusing: refused, context: context)
+            promise?.succeed()
+        case .allow(let streams)?:
+            let settings = [HTTP2Setting(parameter: .maxConcurrentStreams, value: streams)]
+            let frame = HTTP2Frame(streamID: .rootStream, payload: .settings(.settings(settings)))
+            context.writeAndFlush(self.wrapOutboundOut(frame), promise: promise)
+        case nil:
+            context.triggerUserOutboundEvent(event, promise: promise)
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is ChannelShouldQuiesceEvent {
+            self.isShuttingDown = true
+            self.goAway(refusing: nil, context: context)
+        } else if case .inputClosed? = event as? ChannelEvent {
+            // Half-closed connections are allowed for HTTP/1.1. With HTTP/2 a client that stops writing has gone.
+            context.close(promise: nil)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .ping(let data, ack: true) = self.unwrapInboundIn(data).payload, data == self.farewell {
+            context.close(promise: nil)
+        }
+        context.fireChannelRead(data)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // The HTTP/2 handler has said what was wrong; a client that breaks the protocol gets no second chance.
+        context.close(promise: nil)
+    }
+
+    /// Says GOAWAY, the first time only.
+    ///
+    /// A refused stream lies above the announced last stream where no later one exists. Where there is one, GOAWAY would
+    /// declare that too as not processed although it is; so it announces all, and the refused stream is reset instead
+    /// (RFC 9113, 8.7).
+    private func goAway(refusing refused: HTTP2StreamID?, context: ChannelHandlerContext) {
+        var last = self.highest
+        if let refused, self.streams.contains(refused) {
+            if refused == self.highest, !self.isGoingAway {
+                last = refused == 1 ? .rootStream : HTTP2StreamID(Int(refused) - 2)
+            } else {
+                let reset = HTTP2Frame(streamID: refused, payload: .rstStream(.refusedStream))
+                context.writeAndFlush(self.wrapOutboundOut(reset), promise: nil)
+            }
+        }
+        guard !self.isGoingAway else { return self.closeIfDone() }
+        self.isGoingAway = true
+        self.connections.goesAway(self.id)
+        let announcement = HTTP2Frame.FramePayload.goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil)
+        context.writeAndFlush(
+            self.wrapOutboundOut(HTTP2Frame(streamID: .rootStream, payload: announcement)),
+            promise: nil
+        )
+        self.closeIfDone()
+    }
+
+    private func streamCreated(_ id: HTTP2StreamID) {
+        self.streams.insert(id)
+        self.highest = max(self.highest, id)
+        self.connections.streamOpened(on: self.id)
+    }
+
+    private func streamClosed(_ id: HTTP2StreamID) {
+        guard self.streams.remove(id) != nil else { return }
+        self.connections.streamClosed(on: self.id)
+        self.closeIfDone()
+    }
+
+    private func closeIfDone() {
+        guard self.isGoingAway, self.streams.isEmpty, let context = self.context else { return }
+        // A stream ends within the write of its last frame, which is to be written before what follows.
+        context.eventLoop.assumeIsolated()
+            .execute {
+                guard let context = self.context, self.streams.isEmpty else { return }
+                if self.isShuttingDown {
+                    context.flush()
+                    context.close(promise: nil)
+                } else if self.farewell == nil {
+                    let ping = HTTP2PingData(withInteger: .random(in: .min ... .max))
+                    self.farewell = ping
+                    let frame = HTTP2Frame(streamID: .rootStream, payload: .ping(ping, ack: false))
+                    context.writeAndFlush(self.wrapOutboundOut(frame), promise: nil)
+                }
+            }
+    }
+}

@@ -1,0 +1,115 @@
+import NIOCore
+import Synchronization
+
+/// The connections that are open, and how many streams they carry.
+final class Connections: Sendable {
+    /// Protocols as ALPN names them.
+    enum HTTPVersion: String {
+        case http1 = "http/1.1"
+        case http2 = "h2"
+    }
+
+    private struct Entry {
+        let channel: any Channel
+        let version: HTTPVersion
+        var report: ConnectionReport.Connection
+    }
+
+    private struct State {
+        var open: [Int: Entry] = [:]
+        var lastID = 0
+        var accepted = 0
+        var streams = 0
+        var maxStreams = 0
+        var maxStreamsPerConnection = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Counts a connection until it closes.
+    ///
+    /// - Returns: its number.
+    func accept(_ channel: any Channel, version: HTTPVersion) -> Int {
+        let id = self.state.withLock { state in
+            state.lastID += 1
+            state.accepted += 1
+            let report = ConnectionReport.Connection(id: state.lastID, protocolName: version.rawValue)
+            state.open[state.lastID] = Entry(channel: channel, version: version, report: report)
+            return state.lastID
+        }
+        channel.closeFuture.whenComplete { _ in self.close(id) }
+        return id
+    }
+
+    func streamOpened(on id: Int) {
+        self.state.withLock { state in
+            guard var report = state.open[id]?.report else { return }
+            report.streams += 1
+            report.maxStreams = max(report.maxStreams, report.streams)
+            state.open[id]?.report = report
+            state.streams += 1
+            state.maxStreams = max(state.maxStreams, state.streams)
+            state.maxStreamsPerConnection = max(state.maxStreamsPerConnection, report.streams)
+        }
+    }
+
+    func streamClosed(on id: Int) {
+        self.state.withLock { state in
+            guard state.open[id] != nil else { return }
+            state.open[id]?.report.streams -= 1
+            state.streams -= 1
+        }
+    }
+
+    func goesAway(_ id: Int) {
+        self.state.withLock { $0.open[id]?.report.isGoingAway = true }
+    }
+
+    /// Gives every HTTP/2 connection a command.
+    ///
+    /// - Returns: how many there are.
+    @discardableResult
+    func command(_ command: ConnectionCommand) -> Int {
+        let channels = self.state.withLock { state in
+            state.open.values.filter { $0.version == .http2 }.map(\.channel)
+        }
+        for channel in channels {
+            channel.triggerUserOutboundEvent(command, promise: nil)
+        }
+        return channels.count
+    }
+
+    /// What is open now, and what was at most.
+    var report: ConnectionReport {
+        self.state.withLock { state in
+            ConnectionReport(
+                accepted: state.accepted,
+                connections: state.open.values.map(\.report).sorted { $0.id < $1.id },
+                streams: state.streams,
+                maxStreams: state.maxStreams,
+                maxStreamsPerConnection: state.maxStreamsPerConnection
+            )
+        }
+    }
+
+    /// Starts counting anew, with what is open.
+    func forget() {
+        self.state.withLock { state in
+            state.accepted = state.open.count
+            state.maxStreams = state.streams
+            state.maxStreamsPerConnection = state.open.values.map(\.report.streams).max() ?? 0
+            state.open = state.open.mapValues { entry in
+                var entry = entry
+                entry.report.maxStreams = entry.report.streams
+                return entry
+            }
+        }
+    }
+
+    private func close(_ id: Int) {
+        self.state.withLock { state in
+            guard let entry = state.open.removeValue(forKey: id) else { return }
+            state.streams -= entry.report.streams
+        }
+    }
+}

@@ -1,0 +1,140 @@
+import HTTPTypes
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOHTTP2
+import NIOHTTPTypes
+import NIOHTTPTypesHTTP2
+import NIOSSL
+
+/// Serves a connection with HTTP/2 or HTTP/1.1, with TLS or without, as its client chooses.
+///
+/// Hummingbird's own HTTP/2 channel can neither set the number of streams nor say GOAWAY when asked; those are what the
+/// emulator is needed for. Requests and responses remain Hummingbird's.
+struct EmulatorChannel: ServerChildChannel {
+    typealias Stream = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+
+    enum Connection: Sendable {
+        case http1(HTTP1Channel, HTTP1Channel.Value)
+        case http2(NIOHTTP2Handler.AsyncStreamMultiplexer<Stream>)
+    }
+
+    struct Value: ServerChildChannelValue {
+        let channel: any Channel
+        let connection: EventLoopFuture<Connection>
+    }
+
+    let responder: HTTPChannelHandler.Responder
+    let state: EmulatorState
+    /// Keys and certificate; nil for no TLS.
+    let tls: NIOSSLContext?
+    /// Largest request body, in bytes.
+    let maxBodyBytes: Int
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
+        channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(SocketReset())
+            if let tls = self.tls {
+                try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls))
+            }
+            let choice = ProtocolChoice(isSecure: self.tls != nil, eventLoop: channel.eventLoop) { version in
+                switch version {
+                case .http1: self.configureHTTP1(channel, logger: logger)
+                case .http2: channel.eventLoop.makeCompletedFuture { try self.configureHTTP2(channel) }
+                }
+            }
+            try channel.pipeline.syncOperations.addHandler(choice)
+            return Value(channel: channel, connection: choice.connection)
+        }
+    }
+
+    func handle(value: Value, logger: Logger) async {
+        do {
+            switch try await value.connection.get() {
+            case .http1(let http1, let connection):
+                await http1.handle(value: connection, logger: logger)
+            case .http2(let multiplexer):
+                try await withThrowingDiscardingTaskGroup { group in
+                    for try await stream in multiplexer.inbound {
+                        group.addTask { await self.serve(stream, logger: logger) }
+                    }
+                }
+            }
+        } catch {
+            logger.debug("connection ended early", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func configureHTTP1(_ channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
+        let id = self.state.connections.accept(channel, version: .http1)
+        let origin = RequestOrigin(connectionID: id, connection: channel, stream: nil)
+        let configuration = HTTP1Channel.Configuration(additionalChannelHandlers: [PeerWatch(origin: origin)])
+        let http1 = HTTP1Channel(responder: self.responder, configuration: configuration)
+        return http1.setup(channel: channel, logger: logger).map { .http1(http1, $0) }
+    }
+
+    private func configureHTTP2(_ channel: any Channel) throws -> Connection {
+        let id = self.state.connections.accept(channel, version: .http2)
+        let control = ConnectionControl(id: id, connections: self.state.connections)
+        let multiplexer = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
+            mode: .server,
+            streamDelegate: control.delegate(on: channel.eventLoop),
+            configuration: self.http2Configuration
+        ) { stream in
+            stream.eventLoop.makeCompletedFuture { try self.configure(stream, of: channel, connectionID: id) }
+        }
+        try channel.pipeline.syncOperations.addHandler(control)
+        return .http2(multiplexer)
+    }
+
+    private var http2Configuration: NIOHTTP2Handler.Configuration {
+        var configuration = NIOHTTP2Handler.Configuration()
+        configuration.connection.initialSettings = [
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: self.state.settings.maxConcurrentStreams),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: 80 * 1024),
+        ]
+        // Clients under test cancel streams as often as they like; the limits against abuse would close on them.
+        configuration.stream.streamResetFrameRateLimit.maximumCount = 1_000_000
+        configuration.stream.streamErrorRateLimit.maximumCount = 1_000_000
+        configuration.connection.controlFrameRateLimit.maximumCount = 1_000_000
+        return configuration
+    }
+
+    private func configure(_ stream: any Channel, of connection: any Channel, connectionID: Int) throws -> Stream {
+        guard let id = try stream.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID) else {
+            throw ChannelError.operationUnsupported
+        }
+        let origin = RequestOrigin(
+            connectionID: connectionID,
+            connection: connection,
+            stream: RequestOrigin.Stream(id: id, channel: stream)
+        )
+        try stream.pipeline.syncOperations.addHandler(HTTP2FramePayloadToHTTPServerCodec())
+        try stream.pipeline.syncOperations.addHandler(PeerWatch(origin: origin))
+        return try Stream(wrappingChannelSynchronously: stream)
+    }
+
+    /// Answers the one request of a stream.
+    private func serve(_ stream: Stream, logger: Logger) async {
+        do {
+            try await stream.executeThenClose { inbound, outbound in
+                var parts = inbound.makeAsyncIterator()
+                guard case .head(let head)? = try await parts.next() else { return }
+                var body = ByteBuffer()
+                var part = try await parts.next()
+                while case .body(var bytes)? = part {
+                    // The first piece beyond the limit is kept, so that the responder sees it exceeded.
+                    if body.readableBytes <= self.maxBodyBytes { body.writeBuffer(&bytes) }
+                    part = try await parts.next()
+                }
+                guard case .end? = part else { return }
+                let request = Request(head: head, body: RequestBody(buffer: body))
+                try await self.responder(request, ResponseWriter(outbound: outbound), stream.channel)
+                // The stream ends by itself; closing it earlier would reset it.
+                while try await parts.next() != nil {}
+            }
+        } catch {
+            logger.debug("stream ended early", metadata: ["error": "\(error)"])
+        }
+    }
+}

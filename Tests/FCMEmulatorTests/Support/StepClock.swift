@@ -1,0 +1,44 @@
+import Synchronization
+
+/// A clock on which every sleep lasts until the test ends it, one after the other.
+final class StepClock: Clock {
+    typealias Instant = ContinuousClock.Instant
+
+    private struct State {
+        var sleepers: [(id: Int, waker: AsyncStream<Void>.Continuation)] = []
+        var lastID = 0
+    }
+
+    private let start = ContinuousClock.now
+    private let state = Mutex(State())
+    private let asker: AsyncStream<Duration>.Continuation
+
+    /// The sleeps asked for, as they begin.
+    let sleeps: AsyncStream<Duration>
+
+    init() {
+        (self.sleeps, self.asker) = AsyncStream<Duration>.makeStream()
+    }
+
+    var now: Instant { self.start }
+    var minimumResolution: Duration { .zero }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        let (wake, waker) = AsyncStream<Void>.makeStream()
+        let id = self.state.withLock { state in
+            state.lastID += 1
+            state.sleepers.append((state.lastID, waker))
+            return state.lastID
+        }
+        self.asker.yield(self.start.duration(to: deadline))
+        for await _ in wake {}
+        self.state.withLock { $0.sleepers.removeAll { $0.id == id } }
+        try Task.checkCancellation()
+    }
+
+    /// Ends the sleep that began first.
+    func step() {
+        let waker = self.state.withLock { $0.sleepers.isEmpty ? nil : $0.sleepers.removeFirst().waker }
+        waker?.finish()
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import Testing
+
+@testable import FCMEmulator
+
+@Suite("V1Endpoint")
+struct V1EndpointTests {
+    @Test(
+        "The project is read from the path",
+        arguments: [
+            ("/v1/projects/demo/messages:send", "demo"), ("/v1/projects/123/messages:send", "123"),
+            ("/v1/projects//messages:send", nil), ("/v1/projects/a/b/messages:send", nil),
+            ("/v1/projects/demo/messages", nil), ("/v1/projects/messages:send", nil), ("/fcm/send", nil),
+        ] as [(String, String?)]
+    )
+    func project(path: String, expected: String?) {
+        #expect(V1Endpoint.project(in: path) == expected)
+    }
+
+    private static let sending: Set<String> = ["https://www.googleapis.com/auth/firebase.messaging"]
+
+    private static func access(with token: String) -> AccessTokens.Access {
+        switch token {
+        case "good": .granted(AccessGrant(email: "e", projectID: "demo", scopes: Self.sending))
+        case "foreign": .granted(AccessGrant(email: "e", projectID: "other", scopes: Self.sending))
+        case "narrow": .granted(AccessGrant(email: "e", projectID: "demo", scopes: ["https://x/auth/storage"]))
+        case "old": .expired
+        default: .unknown
+        }
+    }
+
+    @Test(
+        "Credentials, project and encoding are looked at before the message",
+        arguments: [
+            ("Bearer good", "demo", "application/json", 200, nil),
+            (nil, "demo", "application/json", 401, "CREDENTIALS_MISSING"),
+            ("key=AAAA", "demo", "application/json", 401, "ACCESS_TOKEN_TYPE_UNSUPPORTED"),
+            ("Bearer nobody", "demo", "application/json", 401, "ACCESS_TOKEN_TYPE_UNSUPPORTED"),
+            ("Bearer old", "demo", "application/json", 401, "ACCESS_TOKEN_EXPIRED"),
+            ("Bearer narrow", "demo", "application/json", 403, "ACCESS_TOKEN_SCOPE_INSUFFICIENT"),
+            ("Bearer foreign", "demo", "application/json", 403, "IAM_PERMISSION_DENIED"),
+            ("Bearer good", "nowhere", "application/json", 404, "Requested entity was not found."),
+            ("Bearer good", "demo", "text/plain", 400, "The content type is not application/json."),
+        ] as [(String?, String, String, Int, String?)]
+    )
+    func credentials(authorization: String?, project: String, type: String, status: Int, text: String?) {
+        let endpoint = V1Endpoint(project: project, access: Self.access(with:)) { $0 == "demo" }
+        let headers = [
+            HeaderField(name: "content-type", value: type),
+            authorization.map { HeaderField(name: "authorization", value: $0) },
+        ]
+        let request = ReceivedRequest(
+            time: Date(timeIntervalSince1970: 0),
+            method: "POST",
+            target: "/v1/projects/\(project)/messages:send",
+            headers: headers.compactMap { $0 },
+            bodyBytes: Array(#"{"message":{"token":"t"}}"#.utf8)
+        )
+        switch endpoint.verdict(on: request) {
+        case .accepted(let message):
+            #expect(status == 200)
+            #expect(message.target == .device("t"))
+        case .refused(let answer, _):
+            #expect(answer.status == status)
+            #expect(answer.body.contains(text ?? "an answer"))
+            #expect(!answer.body.contains("FcmError"))
+        }
+    }
+}

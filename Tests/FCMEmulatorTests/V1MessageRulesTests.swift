@@ -1,0 +1,155 @@
+import Foundation
+import Testing
+
+@testable import FCMEmulator
+
+@Suite("V1MessageRules")
+struct V1MessageRulesTests {
+    private static func judge(_ text: String) throws -> V1Message {
+        let (request, notes) = try V1SchemaCheck.run(try JSONValue.members(of: Array(text.utf8)))
+        return try V1MessageRules(request, notes: notes).message(project: "demo")
+    }
+
+    @Test(
+        "Wrong values are refused with an FcmError and the field",
+        arguments: [
+            ("{}", "message", "Recipient of the message is not set."),
+            (#"{"message":{}}"#, "message", "Recipient of the message is not set."),
+            (#"{"message":{"token":""}}"#, "message.token", "Invalid registration token"),
+            (#"{"message":{"token":"/topics/a"}}"#, "message.token", "Invalid registration token"),
+            (#"{"message":{"topic":"/topics/a"}}"#, "message.topic", "Invalid topic name"),
+            (#"{"message":{"condition":"a"}}"#, "message.condition", "Invalid condition expression provided."),
+            (#"{"message":{"token":"t","data":{"from":"x"}}}"#, "message.data", "Invalid data payload key: from"),
+            (
+                #"{"message":{"token":"t","android":{"data":{"google.x":"y"}}}}"#, "message.android.data",
+                "Invalid data payload key: google.x"
+            ),
+            (
+                #"{"message":{"token":"t","webpush":{"data":{"gcm.notification.x":"y"}}}}"#, "message.webpush.data",
+                "Invalid data payload key: gcm.notification.x"
+            ),
+            (
+                #"{"message":{"token":"t","fcm_options":{"analytics_label":"a b"}}}"#,
+                "message.fcm_options.analytics_label", "Invalid analytics label"
+            ),
+            (
+                #"{"message":{"token":"t","android":{"ttl":"2419200.1s"}}}"#, "message.android.ttl",
+                "Invalid ttl: it must be from 0 to 2419200 seconds"
+            ),
+            (
+                #"{"message":{"token":"t","android":{"ttl":"-1s"}}}"#, "message.android.ttl",
+                "Invalid ttl: it must be from 0 to 2419200 seconds"
+            ),
+            (
+                #"{"message":{"token":"t","android":{"notification":{"color":"red"}}}}"#,
+                "message.android.notification.color", "Invalid color"
+            ),
+            (
+                #"{"message":{"token":"t","apns":{"headers":{"apns-priority":"9"}}}}"#, "message.apns.headers",
+                "apns-priority must be 10, 5 or 1"
+            ),
+            (
+                #"{"message":{"token":"t","apns":{"headers":{"apns-expiration":"60s"}}}}"#, "message.apns.headers",
+                "apns-expiration must be a number of seconds"
+            ),
+            (
+                #"{"message":{"token":"t","apns":{"payload":{"aps":{"badge":"3"}}}}}"#,
+                "message.apns.payload.aps.badge", "Invalid value: \"3\""
+            ),
+            (
+                #"{"message":{"token":"t","apns":{"payload":{"aps":{"content-available":true}}}}}"#,
+                "message.apns.payload.aps.content-available", "Invalid value: true"
+            ),
+            (
+                #"{"message":{"token":"t","data":{"k":"v"},"apns":{"headers":{"apns-priority":"10"}}}}"#,
+                "message.token", "Invalid registration token"
+            ),
+            (
+                #"{"message":{"token":"t","webpush":{"headers":{"Urgency":"HIGH"}}}}"#, "message.webpush.headers",
+                "Urgency must be very-low, low, normal or high"
+            ),
+            (
+                #"{"message":{"token":"t","webpush":{"fcm_options":{"link":"http://e.com/"}}}}"#,
+                "message.webpush.fcm_options.link", "The link must be an HTTPS URL"
+            ),
+        ]
+    )
+    func refused(text: String, field: String, description: String) {
+        let failure = #expect(throws: V1Failure.self) { try Self.judge(text) }
+        #expect(failure?.code == 400)
+        #expect(failure?.status == "INVALID_ARGUMENT")
+        #expect(
+            failure?.details == [
+                .fcmError("INVALID_ARGUMENT"), .badRequest([V1Violation(field: field, description: description)]),
+            ]
+        )
+    }
+
+    @Test(
+        "Payloads are limited by their target",
+        arguments: [
+            (#""token":"t""#, 4_096, true), (#""token":"t""#, 4_097, false), (#""topic":"a""#, 2_048, true),
+            (#""topic":"a""#, 2_049, false), (#""condition":"'a' in topics""#, 2_049, false),
+        ]
+    )
+    func size(target: String, bytes: Int, isAccepted: Bool) throws {
+        let value = String(repeating: "x", count: bytes - 1)
+        let text = #"{"message":{\#(target),"data":{"k":"\#(value)"}}}"#
+        if isAccepted {
+            _ = try Self.judge(text)
+        } else {
+            #expect(throws: V1Failure.tooBig) { try Self.judge(text) }
+        }
+    }
+
+    @Test("A collapse id for Apple has at most 64 bytes", arguments: [(64, true), (65, false)])
+    func collapseID(count: Int, isAccepted: Bool) {
+        let id = String(repeating: "c", count: count)
+        let text = #"{"message":{"token":"t","apns":{"headers":{"apns-collapse-id":"\#(id)"}}}}"#
+        let message = try? Self.judge(text)
+        #expect((message != nil) == isAccepted)
+    }
+
+    @Test("A careful message leaves no notes and is read completely")
+    func complete() throws {
+        let text = """
+            {"validate_only":true,"message":{"condition":"'a' in topics && !('b' in topics)","data":{"k":""},\
+            "notification":{"title":"T","body":"B"},"android":{"collapse_key":"c","priority":"HIGH","ttl":"3.5s",\
+            "restricted_package_name":"com.x"},"apns":{"headers":{"apns-priority":"10"},\
+            "payload":{"aps":{"mutable-content":1,"badge":0}}},"webpush":{"headers":{"TTL":"3"}}}}
+            """
+        let message = try Self.judge(text)
+        #expect(message.target == .condition(try ConditionEvaluator("'a' in topics && !('b' in topics)", profile: .v1)))
+        #expect(message.isValidateOnly)
+        #expect(message.notes.isEmpty)
+        #expect(
+            message.content
+                == DeliveredMessage(
+                    data: ["k": ""],
+                    notification: ["title": "T", "body": "B"],
+                    collapseKey: "c",
+                    priority: "high",
+                    timeToLive: 3,
+                    mutableContent: true,
+                    restrictedPackageName: "com.x",
+                    platforms: [
+                        "android": """
+                        {"collapse_key":"c","priority":"HIGH","restricted_package_name":"com.x","ttl":"3.5s"}
+                        """,
+                        "apns": """
+                        {"headers":{"apns-priority":"10"},"payload":{"aps":{"badge":0,"mutable-content":1}}}
+                        """,
+                        "webpush": #"{"headers":{"TTL":"3"}}"#,
+                    ]
+                )
+        )
+    }
+
+    @Test("What the vectors translate to v1 is accepted without a note", arguments: try TranslationVector.all())
+    func translated(vector: TranslationVector) throws {
+        for call in vector.calls {
+            let message = try Self.judge(call)
+            #expect(message.notes.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import Testing
+
+@testable import FCMEmulator
+
+@Suite("V1SchemaCheck")
+struct V1SchemaCheckTests {
+    private static func check(_ text: String) throws -> (members: [String: JSONValue], notes: [String]) {
+        try V1SchemaCheck.run(try JSONValue.members(of: Array(text.utf8)))
+    }
+
+    private static let type = "type.googleapis.com/google.firebase.fcm.v1."
+
+    @Test(
+        "Unknown names and wrong types are refused as the front end does, without an FcmError",
+        arguments: [
+            (
+                #"{"message":{"data":{"k":12}}}"#, "message.data[0].value",
+                "Invalid value at 'message.data[0].value' (TYPE_STRING), 12"
+            ),
+            (
+                #"{"message":{"data":{"a":"b","k":null}}}"#, "message.data[1].value",
+                "Invalid value at 'message.data[1].value' (TYPE_STRING), null"
+            ),
+            (
+                #"{"message":{"tokn":"x"}}"#, "message",
+                #"Invalid JSON payload received. Unknown name "tokn" at 'message': Cannot find field."#
+            ),
+            (#"{"dry_run":true}"#, nil, #"Invalid JSON payload received. Unknown name "dry_run": Cannot find field."#),
+            (#"{"validate_only":"true"}"#, "validate_only", "Invalid value at 'validate_only' (TYPE_BOOL), \"true\""),
+            (#"{"message":{"token":7}}"#, "message.token", "Invalid value at 'message.token' (TYPE_STRING), 7"),
+            (#"{"message":"x"}"#, "message", "Invalid value at 'message' (\(type)Message), \"x\""),
+            (
+                #"{"message":{"token":["a"]}}"#, "message",
+                #"Invalid JSON payload received. Unknown name "token" at 'message': "#
+                    + "Proto field is not repeating, cannot start list."
+            ),
+            (
+                #"{"message":{"android":{"priority":"URGENT"}}}"#, "message.android.priority",
+                "Invalid value at 'message.android.priority' (\(type)AndroidMessagePriority), \"URGENT\""
+            ),
+            (
+                #"{"message":{"android":{"notification":{"visibility":"private"}}}}"#,
+                "message.android.notification.visibility",
+                "Invalid value at 'message.android.notification.visibility' (\(type)AndroidNotification.Visibility), "
+                    + "\"private\""
+            ),
+            (
+                #"{"message":{"android":{"ttl":"60"}}}"#, "message.android.ttl",
+                "Invalid value at 'message.android.ttl' (type.googleapis.com/google.protobuf.Duration), "
+                    + "Illegal duration format; duration must end with 's'"
+            ),
+            (
+                #"{"message":{"android":{"ttl":60}}}"#, "message.android.ttl",
+                "Invalid value at 'message.android.ttl' (type.googleapis.com/google.protobuf.Duration), 60"
+            ),
+            (
+                #"{"message":{"android":{"notification":{"body_loc_args":["a",1]}}}}"#,
+                "message.android.notification.body_loc_args[1]",
+                "Invalid value at 'message.android.notification.body_loc_args[1]' (TYPE_STRING), 1"
+            ),
+            (
+                #"{"message":{"android":{"notification":{"body_loc_args":"[]"}}}}"#,
+                "message.android.notification.body_loc_args",
+                "Invalid value at 'message.android.notification.body_loc_args' (TYPE_STRING), \"[]\""
+            ),
+            (
+                #"{"message":{"android":{"notification":{"notification_count":1.5}}}}"#,
+                "message.android.notification.notification_count",
+                "Invalid value at 'message.android.notification.notification_count' (TYPE_INT32), 1.5"
+            ),
+            (
+                #"{"message":{"android":{"notification":{"event_time":"yesterday"}}}}"#,
+                "message.android.notification.event_time",
+                "Invalid value at 'message.android.notification.event_time' "
+                    + "(type.googleapis.com/google.protobuf.Timestamp), Illegal timestamp format"
+            ),
+            (
+                #"{"message":{"apns":{"payload":"{}"}}}"#, "message.apns.payload",
+                "Invalid value at 'message.apns.payload' (type.googleapis.com/google.protobuf.Struct), \"{}\""
+            ),
+            (
+                #"{"message":{"token":"a","topic":"b"}}"#, "message",
+                "Invalid value at 'message' (oneof), oneof field 'target' is already set. Cannot set 'topic'"
+            ),
+            (
+                #"{"message":{"android":{"collapse_key":"a","collapseKey":"b"}}}"#, "message.android",
+                "Invalid value at 'message.android', field 'collapse_key' is given twice."
+            ),
+        ] as [(String, String?, String)]
+    )
+    func refused(text: String, field: String?, description: String) {
+        let expected = V1Failure(
+            code: 400,
+            status: "INVALID_ARGUMENT",
+            message: description,
+            details: [.badRequest([V1Violation(field: field, description: description)])]
+        )
+        #expect(throws: expected) { try Self.check(text) }
+    }
+
+    @Test("Every violation is told")
+    func several() {
+        let failure = #expect(throws: V1Failure.self) { try Self.check(#"{"message":{"token":1,"x":2},"y":3}"#) }
+        #expect(failure?.message.split(separator: "\n").count == 3)
+    }
+
+    @Test("Both spellings are understood, null is absent; the result has one spelling, the rest is noted")
+    func spellings() throws {
+        let text = """
+            {"validateOnly":true,"message":{"token":"t","topic":null,\
+            "android":{"restrictedPackageName":"com.x","priority":"high"}}}
+            """
+        let (members, notes) = try Self.check(text)
+        #expect(
+            JSONValue.object(members).compactJSON == """
+                {"message":{"android":{"priority":"HIGH","restricted_package_name":"com.x"},"token":"t"},\
+                "validate_only":true}
+                """
+        )
+        #expect(
+            notes == [
+                "message.android.priority is written high",
+                "message.android.restricted_package_name is written restrictedPackageName", "message.topic is null",
+                "validate_only is written validateOnly",
+            ]
+        )
+    }
+
+    @Test(
+        "What is allowed but unusual is noted",
+        arguments: [
+            (#"{"validate_only":false}"#, "validate_only is false, which is its default"),
+            (#"{"message":{"data":{}}}"#, "message.data is empty"),
+            (#"{"message":{"android":{}}}"#, "message.android is empty"),
+            (#"{"message":{"notification":{"title":""}}}"#, "message.notification.title is an empty string"),
+        ]
+    )
+    func notes(text: String, note: String) throws {
+        #expect(try Self.check(text).notes == [note])
+    }
+}

@@ -1,0 +1,202 @@
+import FCMEmulator
+import Foundation
+import Testing
+
+@Suite("v1 over HTTP", .timeLimit(.minutes(1)))
+struct V1SendTests {
+    private static let message = #"{"message":{"token":"tok","data":{"k":"v"},"android":{"priority":"HIGH"}}}"#
+    private static let path = "/v1/projects/demo/messages:send"
+
+    @Test("A token is asked for and a message sent, journaled and delivered")
+    func send() async throws {
+        try await withSender { emulator, client, token in
+            #expect(token.hasPrefix("ya29."))
+            let reply = try await client.send(message: Self.message, token: token)
+            #expect(reply.status == 200)
+            #expect(reply.header("content-type") == "application/json; charset=UTF-8")
+            let name = try #require(try reply.json()["name"] as? String)
+            #expect(name.wholeMatch(of: /projects\/demo\/messages\/0:[0-9]{16}%[0-9a-f]{16}/) != nil)
+            let entry = try #require(emulator.journal().first)
+            #expect(entry.path == Self.path)
+            #expect(entry.body == Self.message)
+            #expect(entry.connection != nil)
+            #expect(entry.stream == nil)
+            #expect(entry.decision?.deliveredTo == ["tok"])
+            #expect(entry.decision?.notes == [])
+            let delivery = try #require(emulator.deliveries(token: "tok").first)
+            #expect(name.hasSuffix(delivery.messageID))
+            #expect(delivery.requestID == entry.id)
+            #expect(
+                delivery.message
+                    == DeliveredMessage(
+                        data: ["k": "v"],
+                        priority: "high",
+                        platforms: ["android": #"{"priority":"HIGH"}"#]
+                    )
+            )
+        }
+    }
+
+    @Test("The token endpoint says how long a token lives, and tokens expire")
+    func expiry() async throws {
+        let time = ManualTime()
+        try await withSender(settings: EmulatorSettings(tokenLifetimeSeconds: 60), time: time) { _, client, token in
+            let form = TestAccount.form(try await TestAccount.assertion())
+            let members = try await client.token(form: form).json()
+            #expect(members["expires_in"] as? Int == 60)
+            #expect(members["token_type"] as? String == "Bearer")
+            #expect(try await client.send(message: Self.message, token: token).status == 200)
+            time.advance(seconds: 60)
+            let reply = try await client.send(message: Self.message, token: token)
+            #expect(reply.status == 401)
+            #expect(reply.body.contains("ACCESS_TOKEN_EXPIRED"))
+            #expect(!reply.body.contains("FcmError"))
+        }
+    }
+
+    @Test("Tokens can be revoked and accounts forgotten")
+    func revoke() async throws {
+        try await withSender { emulator, client, token in
+            #expect(try await client.control("DELETE", "access-tokens").status == 204)
+            #expect(try await client.send(message: Self.message, token: token).status == 401)
+            let form = TestAccount.form(try await TestAccount.assertion())
+            #expect(try await client.token(form: form).status == 200)
+            #expect(emulator.removeServiceAccount(clientEmail: "sender@demo.example"))
+            let refusal = try await client.token(form: form)
+            #expect(refusal.status == 400)
+            #expect(try refusal.json()["error"] as? String == "invalid_grant")
+            #expect(emulator.journal().first?.decision?.reason == "invalid_grant: Invalid grant: account not found")
+        }
+    }
+
+    @Test("An account made over HTTP can be used at once, and survives a reset")
+    func makeAccount() async throws {
+        try await withEmulator { emulator, client in
+            let made = try await client.control("POST", "service-accounts", #"{"project_id":"mine"}"#)
+            #expect(made.status == 200)
+            let file = try ServiceAccountFile(json: made.body)
+            #expect(file.projectID == "mine")
+            #expect(file.clientEmail == "fcm-sender@mine.iam.gserviceaccount.com")
+            #expect(file.tokenURI == "http://localhost/token")
+            emulator.reset()
+            #expect(emulator.removeServiceAccount(clientEmail: file.clientEmail))
+            let again = try await client.control("POST", "service-accounts", #"{"service_account":\#(file.json)}"#)
+            #expect(try ServiceAccountFile(json: again.body) == file)
+            let own = try await emulator.makeServiceAccount(projectID: "other", clientEmail: "a@b")
+            #expect(own.clientEmail == "a@b")
+            #expect(own.tokenURI == "http://127.0.0.1:\(client.port)/token")
+        }
+    }
+
+    @Test(
+        "A token's text decides its outcome",
+        arguments: [
+            ("dev-ERROR_UNREGISTERED_1", 404, "UNREGISTERED"), ("ERROR_NotRegistered", 404, "UNREGISTERED"),
+            ("ERROR_QUOTA_EXCEEDED", 429, "QUOTA_EXCEEDED"), ("ERROR_UNAVAILABLE", 503, "UNAVAILABLE"),
+            ("CANONICAL_new", 200, nil),
+        ] as [(String, Int, String?)]
+    )
+    func outcomes(token: String, status: Int, errorCode: String?) async throws {
+        try await withSender { emulator, client, access in
+            let reply = try await client.send(message: #"{"message":{"token":"\#(token)"}}"#, token: access)
+            #expect(reply.status == status)
+            #expect(emulator.deliveries().count == (status == 200 ? 1 : 0))
+            if let errorCode { #expect(reply.body.contains(#""errorCode":"\#(errorCode)""#)) }
+        }
+    }
+
+    @Test("Topics and conditions reach their subscribers, and get numbers as ids")
+    func topics() async throws {
+        try await withSender { emulator, client, token in
+            try emulator.subscribe(["one", "two"], to: "news")
+            try emulator.subscribe(["two"], to: "sport")
+            let topic = try await client.send(message: #"{"message":{"topic":"news"}}"#, token: token)
+            #expect(topic.body.wholeMatch(of: /\{"name":"projects\/demo\/messages\/[1-9][0-9]*"\}/) != nil)
+            #expect(emulator.deliveries(topic: "news").map(\.token) == ["two", "one"])
+            let condition = "'news' in topics && !('sport' in topics)"
+            _ = try await client.send(message: #"{"message":{"condition":"\#(condition)"}}"#, token: token)
+            #expect(emulator.deliveries().first?.token == "one")
+            #expect(emulator.deliveries().first?.condition == condition)
+        }
+    }
+
+    @Test("A message that is only validated is answered and delivers nothing")
+    func validateOnly() async throws {
+        try await withSender { emulator, client, token in
+            let message = #"{"validate_only":true,"message":{"token":"tok"}}"#
+            let reply = try await client.send(message: message, token: token)
+            #expect(reply.body == #"{"name":"projects/demo/messages/fake_message_id"}"#)
+            #expect(emulator.deliveries().isEmpty)
+        }
+    }
+
+    @Test("Faults are played for v1 requests, also by token")
+    func faults() async throws {
+        try await withSender { emulator, client, token in
+            emulator.addFault(Fault(path: Self.path, token: "tok", action: .page(502)))
+            let other = #"{"message":{"token":"other"}}"#
+            #expect(try await client.send(message: other, token: token).status == 200)
+            let reply = try await client.send(message: Self.message, token: token)
+            #expect(reply.status == 502)
+            #expect(reply.header("content-type") == "text/html; charset=UTF-8")
+            #expect(reply.body.contains("<h1>Error 502</h1>"))
+            emulator.addFault(Fault(path: Self.path, action: .garbage))
+            #expect(try await client.send(message: Self.message, token: token).body.hasPrefix("<<<<"))
+            emulator.addFault(Fault(path: Self.path, action: .reset))
+            #expect(try await client.send(message: Self.message, token: token).end == .reset)
+            #expect(try await client.send(message: Self.message, token: token).status == 200)
+        }
+    }
+
+    @Test("The token endpoint can be down and slow")
+    func tokenFaults() async throws {
+        let clock = HeldClock()
+        try await withSender(clock: clock) { emulator, client, _ in
+            let form = TestAccount.form(try await TestAccount.assertion())
+            emulator.addFault(Fault(path: "/token", action: .status(503, body: nil, headers: [])))
+            #expect(try await client.token(form: form).status == 503)
+            emulator.addFault(Fault(path: "/token", action: .delay(.seconds(5))))
+            async let reply = client.token(form: form)
+            #expect(await clock.sleeps.first { _ in true } == .seconds(5))
+            clock.end()
+            let answer = try await reply
+            #expect(answer.status == 200)
+            #expect(emulator.journal().first?.fault == "delay")
+        }
+    }
+
+    @Test("Answers come with the latency that is set, after the message was delivered")
+    func latency() async throws {
+        let clock = HeldClock()
+        try await withSender(settings: EmulatorSettings(latency: .milliseconds(80)), clock: clock) {
+            emulator,
+            client,
+            token in
+            async let reply = client.send(message: Self.message, token: token)
+            #expect(await clock.sleeps.first { _ in true } == .milliseconds(80))
+            #expect(emulator.deliveries().map(\.token) == ["tok"])
+            #expect(try await client.control("GET", "connections").status == 200)
+            clock.end()
+            let answer = try await reply
+            #expect(answer.status == 200)
+        }
+    }
+
+    @Test("A wrong message is refused with the field; the journal says why")
+    func refusal() async throws {
+        try await withSender { emulator, client, token in
+            let reply = try await client.send(message: #"{"message":{"token":"t","data":{"k":12}}}"#, token: token)
+            #expect(reply.status == 400)
+            #expect(
+                reply.body == """
+                    {"error":{"code":400,"message":"Invalid value at 'message.data[0].value' (TYPE_STRING), 12",\
+                    "status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest",\
+                    "fieldViolations":[{"field":"message.data[0].value",\
+                    "description":"Invalid value at 'message.data[0].value' (TYPE_STRING), 12"}]}]}}
+                    """
+            )
+            let reason = emulator.journal().first?.decision?.reason
+            #expect(reason == "Invalid value at 'message.data[0].value' (TYPE_STRING), 12")
+        }
+    }
+}
