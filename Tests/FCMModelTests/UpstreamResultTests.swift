@@ -1,4 +1,5 @@
 import FCMModel
+import NIOCore
 import Testing
 
 @Suite("UpstreamResult")
@@ -84,5 +85,43 @@ struct UpstreamResultTests {
         #expect(rejection.legacyErrorName == .unavailable)
         let refused = V1Reading(transportFailure: .upstreamUnavailable, upstreamCode: "connect_failed")
         #expect(UpstreamResult(refused).answer == .failed(.upstreamUnavailable))
+    }
+
+    @Test("An answer is kept only where it is to be handed on and the reader was asked to keep it")
+    func handedOn() {
+        let error = #"{"error":{"code":404,"status":"NOT_FOUND","details":[{"@type":"google.firebase.fcm.v1.FcmError","#
+        let gone = V1Response(
+            status: 404,
+            retryAfter: "7",
+            contentType: "application/json",
+            body: ByteBuffer(string: error + #""errorCode":"UNREGISTERED"}]}}"#)
+        )
+        let lost = V1Response(status: 404, retryAfter: nil, body: ByteBuffer(string: "gone"))
+        func handedOn(_ response: V1Response, keepsAnswer: Bool) -> V1Response? {
+            UpstreamResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: keepsAnswer))
+                .handedOn?
+                .response
+        }
+        #expect(handedOn(gone, keepsAnswer: true) == gone)
+        #expect(handedOn(gone, keepsAnswer: false) == nil)
+        #expect(handedOn(lost, keepsAnswer: true) == nil)
+    }
+
+    @Test("Legacy's name for a failed call is kept where it says more than the code")
+    func legacyName() {
+        func name(_ answer: UpstreamResult.Answer, _ name: LegacyErrorName) -> LegacyErrorName? {
+            UpstreamResult(answer: answer, upstreamCode: "x", legacyName: name).legacyName
+        }
+        #expect(name(.failed(.invalidField), .invalidTTL) == .invalidTTL)
+        #expect(name(.failed(.invalidField), .missingCollapseKey) == nil)
+        #expect(name(.failed(.upstreamCredentials), .invalidAPNSCredential) == .invalidAPNSCredential)
+        #expect(name(.failed(.upstreamUnavailable), .quotaExceeded) == nil)
+        #expect(name(.recipients([]), .invalidTTL) == nil)
+        let response = LegacyResponse(
+            status: 200,
+            retryAfter: nil,
+            body: ByteBuffer(string: #"{"error":"InvalidTtl"}"#)
+        )
+        #expect(LegacyResponseReader.read(response, for: .token("a"), now: 0).legacyName == .invalidTTL)
     }
 }

@@ -89,7 +89,11 @@ struct Gateway: Sendable {
                 audit: auditStore,
                 clock: clock,
                 metrics: dataMetrics,
-                requestDeadline: configuration.upstream.deadline
+                requestDeadline: configuration.upstream.deadline,
+                upstreams: UpstreamEndpoints(
+                    legacy: configuration.upstream.legacyEndpoint,
+                    v1: configuration.upstream.v1Endpoint
+                )
             ),
             logger: logger
         )

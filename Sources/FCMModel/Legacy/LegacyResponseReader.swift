@@ -21,7 +21,8 @@ package enum LegacyResponseReader {
         return UpstreamResult(
             answer: reading.answer,
             retryAfter: Self.isRetryable(reading.answer) ? delay : nil,
-            upstreamCode: reading.word ?? String(response.status)
+            upstreamCode: reading.word ?? String(response.status),
+            legacyName: reading.name
         )
     }
 
@@ -29,6 +30,8 @@ package enum LegacyResponseReader {
     private struct Reading {
         var answer: UpstreamResult.Answer
         var word: String?
+        /// The named error that a call failed with as a whole.
+        var name: LegacyErrorName?
 
         init(_ answer: UpstreamResult.Answer) {
             self.answer = answer
@@ -44,6 +47,7 @@ package enum LegacyResponseReader {
             let name = LegacyErrorName(wireText: wireText)
             self.init(failed: name?.outcomeCode ?? .upstreamProtocol)
             self.word = name?.rawValue
+            self.name = name
         }
     }
 

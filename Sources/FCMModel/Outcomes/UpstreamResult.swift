@@ -16,12 +16,35 @@ package struct UpstreamResult: Sendable, Hashable {
     package var retryAfter: Int?
     /// What the upstream itself said, bounded and free of payload: an HTTP status or an error name.
     package var upstreamCode: String
+    /// The legacy protocol's name for why the call failed as a whole, where it says more than the code: `InvalidTtl` is
+    /// an invalid field among others.
+    package private(set) var legacyName: LegacyErrorName?
+    /// The answer itself, where a caller of the v1 facade gets it as it came.
+    package var handedOn: V1HandedOn?
 
     /// An answered call.
-    package init(answer: Answer, retryAfter: Int? = nil, upstreamCode: String) {
+    ///
+    /// - Parameters:
+    ///   - answer: the outcomes.
+    ///   - retryAfter: seconds to wait before repeating.
+    ///   - upstreamCode: what the upstream itself said.
+    ///   - legacyName: what the legacy protocol calls the reason of a failed call; kept only where the code alone would
+    ///     be called something else.
+    ///   - handedOn: the answer itself, where a caller gets it as it came.
+    package init(
+        answer: Answer,
+        retryAfter: Int? = nil,
+        upstreamCode: String,
+        legacyName: LegacyErrorName? = nil,
+        handedOn: V1HandedOn? = nil
+    ) {
         self.answer = answer
         self.retryAfter = retryAfter
         self.upstreamCode = upstreamCode
+        self.handedOn = handedOn
+        if let legacyName, case .failed(let code) = answer, code.legacyErrorName != legacyName.current {
+            self.legacyName = legacyName.current
+        }
     }
 }
 

@@ -9,6 +9,7 @@ extension UpstreamResult {
         switch reading.answer {
         case .accepted, .rejected:
             self.init(gathering: [reading])
+            self.handedOn = reading.handedOn
         case .group:
             self.init(
                 answer: .group(GroupOutcome(success: max(1, knownMembers ?? 1), failure: 0, failedTokens: [])),

@@ -34,6 +34,8 @@ package struct V1Reading: Sendable, Hashable {
     package var upstreamCode: String
     /// Whether a caller of the v1 facade gets the answer as it came: it carries an `FcmError`, or is a 400 (V-FACADE).
     package var isHandedOn: Bool
+    /// That answer, where the reader was asked to keep it.
+    package var handedOn: V1HandedOn?
 
     /// A reading.
     package init(answer: Answer, signal: Signal = .none, upstreamCode: String, isHandedOn: Bool = false) {

@@ -11,10 +11,18 @@ package enum V1ResponseReader {
     ///   - response: the answer.
     ///   - kind: what the request as a whole addressed; each call of a list is read as one of the list.
     ///   - now: seconds since 1970, for a `Retry-After` that is a date.
+    ///   - keepsAnswer: whether to keep an answer that is handed on; only messages that came by the v1 facade need it.
     /// - Returns: what the answer means for the caller and for the sender.
-    package static func read(_ response: V1Response, for kind: TargetKind, now: Int) -> V1Reading {
+    package static func read(
+        _ response: V1Response,
+        for kind: TargetKind,
+        now: Int,
+        keepsAnswer: Bool = false
+    ) -> V1Reading {
         guard (200...299).contains(response.status) else {
-            return Self.refusal(response, for: kind, now: now)
+            var reading = Self.refusal(response, for: kind, now: now)
+            if keepsAnswer, reading.isHandedOn { reading.handedOn = .answer(response) }
+            return reading
         }
         return V1Reading(
             answer: Self.success(response.body, for: kind),

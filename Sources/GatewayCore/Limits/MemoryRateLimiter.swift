@@ -33,6 +33,31 @@ package final class MemoryRateLimiter: RateLimiter {
         return LimitDecision(admission: admission, tenantQuotas: quotas)
     }
 
+    /// Looks at each bucket and leaves it as it is.
+    package func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus {
+        let now = now.microseconds * 1_000
+        func entries(_ table: LimitTable, _ key: LimitKey, _ scope: LimitScope) -> [LimitStatus.Entry] {
+            table.status(key, policies: request.policies[scope], now: now)
+                .map { LimitStatus.Entry(scope: scope, quota: $0) }
+        }
+        let recipients =
+            switch request.recipients {
+            case .devices(let keys):
+                keys.map { key in
+                    entries(self.devices, key, .device)
+                        + (request.isCollapsible ? entries(self.collapsibles, key, .deviceCollapsible) : [])
+                }
+            case .topics(let keys):
+                keys.map { entries(self.topics, $0, .topic) }
+            case .uncounted:
+                [[LimitStatus.Entry]]()
+            }
+        return LimitStatus(
+            tenant: self.tenants.status(request.tenant, policies: request.policies.tenant, now: now),
+            recipients: recipients
+        )
+    }
+
     private func admitDevices(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
         let tenant = self.tenants.charge(request.tenant, keys.count, policies: request.policies.tenant, now: now)
         guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant, request, now)) }

@@ -4,6 +4,9 @@ package protocol RateLimiter: Sendable {
     ///
     /// A refused recipient costs nothing, neither its own quota nor the tenant's.
     func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision
+
+    /// What is left of the quotas that a request would be charged to; nothing is charged.
+    func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus
 }
 
 /// What a send would charge.

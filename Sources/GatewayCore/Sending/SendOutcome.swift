@@ -20,12 +20,15 @@ package struct SendOutcome: Sendable {
     package var answer: Answer
     /// The tenant's quotas after the send; empty where they were not asked.
     package var quotas: [QuotaStatus]
+    /// The upstream's own answer, where a caller of the v1 facade gets it as it came.
+    package var handedOn: V1HandedOn?
 
     /// An outcome.
-    package init(messageID: String, answer: Answer, quotas: [QuotaStatus] = []) {
+    package init(messageID: String, answer: Answer, quotas: [QuotaStatus] = [], handedOn: V1HandedOn? = nil) {
         self.messageID = messageID
         self.answer = answer
         self.quotas = quotas
+        self.handedOn = handedOn
     }
 }
 
@@ -43,6 +46,8 @@ package struct SendRefusal: Sendable, Hashable {
     package var field: String?
     /// Why, where the code alone does not say it.
     package var detail: String?
+    /// The legacy protocol's name for the cause, where it says more than the code.
+    package var legacyName: LegacyErrorName?
 
     /// A refusal.
     package init(
@@ -51,7 +56,8 @@ package struct SendRefusal: Sendable, Hashable {
         limitedBy: Rejection.LimitSource? = nil,
         limitScope: LimitScope? = nil,
         field: String? = nil,
-        detail: String? = nil
+        detail: String? = nil,
+        legacyName: LegacyErrorName? = nil
     ) {
         self.code = code
         self.retryAfter = retryAfter
@@ -59,6 +65,17 @@ package struct SendRefusal: Sendable, Hashable {
         self.limitScope = limitScope
         self.field = field
         self.detail = detail
+        self.legacyName = legacyName
+    }
+
+    /// What each recipient of the send meets.
+    package var rejection: Rejection {
+        Rejection(
+            code: self.code,
+            retryAfter: self.retryAfter,
+            limitedBy: self.limitedBy,
+            legacyName: self.legacyName
+        )
     }
 
     /// The refusal of a send whose quota is used up.

@@ -35,9 +35,23 @@ package struct SendPipeline: Sendable {
         }
         let targets = SendTargets(command.target, profile: command.principal.profile)
         let delivery = await self.deliver(command, targets: targets, now: now)
-        let outcome = SendOutcome(messageID: messageID, answer: delivery.answer, quotas: delivery.quotas)
+        let outcome = SendOutcome(
+            messageID: messageID,
+            answer: delivery.answer,
+            quotas: delivery.quotas,
+            handedOn: delivery.handedOn
+        )
         self.record(command, outcome, targets: targets, upstreamCode: delivery.upstreamCode, at: now, in: place)
         return outcome
+    }
+
+    /// Tells how far a send would get; nothing is sent, spent or recorded.
+    package func preview(_ command: SendCommand) async -> SendPreview {
+        let targets = SendTargets(command.target, profile: command.principal.profile)
+        return SendPreview(
+            refusal: self.refusal(of: command),
+            limits: await self.limiter.status(of: LimitRequest(command, targets), now: self.clock.now())
+        )
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
@@ -58,6 +72,7 @@ package struct SendPipeline: Sendable {
         var answer: SendOutcome.Answer
         var quotas: [QuotaStatus] = []
         var upstreamCode: String?
+        var handedOn: V1HandedOn?
     }
 
     @inline(never)  // As for `record`: two frames of half the size cost less than one.
@@ -122,7 +137,12 @@ package struct SendPipeline: Sendable {
 
     @inline(never)  // As for `record`.
     private static func delivery(_ result: UpstreamResult, to target: Target, quotas: [QuotaStatus]) -> Delivery {
-        Delivery(answer: Self.answer(result, to: target), quotas: quotas, upstreamCode: result.upstreamCode)
+        Delivery(
+            answer: Self.answer(result, to: target),
+            quotas: quotas,
+            upstreamCode: result.upstreamCode,
+            handedOn: result.handedOn
+        )
     }
 
     private static func answer(_ result: UpstreamResult, to target: Target) -> SendOutcome.Answer {
@@ -132,7 +152,8 @@ package struct SendPipeline: Sendable {
                 SendRefusal(
                     code: code,
                     retryAfter: code.isRetryable ? result.retryAfter : nil,
-                    limitedBy: code.isRateLimit ? .fcm : nil
+                    limitedBy: code.isRateLimit ? .fcm : nil,
+                    legacyName: result.legacyName
                 )
             )
         case .group(let group):
@@ -156,7 +177,10 @@ package struct SendPipeline: Sendable {
         case .recipients(let outcomes):
             return outcomes.contains(where: \.isRetryable) ? outcomes.map(completed) : outcomes
         case .failed(let code):
-            return Array(repeating: completed(.rejected(code)), count: count)
+            return Array(
+                repeating: completed(.rejected(Rejection(code: code, legacyName: result.legacyName))),
+                count: count
+            )
         case .group:
             return Array(repeating: .rejected(.upstreamProtocol), count: count)
         }

@@ -22,6 +22,16 @@ struct SendBody {
         self.target = target
         self.message = reader.message
     }
+
+    /// The target in FCM's own terms.
+    ///
+    /// - Throws: `not_found` for a device group, of which none is known.
+    func directTarget() throws(Problem) -> Target {
+        guard case .direct(let target) = self.target else {
+            throw Problem(.notFound, "The tenant has no device group of this name")
+        }
+        return target
+    }
 }
 
 /// A target as a caller names it.

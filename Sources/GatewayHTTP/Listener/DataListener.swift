@@ -18,6 +18,8 @@ package enum DataListener {
         package var metrics: HTTPMetrics
         /// How long a caller waits at most.
         package var requestDeadline: Duration
+        /// Where messages go, for explanations.
+        package var upstreams: UpstreamEndpoints
 
         /// The parts of a data listener.
         package init(
@@ -26,7 +28,8 @@ package enum DataListener {
             audit: any AuditStore,
             clock: any WallClock,
             metrics: HTTPMetrics,
-            requestDeadline: Duration
+            requestDeadline: Duration,
+            upstreams: UpstreamEndpoints = UpstreamEndpoints()
         ) {
             self.authenticator = authenticator
             self.pipeline = pipeline
@@ -34,6 +37,7 @@ package enum DataListener {
             self.clock = clock
             self.metrics = metrics
             self.requestDeadline = requestDeadline
+            self.upstreams = upstreams
         }
     }
 
@@ -44,7 +48,9 @@ package enum DataListener {
 
     /// The bound of a request's body, known before the first byte of it is read.
     package static func bodyLimit(of head: HTTPRequestHead) -> Int {
-        SendRoute.tenant(in: head.pathBytes) == nil ? Self.maxOtherBodyBytes : Self.maxSendBodyBytes
+        let path = head.pathBytes
+        let sends = SendRoute.tenant(in: path) != nil || LegacyFacade.serves(path) || V1Facade.project(in: path) != nil
+        return sends ? Self.maxSendBodyBytes : Self.maxOtherBodyBytes
     }
 
     /// Builds what answers requests.
@@ -59,19 +65,41 @@ package enum DataListener {
             metrics: dependencies.metrics,
             guards: [DeadlineMiddleware(limit: dependencies.requestDeadline), authentication],
             open: [],
-            guarded: [AuditController(audit: dependencies.audit).endpoints],
-            direct: [SendRoute.template],
+            guarded: [
+                AuditController(audit: dependencies.audit).endpoints,
+                ExplainController(
+                    pipeline: dependencies.pipeline,
+                    upstreams: dependencies.upstreams,
+                    clock: dependencies.clock
+                )
+                .endpoints,
+            ],
+            direct: [SendRoute.template, LegacyFacade.template, V1Facade.template],
             logger: logger
         )
+        let accessLog = AccessLog(logger: logger)
         let sending = SendRoute(
             authentication: authentication,
             pipeline: dependencies.pipeline,
             clock: dependencies.clock,
             metrics: dependencies.metrics,
-            accessLog: AccessLog(logger: logger),
+            accessLog: accessLog,
             rendering: routing.rendering,
             requestDeadline: dependencies.requestDeadline
         )
-        return DataResponder(sending: sending, routed: routing.responder)
+        let exchange = FacadeExchange(
+            authentication: authentication,
+            pipeline: dependencies.pipeline,
+            clock: dependencies.clock,
+            metrics: dependencies.metrics,
+            accessLog: accessLog,
+            requestDeadline: dependencies.requestDeadline
+        )
+        return DataResponder(
+            sending: sending,
+            legacy: LegacyFacade(exchange: exchange),
+            v1: V1Facade(exchange: exchange),
+            routed: routing.responder
+        )
     }
 }

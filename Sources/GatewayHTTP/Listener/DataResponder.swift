@@ -1,20 +1,33 @@
 package import EventLoopHTTP
 import HTTPTypes
 
-/// Answers on the data listener: sends by the short way, everything else through the router.
+/// Answers on the data listener: sends and their facades by the short way, everything else through the router.
 package struct DataResponder: HTTPServerResponder {
     private let sending: SendRoute
+    private let legacy: LegacyFacade
+    private let v1: V1Facade
     private let routed: RoutedResponder
 
-    init(sending: SendRoute, routed: RoutedResponder) {
+    init(sending: SendRoute, legacy: LegacyFacade, v1: V1Facade, routed: RoutedResponder) {
         self.sending = sending
+        self.legacy = legacy
+        self.v1 = v1
         self.routed = routed
     }
 
     /// Answers a request.
     package func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
-        if request.head.method == .post, let tenant = SendRoute.tenant(in: request.head.pathBytes) {
-            return await self.sending.respond(to: request, tenant: tenant)
+        if request.head.method == .post {
+            let path = request.head.pathBytes
+            if let tenant = SendRoute.tenant(in: path) {
+                return await self.sending.respond(to: request, tenant: tenant)
+            }
+            if LegacyFacade.serves(path) {
+                return await self.legacy.respond(to: request)
+            }
+            if let project = V1Facade.project(in: path) {
+                return await self.v1.respond(to: request, project: project)
+            }
         }
         return await self.routed.respond(to: request)
     }

@@ -26,14 +26,22 @@ struct AuthenticationMiddleware: RouterMiddleware {
     ///
     /// - Throws: `unauthenticated`.
     func principal(authorization: [UInt8]?, now: Timestamp) throws(Problem) -> Principal {
-        switch self.authenticator.authenticate(key: authorization.flatMap(BearerToken.bytes(in:)), now: now) {
+        guard let principal = self.principal(key: authorization.flatMap(BearerToken.bytes(in:)), now: now) else {
+            // Why a key is refused would help only those who guess.
+            throw Problem(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
+        }
+        return principal
+    }
+
+    /// Whose key some bytes are; `nil` for nobody's.
+    func principal(key: ArraySlice<UInt8>?, now: Timestamp) -> Principal? {
+        switch self.authenticator.authenticate(key: key, now: now) {
         case .authenticated(let principal):
             self.metrics.authenticated()
             return principal
         case .refused(let refusal):
             self.metrics.refused(result: refusal.rawValue)
-            // Why a key is refused would help only those who guess.
-            throw Problem(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
+            return nil
         }
     }
 }

@@ -16,8 +16,10 @@ extension HTTPField.Name {
 }
 
 extension HTTPFieldKey {
+    static let acceptEncoding = HTTPFieldKey(.acceptEncoding)
     static let allow = HTTPFieldKey(.allow)
     static let authorization = HTTPFieldKey(.authorization)
+    static let contentEncoding = HTTPFieldKey(.contentEncoding)
     static let contentType = HTTPFieldKey(.contentType)
     static let idempotencyKey = HTTPFieldKey(.idempotencyKey)
     static let rateLimit = HTTPFieldKey(.rateLimit)

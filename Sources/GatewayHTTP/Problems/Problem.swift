@@ -102,6 +102,11 @@ package struct Problem: Error, Sendable, Hashable {
         return self.status == .tooManyRequests || self.status == .serviceUnavailable ? Self.defaultRetryAfter : nil
     }
 
+    /// What is told of a payload over its limit.
+    static func messageTooBigDetail(payloadBytes: Int, limit: Int) -> String {
+        "The payload has \(payloadBytes) bytes; at most \(limit) are allowed for this target"
+    }
+
     /// Seconds to wait where nobody named a delay.
     private static let defaultRetryAfter = 5
 }

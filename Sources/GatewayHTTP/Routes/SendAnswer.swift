@@ -12,10 +12,7 @@ struct SendAnswer {
 
     var response: HTTPServerResponse {
         var response = self.answer
-        if !self.outcome.quotas.isEmpty {
-            response.headers.append(.rateLimit, RateLimitFields.limit(self.outcome.quotas))
-            response.headers.append(.rateLimitPolicy, RateLimitFields.policy(self.outcome.quotas))
-        }
+        response.headers.append(self.outcome.quotas)
         return response
     }
 

@@ -36,7 +36,7 @@ struct SendRoute: Sendable {
 
     /// Answers a request whose path names a tenant.
     func respond(to request: HTTPServerRequest, tenant: ArraySlice<UInt8>) async -> HTTPServerResponse {
-        let arrival = self.arrival(of: request)
+        let arrival = RequestArrival(of: request, clock: self.clock)
         self.metrics.began()
         switch self.command(in: request, tenant: tenant, arrival) {
         case .command(let command):
@@ -54,27 +54,11 @@ struct SendRoute: Sendable {
         case refusal(HTTPServerResponse)
     }
 
-    /// When a request came and under which id it is known.
-    private struct Arrival {
-        let instant: ContinuousClock.Instant
-        let time: Timestamp
-        let requestID: String
-    }
-
-    private func arrival(of request: HTTPServerRequest) -> Arrival {
-        let now = self.clock.now()
-        return Arrival(
-            instant: .now,
-            time: now,
-            requestID: IdentityMiddleware.requestID(given: request.head.fields[.requestID], now: now)
-        )
-    }
-
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func command(
         in request: HTTPServerRequest,
         tenant: ArraySlice<UInt8>,
-        _ arrival: Arrival
+        _ arrival: RequestArrival
     ) -> Reading {
         do {
             let fields = request.head.fields
@@ -89,14 +73,12 @@ struct SendRoute: Sendable {
                 throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
             }
             let body = try SendBody(JSONBody.members(of: request.body, contentType: fields[.contentType]))
-            guard case .direct(let target) = body.target else {
-                throw Problem(.notFound, "The tenant has no device group of this name")
-            }
+            let target = try body.directTarget()
             let payloadBytes = body.message.payloadBytes
             guard payloadBytes <= target.maxPayloadBytes else {
                 throw Problem(
                     .messageTooBig,
-                    "The payload has \(payloadBytes) bytes; at most \(target.maxPayloadBytes) are allowed for this target"
+                    Problem.messageTooBigDetail(payloadBytes: payloadBytes, limit: target.maxPayloadBytes)
                 )
             }
             return .command(
@@ -128,7 +110,7 @@ struct SendRoute: Sendable {
         _ response: consuming HTTPServerResponse,
         to request: HTTPServerRequest,
         tenant: ArraySlice<UInt8>,
-        _ arrival: Arrival
+        _ arrival: RequestArrival
     ) -> HTTPServerResponse {
         let duration = ContinuousClock.now - arrival.instant
         let status = response.status.code

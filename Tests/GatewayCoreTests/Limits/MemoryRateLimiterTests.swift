@@ -197,4 +197,31 @@ struct MemoryRateLimiterTests {
         await send(25_000, "late")
         #expect(limiter.bucketCount <= 2 * 20_000)
     }
+
+    @Test("A status tells what is left of each quota and charges nothing")
+    func status() async throws {
+        func status(_ recipients: LimitRequest.Recipients) async -> LimitStatus {
+            let request = LimitRequest(
+                tenant: .sample("tenant"),
+                policies: self.policies,
+                recipients: recipients,
+                isCollapsible: true
+            )
+            return await self.limiter.status(of: request, now: self.clock.now())
+        }
+        _ = await self.admit(self.devices("a"), isCollapsible: true)
+        for _ in 0..<2 {
+            let left = await status(self.devices("a", "b"))
+            #expect(left.tenant.map(\.remaining) == [9])
+            #expect(
+                left.recipients.map { $0.map(\.scope) } == [
+                    [.device, .deviceCollapsible], [.device, .deviceCollapsible],
+                ]
+            )
+            #expect(left.recipients.map { $0.map(\.quota.remaining) } == [[1, 0], [2, 1]])
+            #expect(left.recipients.map { $0.map(\.quota.resetSeconds) } == [[10, 100], [0, 0]])
+        }
+        #expect(await status(self.topics("t")).recipients.map { $0.map(\.scope) } == [[.topic]])
+        #expect(await status(.uncounted(3)).recipients == [])
+    }
 }

@@ -202,4 +202,58 @@ struct SendPipelineTests {
         let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
         #expect(outcome.answer == .single(.rejected(Rejection(code: code, limitedBy: .fcm))))
     }
+
+    @Test("What legacy calls a failed call stays with its refusal, and with the recipients that share it")
+    func legacyName() async throws {
+        let fixture = PipelineFixture { _ in
+            UpstreamResult(answer: .failed(.invalidField), upstreamCode: "InvalidTtl", legacyName: .invalidTTL)
+        }
+        let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
+        #expect(outcome.answer == .refused(SendRefusal(code: .invalidField, legacyName: .invalidTTL)))
+        guard case .refused(let refusal) = outcome.answer else { return }
+        #expect(refusal.rejection == Rejection(code: .invalidField, legacyName: .invalidTTL))
+
+        let once = LimitPolicies(device: [try .sample(1, per: 60, burst: 1)])
+        let principal = try Principal.sample(limits: once)
+        _ = await fixture.pipeline.send(.sample(from: principal, to: .token("b")))
+        let some = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["c", "b"])))
+        #expect(
+            some.answer
+                == .multiple([
+                    .rejected(Rejection(code: .invalidField, legacyName: .invalidTTL)),
+                    .rejected(Rejection(code: .deviceRateExceeded, retryAfter: 60, limitedBy: .gateway)),
+                ])
+        )
+    }
+
+    @Test("An answer that is to be handed on reaches the caller of the pipeline")
+    func answerHandedOn() async throws {
+        let response = V1Response(status: 404, retryAfter: nil, body: V1Reply.groupAcceptance.body)
+        let fixture = PipelineFixture { _ in
+            UpstreamResult(
+                answer: .recipients([.rejected(.unregistered)]),
+                upstreamCode: "UNREGISTERED",
+                handedOn: .answer(response)
+            )
+        }
+        let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
+        #expect(outcome.handedOn?.response == response)
+        #expect(outcome.answer == .single(.rejected(.unregistered)))
+    }
+
+    @Test("A preview tells refusal and quotas, and neither sends, spends nor records")
+    func preview() async throws {
+        let fixture = PipelineFixture()
+        let principal = try Principal.sample(topicPrefixes: ["sport"])
+        let device = SendCommand.sample(from: principal, to: .token("a"))
+        let first = await fixture.pipeline.preview(device)
+        #expect(first.refusal == nil)
+        #expect(first.limits == (await fixture.pipeline.preview(device)).limits)
+        #expect(first.limits.recipients.map { $0.map(\.scope) } == [[.device, .device]])
+        #expect(first.limits.recipients.map { $0.map(\.quota.remaining) } == [[60, 1_000]])
+        let topic = await fixture.pipeline.preview(.sample(from: principal, to: try .topic(named: "news")))
+        #expect(topic.refusal?.code == .forbidden)
+        #expect(fixture.upstream.calls.isEmpty)
+        #expect(try await fixture.records().isEmpty)
+    }
 }

@@ -9,6 +9,10 @@ struct DataListenerTests {
         "Sends may be large, everything else is small",
         arguments: [
             ("/v1/tenants/demo/messages", 1_048_576), ("/v1/tenants/demo/messages?x=/y", 1_048_576),
+            ("/fcm/send", 1_048_576), ("/fcm/send?x=/y", 1_048_576), ("/fcm/sendx", 65_536), ("/fcm", 65_536),
+            ("/v1/projects/demo/messages:send", 1_048_576), ("/v1/projects/demo/messages:send?alt=json", 1_048_576),
+            ("/v1/projects//messages:send", 65_536), ("/v1/projects/a/b/messages:send", 65_536),
+            ("/v1/projects/demo/messages:sends", 65_536),
             ("/v1/tenants/demo/audit", 65_536), ("/v1/tenants/demo/audit?x=/messages", 65_536), ("/", 65_536),
             ("/v1/tenants/demo/messages/explain", 65_536), ("/v1/tenants/demo/messagesx", 65_536),
             ("/v1/tenants//messages", 65_536), ("/v1/tenants/demo/x/messages", 65_536),

@@ -10,8 +10,8 @@ struct ProblemMiddlewareTests {
     @Test(
         "An unknown address is not found, with or without a key",
         arguments: [
-            "/", "/v1", "/v1/tenants/demo", "/v1/tenants/demo/message", "/v1/tenants/demo/messages/explain",
-            "/fcm/send",
+            "/", "/v1", "/v1/tenants/demo", "/v1/tenants/demo/message", "/v1/tenants/demo/messages/explained",
+            "/fcm/sends",
             "/admin/v1/tenants", "/metrics", "/livez", "*", "//", "/v1/tenants//messages", "/%",
             "/v1/tenants/demo/messages/x/y/z", "/v1/tenants/demo/messages/", "//v1/tenants/demo/messages", "/.", "/?",
             "/v1/tenants/demo/messages%2f",

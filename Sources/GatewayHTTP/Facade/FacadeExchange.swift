@@ -1,0 +1,92 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+
+/// What the facades share: how a request is begun, sent and finished, whatever words it is answered in.
+struct FacadeExchange: Sendable {
+    let authentication: AuthenticationMiddleware
+    let pipeline: SendPipeline
+    let clock: any WallClock
+    let metrics: HTTPMetrics
+    let accessLog: AccessLog
+    let requestDeadline: Duration
+
+    /// A request's answer before it is measured and logged.
+    struct Reply {
+        var response: HTTPServerResponse
+        /// Whose key the request carried, if it carried one.
+        var tenant: TenantID?
+    }
+
+    /// Notes that a request came.
+    func began(_ request: HTTPServerRequest) -> RequestArrival {
+        self.metrics.began()
+        return RequestArrival(of: request, clock: self.clock)
+    }
+
+    /// Measures and logs a request, and gives the answer what every answer has.
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    func finished(
+        _ reply: Reply,
+        to request: HTTPServerRequest,
+        route: String,
+        _ arrival: RequestArrival
+    ) -> HTTPServerResponse {
+        let duration = ContinuousClock.now - arrival.instant
+        var response = reply.response
+        let status = response.status.code
+        self.metrics.ended(route: route, method: "POST", status: status, in: duration)
+        self.accessLog.write(
+            AccessLog.Entry(
+                requestID: arrival.requestID,
+                method: "POST",
+                route: route,
+                status: status,
+                tenant: reply.tenant?.text,
+                remoteAddress: request.connection.remoteAddress,
+                duration: duration
+            ),
+            status: status
+        )
+        response.headers.append(.requestID, arrival.requestID)
+        return response
+    }
+
+    /// When the caller of a request stops waiting.
+    ///
+    /// - Throws: why the request can't be served as it was sent, in words for a developer.
+    func deadline(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Problem) -> ContinuousClock.Instant {
+        let fields = request.head.fields
+        guard fields[.idempotencyKey] == nil else {
+            // Ignoring it would break the promise that callers attach to it.
+            throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
+        }
+        let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
+        return arrival.instant + timeout
+    }
+
+    /// What is recorded of a request.
+    func origin(of request: HTTPServerRequest, _ arrival: RequestArrival) -> RequestOrigin {
+        RequestOrigin(
+            method: "POST",
+            requestID: arrival.requestID,
+            traceID: request.head.fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+        )
+    }
+
+    /// Whether a body is compressed, which no route takes: it could be a thousand times as large as it looks.
+    static func isEncoded(_ request: HTTPServerRequest) -> Bool {
+        guard let encoding = request.head.fields[.contentEncoding] else { return false }
+        return !encoding.isEmpty && encoding.lowercased() != "identity"
+    }
+}
+
+extension HTTPHeaderLines {
+    /// Adds what is left of the tenant's quotas, if they were asked.
+    mutating func append(_ quotas: [QuotaStatus]) {
+        guard !quotas.isEmpty else { return }
+        self.append(.rateLimit, RateLimitFields.limit(quotas))
+        self.append(.rateLimitPolicy, RateLimitFields.policy(quotas))
+    }
+}

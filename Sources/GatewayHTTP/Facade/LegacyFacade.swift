@@ -1,0 +1,125 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+
+/// Sends messages as the legacy protocol does: `POST /fcm/send`, JSON or a form.
+///
+/// Requests are read and answered as the protocol page has it; between the two they take the way that every send takes.
+struct LegacyFacade: Sendable {
+    /// The route's template, for metrics and logs.
+    static let template = "/fcm/send"
+    private static let path = Array(Self.template.utf8)
+
+    let exchange: FacadeExchange
+
+    /// Whether a path is this route's.
+    static func serves(_ path: [UInt8]) -> Bool {
+        path.starts(with: Self.path) && (path.count == Self.path.count || path[Self.path.count] == UInt8(ascii: "?"))
+    }
+
+    /// Answers a request.
+    func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+        let arrival = self.exchange.began(request)
+        switch self.reading(of: request, arrival) {
+        case .sending(let command, let writer):
+            let outcome = await self.exchange.pipeline.send(command)
+            let reply = self.reply(to: command, outcome, writer)
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        case .answered(let reply):
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        }
+    }
+
+    /// What a request turned out to be.
+    private enum Reading {
+        case sending(SendCommand, LegacyReplyWriter)
+        case answered(FacadeExchange.Reply)
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func reading(of request: HTTPServerRequest, _ arrival: RequestArrival) -> Reading {
+        let fields = request.head.fields
+        let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
+        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
+        }
+        let answered = { (reply: LegacyReply) -> Reading in
+            // A key that may not send learns no more; one that is read to the end is refused, and recorded, as usual.
+            let reply = principal.has(.sendMessages) ? reply : .unauthorized
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), tenant: principal.profile.id))
+        }
+        guard !FacadeExchange.isEncoded(request) else {
+            return answered(.text(status: 415, "The body must be sent without Content-Encoding"))
+        }
+        let format = LegacyFormat(contentType: fields[.contentType])
+        let multicastID = Int.random(in: 1..<(1 << 53))
+        do throws(LegacyRefusal) {
+            let deadline = try self.deadline(of: request, arrival)
+            let message =
+                switch format {
+                case .json: try LegacyRequestDecoder.decode(request.body)
+                case .form: try LegacyFormDecoder.decode(request.body)
+                }
+            guard !message.target.isDisguisedTopic else {
+                throw .error(.invalidRegistration, shape: .results(count: 1))
+            }
+            let writer = LegacyReplyWriter(answering: message, format: format, multicastID: multicastID)
+            guard let target = message.sentTarget else { return answered(writer.reply(with: [])) }
+            let command = SendCommand(
+                principal: principal,
+                target: target,
+                message: message.message,
+                payloadBytes: message.payloadBytes,
+                origin: self.exchange.origin(of: request, arrival),
+                deadline: deadline
+            )
+            return .sending(command, writer)
+        } catch {
+            return answered(format == .form ? error.formReply : error.reply(multicastID: multicastID))
+        }
+    }
+
+    private func deadline(
+        of request: HTTPServerRequest,
+        _ arrival: RequestArrival
+    ) throws(LegacyRefusal) -> ContinuousClock.Instant {
+        do {
+            return try self.exchange.deadline(of: request, arrival)
+        } catch {
+            throw .invalidParameters(reason: error.detail ?? error.code.title)
+        }
+    }
+
+    @inline(never)  // As for `reading`.
+    private func reply(
+        to command: SendCommand,
+        _ outcome: SendOutcome,
+        _ writer: LegacyReplyWriter
+    ) -> FacadeExchange.Reply {
+        let reply =
+            switch outcome.answer {
+            case .single(let outcome): writer.reply(with: [outcome])
+            case .multiple(let outcomes): writer.reply(with: outcomes)
+            case .group(let group): writer.reply(with: group)
+            case .refused(let refusal): writer.reply(refusing: refusal.rejection)
+            }
+        var response = HTTPServerResponse(reply)
+        response.headers.append(outcome.quotas)
+        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
+    }
+}
+
+extension HTTPServerResponse {
+    /// A legacy answer on its way out.
+    fileprivate init(_ reply: LegacyReply) {
+        var headers: HTTPHeaderLines = [.contentType: reply.contentType]
+        if let retryAfter = reply.retryAfter { headers.append(.retryAfter, String(retryAfter)) }
+        switch reply.status {
+        case 401: headers.append(.wwwAuthenticate, "Bearer")
+        case 415: headers.append(.acceptEncoding, "identity")
+        default: break
+        }
+        self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
+    }
+}

@@ -1,0 +1,148 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+
+/// Sends messages as HTTP v1 does: `POST /v1/projects/{project}/messages:send`.
+///
+/// A v1 upstream gets the message as the caller wrote it, a legacy one its translation where nothing is lost by it.
+struct V1Facade: Sendable {
+    /// The route's template, for metrics and logs.
+    static let template = "/v1/projects/{project}/messages:send"
+    private static let prefix = Array("/v1/projects/".utf8)
+    private static let suffix = Array("/messages:send".utf8)
+
+    let exchange: FacadeExchange
+
+    /// The project in a path that is this route's; `nil` for any other path.
+    static func project(in path: [UInt8]) -> ArraySlice<UInt8>? {
+        guard path.starts(with: Self.prefix),
+            let end = path[Self.prefix.count...].firstIndex(of: UInt8(ascii: "/")), end > Self.prefix.count,
+            path[end...].starts(with: Self.suffix)
+        else { return nil }
+        let rest = end + Self.suffix.count
+        guard rest == path.count || path[rest] == UInt8(ascii: "?") else { return nil }
+        return path[Self.prefix.count..<end]
+    }
+
+    /// Answers a request whose path names a project.
+    func respond(to request: HTTPServerRequest, project: ArraySlice<UInt8>) async -> HTTPServerResponse {
+        let arrival = self.exchange.began(request)
+        switch self.reading(of: request, project: project, arrival) {
+        case .sending(let command):
+            let outcome = await self.exchange.pipeline.send(command)
+            let reply = self.reply(to: command, outcome)
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        case .answered(let reply):
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        }
+    }
+
+    /// What a request turned out to be.
+    private enum Reading {
+        case sending(SendCommand)
+        case answered(FacadeExchange.Reply)
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func reading(
+        of request: HTTPServerRequest,
+        project: ArraySlice<UInt8>,
+        _ arrival: RequestArrival
+    ) -> Reading {
+        let key = request.head.fields.bytes(of: .authorization).flatMap(BearerToken.bytes(in:))
+        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+            let reply = V1Reply(refusing: Rejection(code: .unauthenticated))
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply)))
+        }
+        let forbidden = V1Reply(refusing: Rejection(code: .forbidden))
+        let answered = { (reply: V1Reply) -> Reading in
+            // A key that may not send learns no more; one that is read to the end is refused, and recorded, as usual.
+            let reply = principal.has(.sendMessages) ? reply : forbidden
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), tenant: principal.profile.id))
+        }
+        guard principal.profile.project.utf8.elementsEqual(project) else { return answered(forbidden) }
+        guard !FacadeExchange.isEncoded(request) else {
+            return answered(.badRequest("The body must be sent without Content-Encoding"))
+        }
+        let deadline: ContinuousClock.Instant
+        do {
+            deadline = try self.exchange.deadline(of: request, arrival)
+        } catch {
+            return answered(.badRequest(error.detail ?? error.code.title))
+        }
+        do throws(V1Refusal) {
+            let message = try Self.message(in: request, for: principal.profile, now: arrival.time)
+            guard !message.target.isDisguisedTopic else {
+                return answered(V1Reply(refusing: Rejection(code: .invalidToken)))
+            }
+            let command = SendCommand(
+                principal: principal,
+                target: message.target,
+                message: message.message,
+                payloadBytes: message.payloadBytes,
+                origin: self.exchange.origin(of: request, arrival),
+                deadline: deadline
+            )
+            return .sending(command)
+        } catch {
+            return answered(error.reply)
+        }
+    }
+
+    /// A message in the words of the tenant's upstream.
+    private struct Reworded {
+        var target: Target
+        var message: Message
+        var payloadBytes: Int
+    }
+
+    private static func message(
+        in request: HTTPServerRequest,
+        for profile: TenantProfile,
+        now: Timestamp
+    ) throws(V1Refusal) -> Reworded {
+        let given = try V1RequestDecoder.decode(request.body)
+        switch profile.tenant.upstream {
+        case .v1:
+            return Reworded(target: given.target, message: given.message, payloadBytes: given.payloadBytes)
+        case .legacy:
+            let legacy = try given.legacyRequest(now: now.seconds)
+            return Reworded(target: legacy.target, message: legacy.message, payloadBytes: legacy.payloadBytes)
+        }
+    }
+
+    @inline(never)  // As for `reading`.
+    private func reply(to command: SendCommand, _ outcome: SendOutcome) -> FacadeExchange.Reply {
+        var response = HTTPServerResponse(Self.reply(outcome, project: command.principal.profile.project))
+        response.headers.append(outcome.quotas)
+        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
+    }
+
+    private static func reply(_ outcome: SendOutcome, project: String) -> V1Reply {
+        if let answer = outcome.handedOn { return V1Reply(handingOn: answer.response) }
+        switch outcome.answer {
+        case .single(let outcome): return V1Reply(outcome, project: project)
+        case .multiple(let outcomes):
+            // One call has one target, so there is one.
+            return V1Reply(outcomes.first ?? .rejected(.internalError), project: project)
+        case .group: return .groupAcceptance
+        case .refused(let refusal): return V1Reply(refusing: refusal.rejection)
+        }
+    }
+}
+
+extension TenantProfile {
+    /// What stands for the tenant's project in paths of v1.
+    var project: String { self.tenant.projectID ?? self.id.text }
+}
+
+extension HTTPServerResponse {
+    /// A v1 answer on its way out.
+    fileprivate init(_ reply: V1Reply) {
+        var headers: HTTPHeaderLines = [.contentType: reply.contentType]
+        if let retryAfter = reply.retryAfter { headers.append(.retryAfter, retryAfter) }
+        if reply.status == 401 { headers.append(.wwwAuthenticate, "Bearer") }
+        self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
+    }
+}

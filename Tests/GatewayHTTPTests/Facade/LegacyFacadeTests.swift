@@ -1,0 +1,308 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+struct LegacyFacadeTests {
+    private static let message = #"{"to":"device-1","data":{"score":"3x1"}}"#
+
+    @Test("A key is taken as legacy clients send it and as a bearer token", arguments: ["key=", "KEY= ", "Bearer "])
+    func authorization(prefix: String) async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.answer(.accepting("0:1500415314455276%31bd1c9631bd1c96"))
+            let answer = await gateway.legacy(Self.message, key: nil, headers: ["Authorization": prefix + key])
+            #expect(answer.status == 200)
+            #expect(answer.header("Content-Type") == "application/json; charset=UTF-8")
+            #expect(answer.header("X-Request-ID")?.isUUIDv7 == true)
+            #expect(answer.header("RateLimit") != nil)
+            let json = answer.value
+            #expect((1..<(1 << 53)).contains(json["multicast_id"]?.int ?? 0))
+            #expect(
+                json.without("multicast_id") == [
+                    "success": 1, "failure": 0, "canonical_ids": 0,
+                    "results": [["message_id": "0:1500415314455276%31bd1c9631bd1c96"]],
+                ]
+            )
+            let call = try #require(gateway.upstream.calls.first)
+            #expect(call.target == .token("device-1"))
+            #expect(call.message.data == [DataEntry(key: "score", value: "3x1")])
+        }
+    }
+
+    @Test("Credentials that do not do are one 401, which says no more")
+    func unauthorized() async throws {
+        try await TestGateway.run { gateway, key in
+            let reader = try await gateway.makeKey(scopes: [.readAudit])
+            let prefixed = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["sport"])
+            let stranger = APIKey.generate().secret.revealText()
+            let cases: [(String?, String)] = [
+                (nil, Self.message), ("key=", Self.message), ("key=\(stranger)", Self.message),
+                ("Basic \(key)", Self.message), (key, Self.message), ("key=\(reader)", Self.message),
+                ("key=\(reader)", "no json"), ("key=\(reader)", #"{"registration_ids":[""]}"#),
+                ("key=\(prefixed)", #"{"to":"/topics/news"}"#), ("key=\(TestGateway.adminToken)", Self.message),
+            ]
+            for (authorization, body) in cases {
+                let answer = await gateway.legacy(body, key: nil, headers: ["Authorization": authorization ?? ""])
+                #expect(answer.status == 401, "\(authorization ?? "no header") \(body)")
+                #expect(answer.body == "Unauthorized")
+                #expect(answer.header("Content-Type") == "text/plain; charset=UTF-8")
+                #expect(answer.header("WWW-Authenticate") == "Bearer")
+            }
+            #expect(gateway.upstream.calls.isEmpty)
+            try await gateway.settleAudit()
+            let refused = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            #expect(refused.map(\.code) == ["forbidden", "forbidden"])
+        }
+    }
+
+    /// What legacy clients read for a reason.
+    struct Reason: Sendable, CustomTestStringConvertible {
+        var code: OutcomeCode
+        var name: String
+        var legacyName: LegacyErrorName?
+        /// The status of a form's answer.
+        var formStatus = 200
+
+        var testDescription: String { "\(self.code.rawValue) \(self.name)" }
+        var rejection: Rejection { Rejection(code: self.code, legacyName: self.legacyName) }
+    }
+
+    static let reasons = [
+        Reason(code: .unregistered, name: "NotRegistered"),
+        Reason(code: .invalidToken, name: "InvalidRegistration"),
+        Reason(code: .invalidTarget, name: "MissingRegistration"),
+        Reason(code: .senderMismatch, name: "MismatchSenderId"),
+        Reason(code: .packageMismatch, name: "InvalidPackageName"),
+        Reason(code: .messageTooBig, name: "MessageTooBig"),
+        Reason(code: .invalidDataKey, name: "InvalidDataKey"),
+        Reason(code: .invalidField, name: "InvalidParameters"),
+        Reason(code: .invalidField, name: "InvalidTtl", legacyName: .invalidTTL),
+        Reason(code: .deviceRateExceeded, name: "DeviceMessageRateExceeded"),
+        Reason(code: .topicRateExceeded, name: "TopicsMessageRateExceeded"),
+        Reason(code: .upstreamCredentials, name: "InternalServerError", formStatus: 500),
+        Reason(code: .upstreamCredentials, name: "InvalidApnsCredential", legacyName: .invalidAPNSCredential),
+        Reason(code: .upstreamUnavailable, name: "Unavailable", formStatus: 503),
+        Reason(code: .upstreamInternal, name: "InternalServerError", formStatus: 500),
+        Reason(code: .upstreamProtocol, name: "InternalServerError", formStatus: 500),
+        Reason(code: .outcomeUnknown, name: "InternalServerError", formStatus: 500),
+        Reason(code: .outcomeUnknown, name: "Unavailable", legacyName: .unavailable, formStatus: 503),
+    ]
+
+    @Test("Each reason has its name in each shape, for one recipient and for a whole call", arguments: reasons)
+    func reason(reason: Reason) async throws {
+        try await TestGateway.run { gateway, key in
+            let one = UpstreamResult.rejecting(reason.rejection)
+            let whole = UpstreamResult(answer: .failed(reason.code), upstreamCode: "x", legacyName: reason.legacyName)
+            for result in [one, whole] {
+                gateway.answer(result, result, result)
+                let device = await gateway.legacy(Self.message, key: key)
+                #expect(device.status == 200)
+                #expect(
+                    device.value.without("multicast_id") == [
+                        "success": 0, "failure": 1, "canonical_ids": 0, "results": [["error": .string(reason.name)]],
+                    ]
+                )
+                let topic = await gateway.legacy(#"{"to":"/topics/news"}"#, key: key)
+                #expect(topic.status == (reason.name == "InvalidParameters" ? 400 : 200))
+                #expect(topic.value == ["error": .string(reason.name)])
+                let form = await gateway.form("registration_id=device-1", key: key)
+                #expect(form.status == reason.formStatus)
+                #expect(form.body == "Error=\(reason.name)")
+                #expect(form.header("Content-Type") == "text/plain; charset=UTF-8")
+                #expect([device, topic, form].allSatisfy { $0.header("Retry-After") == nil })
+            }
+            gateway.answer(whole)
+            let list = await gateway.legacy(#"{"registration_ids":["a","b"]}"#, key: key)
+            #expect(
+                list.value["results"] == [["error": .string(reason.name)], ["error": .string(reason.name)]]
+            )
+        }
+    }
+
+    @Test("A list keeps its order, its local errors and its replacements")
+    func list() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.answer(
+                UpstreamResult(
+                    answer: .recipients([
+                        .accepted(Acceptance(messageID: "m", replacementToken: "new")), .rejected(.unregistered),
+                    ]),
+                    upstreamCode: "200"
+                )
+            )
+            let answer = await gateway.legacy(#"{"registration_ids":["a","","/topics/x","b"]}"#, key: key)
+            #expect(answer.status == 200)
+            #expect(
+                answer.value.without("multicast_id") == [
+                    "success": 1, "failure": 3, "canonical_ids": 1,
+                    "results": [
+                        ["message_id": "m", "registration_id": "new"], ["error": "MissingRegistration"],
+                        ["error": "InvalidRegistration"], ["error": "NotRegistered"],
+                    ],
+                ]
+            )
+            #expect(gateway.upstream.calls.map(\.target) == [.tokens(["a", "b"])])
+            let nothingSent = await gateway.legacy(#"{"registration_ids":["","/topics/x"]}"#, key: key)
+            #expect(nothingSent.value["failure"] == 2)
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("Topics answer with a number, groups with counts")
+    func otherShapes() async throws {
+        try await TestGateway.run { gateway, key in
+            let group = UpstreamResult(
+                answer: .group(GroupOutcome(success: 1, failure: 1, failedTokens: ["x"])),
+                upstreamCode: "200"
+            )
+            gateway.answer(.accepting("10000"), .accepting("10000"), group, group)
+            for body in [#"{"to":"/topics/news"}"#, #"{"condition":"'a' in topics || 'b' in topics"}"#] {
+                let answer = await gateway.legacy(body, key: key)
+                #expect(answer.body == #"{"message_id":10000}"#)
+            }
+            for body in [#"{"to":"a-group"}"#, #"{"notification_key":"a-group"}"#] {
+                let answer = await gateway.legacy(body, key: key)
+                #expect(answer.status == 200)
+                #expect(answer.body == #"{"success":1,"failure":1,"failed_registration_ids":["x"]}"#)
+            }
+        }
+    }
+
+    @Test("The gateway's own limits take the legacy shape, never 429")
+    func limits() async throws {
+        let once = try RatePolicy.sample(1, per: 60, burst: 1)
+        try await TestGateway.run(limits: LimitPolicies(device: [once], topic: [once])) { gateway, key in
+            #expect(await gateway.legacy(#"{"to":"b"}"#, key: key).status == 200)
+            let device = await gateway.legacy(#"{"to":"b"}"#, key: key)
+            #expect(device.status == 200)
+            #expect(device.value["results"] == [["error": "DeviceMessageRateExceeded"]])
+            #expect(device.header("Retry-After") == "60")
+            let form = await gateway.form("registration_id=b", key: key)
+            #expect(form.status == 200)
+            #expect(form.body == "Error=DeviceMessageRateExceeded")
+            #expect(form.header("Retry-After") == "60")
+            let some = await gateway.legacy(#"{"registration_ids":["a","b"]}"#, key: key)
+            #expect(some.value["results"] == [["message_id": "fcm-1"], ["error": "DeviceMessageRateExceeded"]])
+            // A popular client would resend to everybody.
+            #expect(some.header("Retry-After") == nil)
+            #expect(await gateway.legacy(#"{"to":"/topics/t"}"#, key: key).status == 200)
+            let topic = await gateway.legacy(#"{"to":"/topics/t"}"#, key: key)
+            #expect(topic.status == 200)
+            #expect(topic.body == #"{"error":"TopicsMessageRateExceeded"}"#)
+            #expect(topic.header("Retry-After") == "60")
+        }
+        try await TestGateway.run(limits: LimitPolicies(tenant: [once])) { gateway, key in
+            #expect(await gateway.legacy(#"{"to":"a"}"#, key: key).status == 200)
+            let answer = await gateway.legacy(#"{"to":"b"}"#, key: key)
+            #expect(answer.status == 200)
+            #expect(answer.value["results"] == [["error": "Unavailable"]])
+            #expect(answer.header("Retry-After") == "60")
+        }
+    }
+
+    @Test("The upstream's delay is passed on where nobody got the message")
+    func delay() async throws {
+        try await TestGateway.run { gateway, key in
+            let failed = UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 37, upstreamCode: "503")
+            gateway.answer(failed, failed)
+            #expect(await gateway.legacy(Self.message, key: key).header("Retry-After") == "37")
+            #expect(await gateway.form("registration_id=a", key: key).header("Retry-After") == "37")
+        }
+    }
+
+    @Test("Nothing is sent that can't be recorded")
+    func audit() async throws {
+        try await TestGateway.run(auditCapacity: 0) { gateway, key in
+            let answer = await gateway.legacy(Self.message, key: key)
+            #expect(answer.status == 200)
+            #expect(answer.value["results"] == [["error": "Unavailable"]])
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("Bad requests are answered as legacy answers them")
+    func badRequests() async throws {
+        try await TestGateway.run { gateway, key in
+            let broken = await gateway.legacy(#"{"to":"#, key: key)
+            #expect(broken.status == 400)
+            #expect(broken.header("Content-Type") == "text/plain; charset=UTF-8")
+            #expect(broken.body.hasPrefix("JSON_PARSING_ERROR"))
+            let invalid = await gateway.legacy(#"{"to":3}"#, key: key)
+            #expect(invalid.status == 400)
+            #expect(invalid.value["error"] == "InvalidParameters")
+            let untyped = await gateway.legacy(Self.message, key: key, headers: ["Content-Type": "text/json"])
+            #expect(untyped.status == 200)
+            #expect(untyped.body == "Error=MissingRegistration")
+            for headers in [["Idempotency-Key": "once"], ["X-Request-Timeout-Ms": "soon"]] {
+                let answer = await gateway.legacy(Self.message, key: key, headers: headers)
+                #expect(answer.status == 400)
+                #expect(answer.value["error"] == "InvalidParameters")
+                #expect(answer.value["reason"]?.text?.contains(headers.keys.first ?? "?") == true)
+            }
+            let other = await gateway.data(.get, "/fcm/send", key: key)
+            #expect(other.status == 405)
+            #expect(other.header("Allow") == "POST")
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("A compressed body is refused plainly", arguments: ["gzip", "deflate", "br", "GZIP, identity"])
+    func compressed(encoding: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.legacy(Self.message, key: key, headers: ["Content-Encoding": encoding])
+            #expect(answer.status == 415)
+            #expect(answer.header("Accept-Encoding") == "identity")
+            #expect(answer.body.contains("Content-Encoding"))
+            #expect(gateway.upstream.calls.isEmpty)
+            let plain = await gateway.legacy(Self.message, key: key, headers: ["Content-Encoding": "identity"])
+            #expect(plain.status == 200)
+        }
+    }
+
+    @Test("No recipient passes for a topic, which has limits and prefixes of its own")
+    func disguisedTopic() async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["sport"])
+            let answer = await gateway.legacy(#"{"notification_key":"/topics/news"}"#, key: key)
+            #expect(answer.status == 200)
+            #expect(answer.value["results"] == [["error": "InvalidRegistration"]])
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("It is audited, measured and logged like any send, without payload, token or key")
+    func traces() async throws {
+        try await TestGateway.run { gateway, key in
+            let body = #"{"to":"secret-device","data":{"secret-name":"secret-value"},"notification":{"body":"secret"}}"#
+            #expect(await gateway.legacy(body, key: key, headers: ["X-Request-ID": "call-7"]).status == 200)
+            _ = await gateway.legacy(body + "x", key: key)
+            _ = await gateway.form("registration_id=secret-device&data.from=secret", key: key)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            let record = try #require(records.first)
+            #expect(records.count == 1)
+            #expect(record.requestID == "call-7")
+            #expect(record.targetKind == "token")
+            #expect(record.outcome == .accepted)
+            let counter = try gateway.metrics.expectCounter(
+                "fcmgw_messages_total",
+                [("tenant", "demo"), ("kind", "token"), ("outcome", "accepted")]
+            )
+            #expect(counter.totalValue == 1)
+            let timer = try gateway.metrics.expectTimer(
+                "fcmgw_http_request_duration_seconds",
+                [("route", "/fcm/send"), ("method", "POST"), ("status", "200")]
+            )
+            #expect(timer.values.count == 2)
+            let log = gateway.logText
+            #expect(log.contains("route=/fcm/send"))
+            #expect(log.contains("tenant=demo"))
+            #expect(!log.contains("secret"))
+            #expect(!log.contains(key))
+        }
+    }
+}

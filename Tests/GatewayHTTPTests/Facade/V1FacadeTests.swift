@@ -1,0 +1,354 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import NIOCore
+import Testing
+
+@testable import GatewayHTTP
+
+struct V1FacadeTests {
+    private static let message = #"{"message":{"token":"device-1","data":{"score":"3x1"}}}"#
+
+    @Test("Both kinds of upstream: the name that v1 gives", arguments: [UpstreamKind.v1, .legacy])
+    func accepted(upstream: UpstreamKind) async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(upstream)
+            gateway.answer(.accepting("0:1500415314455276%31bd1c9631bd1c96"))
+            let answer = await gateway.v1(Self.message, key: key)
+            #expect(answer.status == 200)
+            #expect(answer.header("Content-Type") == "application/json; charset=UTF-8")
+            #expect(answer.header("X-Request-ID")?.isUUIDv7 == true)
+            #expect(answer.header("RateLimit") != nil)
+            #expect(
+                answer.value == ["name": "projects/demo-1a2b/messages/0:1500415314455276%31bd1c9631bd1c96"]
+            )
+            let call = try #require(gateway.upstream.calls.first)
+            #expect(call.target == .token("device-1"))
+            switch upstream {
+            case .v1:
+                #expect(call.message.verbatim.map { String(buffer: $0.members) } == #"{"data":{"score":"3x1"}}"#)
+            case .legacy:
+                #expect(call.message.verbatim == nil)
+                #expect(call.message.data == [DataEntry(key: "score", value: "3x1")])
+            }
+        }
+    }
+
+    @Test("A tenant without a project is addressed by its own name")
+    func ownName() async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.v1(Self.message, key: key, project: "demo")
+            #expect(answer.value == ["name": "projects/demo/messages/fcm-1"])
+        }
+    }
+
+    @Test("An unknown key is 401, a foreign project and a missing scope the same 403")
+    func refusedCallers() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            for authorization in ["", "key=\(key)", "Bearer \(APIKey.generate().secret.revealText())"] {
+                let answer = await gateway.v1(Self.message, key: nil, headers: ["Authorization": authorization])
+                #expect(answer.status == 401)
+                #expect(answer.header("WWW-Authenticate") == "Bearer")
+                try Self.expect(answer, status: "UNAUTHENTICATED")
+            }
+            var bodies: Set<String> = []
+            for project in ["other", "nobody", "demo", "demo-1a2", "demo-1a2bx"] {
+                let answer = await gateway.v1(Self.message, key: key, project: project)
+                #expect(answer.status == 403)
+                bodies.insert(answer.body)
+            }
+            let reader = try await gateway.makeKey(scopes: [.readAudit])
+            for body in [Self.message, "no json"] {
+                let answer = await gateway.v1(body, key: reader)
+                #expect(answer.status == 403)
+                try Self.expect(answer, status: "PERMISSION_DENIED")
+                bodies.insert(answer.body)
+            }
+            #expect(bodies.count == 1)
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("An answer that carries an FcmError is handed on, byte by byte")
+    func handedOn() async throws {
+        let body = #"{ "error": {"code": 404, "message": "gone", "status": "NOT_FOUND", "details": []} }"#
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            var result = UpstreamResult.rejecting(Rejection(code: .unregistered))
+            result.handedOn = .answer(
+                V1Response(status: 404, retryAfter: "Sun, 06 Nov 1994 08:49:37 GMT", body: ByteBuffer(string: body))
+            )
+            gateway.answer(result, result)
+            let answer = await gateway.v1(Self.message, key: key)
+            #expect(answer.status == 404)
+            #expect(answer.body == body)
+            #expect(answer.header("Retry-After") == "Sun, 06 Nov 1994 08:49:37 GMT")
+            // The same answer to a REST caller is its outcome.
+            #expect(await gateway.send(#"{"token":"device-1"}"#, key: key).status == 410)
+        }
+    }
+
+    /// What v1 clients read for a reason.
+    struct Reason: Sendable, CustomTestStringConvertible {
+        var code: OutcomeCode
+        var httpStatus: Int
+        var status: String
+        var errorCode: String?
+        var legacyName: LegacyErrorName?
+        var field: String?
+        var retryAfter: String?
+
+        var testDescription: String { "\(self.code.rawValue) \(self.legacyName?.rawValue ?? "")" }
+    }
+
+    static let reasons = [
+        Reason(code: .unregistered, httpStatus: 404, status: "NOT_FOUND", errorCode: "UNREGISTERED"),
+        Reason(code: .senderMismatch, httpStatus: 403, status: "PERMISSION_DENIED", errorCode: "SENDER_ID_MISMATCH"),
+        Reason(
+            code: .invalidToken,
+            httpStatus: 400,
+            status: "INVALID_ARGUMENT",
+            errorCode: "INVALID_ARGUMENT",
+            field: "message.token"
+        ),
+        Reason(
+            code: .packageMismatch,
+            httpStatus: 400,
+            status: "INVALID_ARGUMENT",
+            errorCode: "INVALID_ARGUMENT",
+            field: "message.android.restricted_package_name"
+        ),
+        Reason(
+            code: .invalidField,
+            httpStatus: 400,
+            status: "INVALID_ARGUMENT",
+            errorCode: "INVALID_ARGUMENT",
+            legacyName: .invalidTTL,
+            field: "message.android.ttl"
+        ),
+        Reason(
+            code: .deviceRateExceeded,
+            httpStatus: 429,
+            status: "RESOURCE_EXHAUSTED",
+            errorCode: "QUOTA_EXCEEDED",
+            retryAfter: "60"
+        ),
+        Reason(
+            code: .upstreamCredentials,
+            httpStatus: 401,
+            status: "UNAUTHENTICATED",
+            errorCode: "THIRD_PARTY_AUTH_ERROR",
+            legacyName: .invalidAPNSCredential
+        ),
+        Reason(code: .upstreamCredentials, httpStatus: 500, status: "INTERNAL", errorCode: "INTERNAL"),
+        Reason(code: .upstreamProtocol, httpStatus: 500, status: "INTERNAL", errorCode: "INTERNAL"),
+        Reason(code: .upstreamInternal, httpStatus: 500, status: "INTERNAL", errorCode: "INTERNAL"),
+        Reason(
+            code: .upstreamUnavailable,
+            httpStatus: 503,
+            status: "UNAVAILABLE",
+            errorCode: "UNAVAILABLE",
+            retryAfter: "5"
+        ),
+        Reason(code: .outcomeUnknown, httpStatus: 504, status: "DEADLINE_EXCEEDED"),
+    ]
+
+    @Test("Each reason is an error of Google's, for one recipient and for a whole call", arguments: reasons)
+    func reason(reason: Reason) async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.legacy)
+            gateway.answer(
+                .rejecting(Rejection(code: reason.code, legacyName: reason.legacyName)),
+                UpstreamResult(answer: .failed(reason.code), upstreamCode: "x", legacyName: reason.legacyName)
+            )
+            for _ in 0..<2 {
+                let answer = await gateway.v1(Self.message, key: key)
+                #expect(answer.status == reason.httpStatus)
+                #expect(answer.header("Retry-After") == reason.retryAfter)
+                try Self.expect(answer, status: reason.status, errorCode: reason.errorCode, field: reason.field)
+            }
+        }
+    }
+
+    @Test("A group's answer is an empty object, whatever its counts")
+    func group() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.legacy)
+            gateway.answer(
+                UpstreamResult(
+                    answer: .group(GroupOutcome(success: 1, failure: 1, failedTokens: ["x"])),
+                    upstreamCode: "200"
+                )
+            )
+            let answer = await gateway.v1(Self.message, key: key)
+            #expect(answer.status == 200)
+            #expect(answer.body == "{}")
+        }
+    }
+
+    @Test("The gateway's own limits are 429 with a delay")
+    func limits() async throws {
+        let once = try RatePolicy.sample(1, per: 60, burst: 1)
+        try await TestGateway.run(limits: LimitPolicies(device: [once], topic: [once])) { gateway, key in
+            try await gateway.setUpstream(.v1)
+            for body in [Self.message, #"{"message":{"topic":"news"}}"#] {
+                #expect(await gateway.v1(body, key: key).status == 200)
+                let answer = await gateway.v1(body, key: key)
+                #expect(answer.status == 429)
+                #expect(answer.header("Retry-After") == "60")
+                try Self.expect(answer, status: "RESOURCE_EXHAUSTED", errorCode: "QUOTA_EXCEEDED")
+            }
+        }
+    }
+
+    @Test("Nothing is sent that can't be recorded")
+    func audit() async throws {
+        try await TestGateway.run(auditCapacity: 0) { gateway, key in
+            let answer = await gateway.v1(Self.message, key: key, project: "demo")
+            #expect(answer.status == 503)
+            try Self.expect(answer, status: "UNAVAILABLE", errorCode: "UNAVAILABLE")
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("What v1 would refuse is refused before anything is sent")
+    func badRequests() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            let bodies: [(String, String?, String)] = [
+                ("no json", nil, ""), (#"{"message":{"token":"a","colour":"red"}}"#, nil, "message.colour"),
+                (#"{"message":{"token":1}}"#, nil, "message.token"),
+                (#"{"message":{"token":"a","topic":"b"}}"#, "INVALID_ARGUMENT", "message.topic"),
+                (#"{"message":{}}"#, "INVALID_ARGUMENT", "message"),
+                (#"{"message":{"token":"a","data":{"from":"x"}}}"#, "INVALID_ARGUMENT", "message.data"),
+                (#"{"message":{"token":"/topics/news"}}"#, "INVALID_ARGUMENT", "message.token"),
+            ]
+            for (body, errorCode, field) in bodies {
+                let answer = await gateway.v1(body, key: key)
+                #expect(answer.status == 400, "\(body)")
+                try Self.expect(
+                    answer,
+                    status: "INVALID_ARGUMENT",
+                    errorCode: errorCode,
+                    field: field.isEmpty ? nil : field
+                )
+            }
+            for headers in [
+                ["Idempotency-Key": "once"], ["X-Request-Timeout-Ms": "soon"], ["Content-Encoding": "gzip"],
+            ] {
+                let answer = await gateway.v1(Self.message, key: key, headers: headers)
+                #expect(answer.status == 400)
+                try Self.expect(answer, status: "INVALID_ARGUMENT")
+                #expect(answer.value["error"]?["message"]?.text?.contains(headers.keys.first ?? "?") == true)
+            }
+            let other = await gateway.data(.get, "/v1/projects/demo-1a2b/messages:send", key: key)
+            #expect(other.status == 405)
+            #expect(other.header("Allow") == "POST")
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("A legacy upstream names the first field that it can't carry")
+    func notCarried() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.legacy)
+            let bodies = [
+                (#"{"message":{"fid":"f"}}"#, "message.fid"),
+                (#"{"message":{"condition":"!('a' in topics)"}}"#, "message.condition"),
+                (#"{"message":{"token":"a","android":{"direct_boot_ok":true}}}"#, "message.android.direct_boot_ok"),
+                (
+                    #"{"message":{"token":"a","android":{"priority":"high"},"webpush":{"headers":{"Urgency":"low"}}}}"#,
+                    "message.webpush.headers.Urgency"
+                ),
+            ]
+            for (body, field) in bodies {
+                let answer = await gateway.v1(body, key: key)
+                #expect(answer.status == 400, "\(body)")
+                try Self.expect(
+                    answer,
+                    status: "INVALID_ARGUMENT",
+                    errorCode: "INVALID_ARGUMENT",
+                    field: field
+                )
+            }
+            #expect(gateway.upstream.calls.isEmpty)
+            let carried = #"{"validateOnly":true,"message":{"topic":"news","android":{"ttl":"60s","collapseKey":"k"}}}"#
+            #expect(await gateway.v1(carried, key: key).status == 200)
+            let call = try #require(gateway.upstream.calls.first)
+            #expect(call.message.dryRun)
+            #expect(call.message.timeToLive == 60)
+            #expect(call.message.collapseKey == "k")
+        }
+    }
+
+    @Test("It is audited, measured and logged like any send, without payload, token or key")
+    func traces() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            let body = #"{"message":{"token":"secret-device","data":{"secret-name":"secret-value"}}}"#
+            #expect(await gateway.v1(body, key: key, headers: ["X-Request-ID": "call-7"]).status == 200)
+            _ = await gateway.v1(body + "x", key: key)
+            _ = await gateway.v1(#"{"message":{"secret":1}}"#, key: key)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            #expect(records.map(\.requestID) == ["call-7"])
+            let timer = try gateway.metrics.expectTimer(
+                "fcmgw_http_request_duration_seconds",
+                [("route", "/v1/projects/{project}/messages:send"), ("method", "POST"), ("status", "200")]
+            )
+            #expect(timer.values.count == 1)
+            let log = gateway.logText
+            #expect(log.contains("route=/v1/projects/{project}/messages:send"))
+            #expect(!log.contains("secret"))
+            #expect(!log.contains(key))
+        }
+    }
+
+    @Test("It is served over a socket, with the bound of sends")
+    func socket() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            try await LiveListener.run(gateway) { listener in
+                let headers = ["Authorization": "Bearer \(key)", "Content-Type": "application/json; UTF-8"]
+                let path = "/v1/projects/demo-1a2b/messages:send"
+                let blanks = String(repeating: " ", count: 100_000)
+                let answer = try await listener.ask(
+                    "POST",
+                    path,
+                    headers: headers,
+                    body: Array((Self.message + blanks).utf8)
+                )
+                #expect(answer.status == 200)
+                #expect(try JSON(parsing: answer.body) == ["name": "projects/demo-1a2b/messages/fcm-1"])
+                let large = Array(repeating: UInt8(ascii: " "), count: 1_048_577)
+                #expect(try await listener.ask("POST", path, headers: headers, body: large).status == 413)
+            }
+        }
+    }
+
+    private static func expect(
+        _ answer: Answer,
+        status: String,
+        errorCode: String? = nil,
+        field: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(answer.header("Content-Type") == "application/json; charset=UTF-8", sourceLocation: sourceLocation)
+        let json = answer.value
+        #expect(json.keys == ["error"], sourceLocation: sourceLocation)
+        let error = try #require(json["error"], sourceLocation: sourceLocation)
+        #expect(error["code"]?.int == answer.status, sourceLocation: sourceLocation)
+        #expect(error["status"]?.text == status, sourceLocation: sourceLocation)
+        #expect(error["message"]?.text?.isEmpty == false, sourceLocation: sourceLocation)
+        let details = error["details"]?.elements ?? []
+        let codes = details.compactMap { $0["errorCode"]?.text }
+        #expect(codes == (errorCode.map { [$0] } ?? []), sourceLocation: sourceLocation)
+        if let field {
+            let fields = details.flatMap { $0["fieldViolations"]?.elements ?? [] }.compactMap { $0["field"]?.text }
+            #expect(fields == [field], sourceLocation: sourceLocation)
+        }
+    }
+}
