@@ -4,7 +4,11 @@ package import NIOSSL
 package struct HTTPClientConfiguration: Sendable {
     /// How long making a connection may take, with name resolution and the TLS handshake.
     package var connectTimeout: Duration
-    /// Connections per event loop, in whatever state.
+    /// What is offered to the peer of an `https` origin, most wanted first.
+    ///
+    /// An `http` origin is always spoken to in HTTP/1.1.
+    package var protocols: [HTTPClientProtocol]
+    /// HTTP/1.1 connections per event loop, in whatever state.
     package var maxConnectionsPerLoop: Int
     /// Exchanges per event loop that may wait for a connection once there are as many as may be.
     package var maxWaitersPerLoop: Int
@@ -16,7 +20,11 @@ package struct HTTPClientConfiguration: Sendable {
     package var maxResponseHeadBytes: Int
     /// Field lines of one answer.
     package var maxResponseFields: Int
+    /// What holds for HTTP/2 alone.
+    package var http2: HTTP2ClientConfiguration
     /// How `https` origins are verified; nil for the system's trust roots and full verification.
+    ///
+    /// Protocols named there are offered instead of ``protocols``.
     package var tls: TLSConfiguration?
 
     /// Creates a configuration with every limit at its default.
@@ -24,12 +32,14 @@ package struct HTTPClientConfiguration: Sendable {
     /// - Parameter tls: how `https` origins are verified; nil for the system's trust roots and full verification.
     package init(tls: TLSConfiguration? = nil) {
         self.connectTimeout = .seconds(2)
+        self.protocols = [.http2, .http1]
         self.maxConnectionsPerLoop = 256
         self.maxWaitersPerLoop = 1024
         self.idleTimeout = .seconds(60)
         self.maxResponseBodyBytes = 1024 * 1024
         self.maxResponseHeadBytes = 32 * 1024
         self.maxResponseFields = 128
+        self.http2 = HTTP2ClientConfiguration()
         self.tls = tls
     }
 }

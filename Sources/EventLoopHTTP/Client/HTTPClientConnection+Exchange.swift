@@ -44,7 +44,7 @@ extension HTTPClientConnection {
         case .idle:
             // Bytes nobody asked for would be taken for the answer to the next request.
             self.abort(.invalidResponse)
-        case .opening, .closed:
+        case .closed:
             break
         }
     }
@@ -84,7 +84,7 @@ extension HTTPClientConnection {
                 // More bytes than the answer has.
                 self.isReusable = false
                 break reading
-            case .opening, .idle, .closed:
+            case .idle, .closed:
                 break reading
             }
         }

@@ -4,29 +4,35 @@ import NIOSSL
 
 /// Opens connections to one origin.
 struct HTTPClientConnector: Sendable {
-    typealias Completion = (Result<HTTPClientConnection, HTTPClientError>) -> Void
+    typealias Completion = (Result<HTTPClientTransport, HTTPClientError>) -> Void
 
     private let origin: HTTPOrigin
     /// The origin's address when its host is one: nothing is resolved then, and no server name is sent.
     private let address: SocketAddress?
     private let encryption: NIOSSLContext?
+    /// What connections are taken to speak before there has been one.
+    let expectedProtocol: HTTPClientProtocol
 
-    init(origin: HTTPOrigin, tls: TLSConfiguration?) throws {
+    init(origin: HTTPOrigin, configuration: HTTPClientConfiguration) throws {
         self.origin = origin
         self.address = try? SocketAddress(ipAddress: origin.host, port: origin.port)
         switch origin.scheme {
         case .http:
             self.encryption = nil
+            self.expectedProtocol = .http1
         case .https:
-            var tls = tls ?? TLSConfiguration.makeClientConfiguration()
+            var tls = configuration.tls ?? TLSConfiguration.makeClientConfiguration()
             switch tls.minimumTLSVersion {
             case .tlsv1, .tlsv11: tls.minimumTLSVersion = .tlsv12
             case .tlsv12, .tlsv13: break
             }
             if tls.applicationProtocols.isEmpty {
-                tls.applicationProtocols = ["http/1.1"]
+                let protocols = configuration.protocols.isEmpty ? [.http1] : configuration.protocols
+                tls.applicationProtocols = protocols.map(\.rawValue)
             }
             self.encryption = try NIOSSLContext(configuration: tls)
+            let offersHTTP2 = tls.applicationProtocols.contains(HTTPClientProtocol.http2.rawValue)
+            self.expectedProtocol = offersHTTP2 ? .http2 : .http1
         }
     }
 
@@ -42,11 +48,12 @@ struct HTTPClientConnector: Sendable {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let pipeline = channel.pipeline.syncOperations
-                    let connection = HTTPClientConnection(lane: lane, isEncrypted: encryption != nil)
                     if let encryption {
                         try pipeline.addHandler(NIOSSLClientHandler(context: encryption, serverHostname: serverName))
+                        try pipeline.addHandler(HTTPClientNegotiationHandler(lane: lane))
+                    } else {
+                        try pipeline.addHandler(HTTPClientWireHandler(connection: HTTPClientConnection(lane: lane)))
                     }
-                    try pipeline.addHandler(HTTPClientWireHandler(connection: connection))
                 }
             }
         let connecting =
@@ -57,17 +64,19 @@ struct HTTPClientConnector: Sendable {
             }
         connecting.assumeIsolated()
             .whenComplete { result in
-                switch result.flatMap({ channel in Result { try Self.connection(of: channel) } }) {
-                case .success(let connection):
-                    connection.whenOpened(until: deadline, completion)
-                case .failure(let error):
+                do {
+                    let pipeline = try result.get().pipeline.syncOperations
+                    if encryption == nil {
+                        let connection = try pipeline.handler(type: HTTPClientWireHandler.self).connection
+                        completion(.success(.http1(connection)))
+                    } else {
+                        let negotiation = try pipeline.handler(type: HTTPClientNegotiationHandler.self)
+                        negotiation.whenOpened(until: deadline, completion)
+                    }
+                } catch {
                     completion(.failure(HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)))
                 }
             }
-    }
-
-    private static func connection(of channel: any Channel) throws -> HTTPClientConnection {
-        try channel.pipeline.syncOperations.handler(type: HTTPClientWireHandler.self).connection
     }
 
     private static func code(for error: any Error) -> HTTPClientError.Code {

@@ -12,6 +12,7 @@ final class HTTPClientCore: Sendable {
     let connectTimeout: TimeAmount
     let scanLimits: HTTPHeadScanner.Limits
     let parser: HTTPResponseHeadParser
+    let http2: HTTP2ClientSettings
     let logger: Logger
 
     init(origin: HTTPOrigin, configuration: HTTPClientConfiguration, logger: Logger) {
@@ -26,6 +27,7 @@ final class HTTPClientCore: Sendable {
             maxFields: configuration.maxResponseFields
         )
         self.parser = HTTPResponseHeadParser(maxBodyBytes: configuration.maxResponseBodyBytes)
+        self.http2 = HTTP2ClientSettings(configuration)
         self.logger = logger
     }
 }

@@ -2,17 +2,23 @@ import Logging
 import NIOCore
 
 /// The part of a pool that lives on one event loop.
+///
+/// Which connections there are, and who gets them, depends on the protocol; see the extensions.
 final class HTTPClientLane: Sendable {
-    private struct State {
-        var pool: HTTPPoolState<HTTPClientConnection, HTTPClientExchange>
-        var connections: [ObjectIdentifier: HTTPClientConnection] = [:]
+    struct State {
+        /// What the peer has last agreed to, and new exchanges therefore use.
+        var spoken: HTTPClientProtocol
+        var exclusive: HTTPPoolState<HTTPClientConnection, HTTPClientExchange>
+        var shared: HTTP2PoolState<HTTP2ClientConnection, HTTPClientExchange>
+        var exclusiveConnections: [ObjectIdentifier: HTTPClientConnection] = [:]
+        var sharedConnections: [ObjectIdentifier: HTTP2ClientConnection] = [:]
         var isShutDown = false
     }
 
     let eventLoop: any EventLoop
     let core: HTTPClientCore
-    private let connector: HTTPClientConnector
-    private let state: NIOLoopBoundBox<State>
+    let connector: HTTPClientConnector
+    let state: NIOLoopBoundBox<State>
 
     init(eventLoop: any EventLoop, core: HTTPClientCore, connector: HTTPClientConnector) {
         self.eventLoop = eventLoop
@@ -20,8 +26,13 @@ final class HTTPClientLane: Sendable {
         self.connector = connector
         self.state = .makeBoxSendingValue(
             State(
-                pool: HTTPPoolState(
+                spoken: connector.expectedProtocol,
+                exclusive: HTTPPoolState(
                     maxConnections: core.configuration.maxConnectionsPerLoop,
+                    maxWaiters: core.configuration.maxWaitersPerLoop
+                ),
+                shared: HTTP2PoolState(
+                    maxConnections: core.http2.maxConnections,
                     maxWaiters: core.configuration.maxWaitersPerLoop
                 )
             ),
@@ -53,10 +64,15 @@ final class HTTPClientLane: Sendable {
         try? await self.eventLoop
             .submit {
                 self.state.value.isShutDown = true
-                for exchange in self.state.value.pool.removeAllWaiters() {
+                let waiters =
+                    self.state.value.exclusive.removeAllWaiters() + self.state.value.shared.removeAllWaiters()
+                for exchange in waiters {
                     self.fail(exchange, .shutDown)
                 }
-                for connection in Array(self.state.value.connections.values) {
+                for connection in Array(self.state.value.exclusiveConnections.values) {
+                    connection.abort(.shutDown)
+                }
+                for connection in Array(self.state.value.sharedConnections.values) {
                     connection.abort(.shutDown)
                 }
             }
@@ -65,87 +81,37 @@ final class HTTPClientLane: Sendable {
 
     // MARK: On the loop
 
-    /// Takes back a connection that is ready for an exchange.
-    func settle(_ connection: HTTPClientConnection) {
-        while let exchange = self.state.value.pool.checkIn(connection) {
-            if exchange.run(on: connection) {
-                connection.send(exchange)
-                return
-            }
-        }
-        connection.rest()
-    }
-
-    /// Forgets a connection that has ended, and opens another if an exchange waits for its place.
-    func ended(_ connection: HTTPClientConnection) {
-        self.state.value.connections[ObjectIdentifier(connection)] = nil
-        self.freeSlot(of: connection)
-    }
-
     private func take(
         _ exchange: HTTPClientExchange,
         _ continuation: CheckedContinuation<HTTPClientExchange.Outcome, Never>
     ) {
-        guard exchange.begin(continuation) else { return }
+        guard exchange.begin(continuation), self.mayGoOn(exchange) else { return }
+        self.place(exchange)
+    }
+
+    /// Whether an exchange may still be sent; it has failed otherwise.
+    func mayGoOn(_ exchange: HTTPClientExchange) -> Bool {
         guard !self.state.value.isShutDown else {
             self.fail(exchange, .shutDown)
-            return
+            return false
         }
         guard exchange.deadline > self.eventLoop.now else {
             self.fail(exchange, .deadlineExceeded)
-            return
+            return false
         }
-        while true {
-            switch self.state.value.pool.checkOut(for: exchange) {
-            case .reuse(let connection):
-                guard connection.isUsable, exchange.run(on: connection) else {
-                    connection.abort(.connectionClosed)
-                    continue
-                }
-                connection.send(exchange)
-            case .connect:
-                self.startTimeout(of: exchange)
-                self.open(for: exchange)
-            case .wait:
-                self.startTimeout(of: exchange)
-            case .exhausted:
-                self.fail(exchange, .poolExhausted)
-            }
-            return
+        return true
+    }
+
+    /// Finds a connection for an exchange that waits.
+    func place(_ exchange: HTTPClientExchange) {
+        switch self.state.value.spoken {
+        case .http1: self.placeOnConnection(exchange)
+        case .http2: self.placeOnStream(exchange)
         }
     }
 
-    private func open(for exchange: HTTPClientExchange) {
-        self.connector.open(for: self) { result in
-            switch result {
-            case .success(let connection):
-                self.state.value.connections[ObjectIdentifier(connection)] = connection
-                if self.state.value.isShutDown {
-                    connection.abort(.shutDown)
-                    self.fail(exchange, .shutDown)
-                } else if exchange.run(on: connection) {
-                    connection.send(exchange)
-                } else {
-                    // Its caller gave up meanwhile; the connection serves another.
-                    self.settle(connection)
-                }
-            case .failure(let error):
-                self.core.logger.debug(
-                    "Could not connect.",
-                    metadata: ["origin": "\(self.core.authority)", "error": "\(error.cause ?? error)"]
-                )
-                exchange.finish(.failure(error))
-                self.freeSlot(of: nil)
-            }
-        }
-    }
-
-    private func freeSlot(of connection: HTTPClientConnection?) {
-        guard let exchange = self.state.value.pool.freeSlot(of: connection) else { return }
-        self.open(for: exchange)
-    }
-
-    private func startTimeout(of exchange: HTTPClientExchange) {
+    /// Bounds how long an exchange waits.
+    func startTimeout(of exchange: HTTPClientExchange) {
         exchange.setTimeout(
             self.eventLoop.assumeIsolated()
                 .scheduleTask(deadline: exchange.deadline) {
@@ -154,17 +120,27 @@ final class HTTPClientLane: Sendable {
         )
     }
 
-    /// Ends an exchange wherever it is.
-    private func end(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
-        if let connection = exchange.connection {
-            connection.abort(code)
-        } else {
-            self.state.value.pool.remove(exchange)
-            self.fail(exchange, code)
-        }
+    /// Ends an exchange that no connection has.
+    func fail(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code, cause: (any Error)? = nil) {
+        exchange.finish(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
     }
 
-    private func fail(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
-        exchange.finish(.failure(HTTPClientError(code: code, requestSent: false)))
+    /// Notes an attempt to connect that came to nothing.
+    func log(_ error: HTTPClientError) {
+        self.core.logger.debug(
+            "Could not connect.",
+            metadata: ["origin": "\(self.core.authority)", "error": "\(error.cause ?? error)"]
+        )
+    }
+
+    /// Ends an exchange wherever it is.
+    private func end(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
+        if let carrier = exchange.carrier {
+            carrier.end(code)
+        } else {
+            self.state.value.exclusive.remove(exchange)
+            self.state.value.shared.remove(exchange)
+            self.fail(exchange, code)
+        }
     }
 }

@@ -4,8 +4,9 @@ import NIOPosix
 
 /// Keep-alive connections to one origin, a set of its own on each event loop.
 ///
-/// A caller pinned to a loop gets a connection of that loop, so its exchange never leaves it. Nothing is retried here:
-/// the error says whether anything was sent, and the caller decides.
+/// A caller pinned to a loop gets a connection of that loop, so its exchange never leaves it. An `https` origin is
+/// spoken to in HTTP/2 where it can, which callers do not notice. Nothing is retried here but what a peer said it has
+/// not looked at: the error says whether anything was sent, and the caller decides.
 package final class HTTPClientPool: Sendable {
     /// Where the requests go.
     package let origin: HTTPOrigin
@@ -29,7 +30,7 @@ package final class HTTPClientPool: Sendable {
         self.origin = origin
         self.eventLoopGroup = eventLoopGroup
         let core = HTTPClientCore(origin: origin, configuration: configuration, logger: logger)
-        let connector = try HTTPClientConnector(origin: origin, tls: configuration.tls)
+        let connector = try HTTPClientConnector(origin: origin, configuration: configuration)
         var lanes: [ObjectIdentifier: HTTPClientLane] = [:]
         for eventLoop in eventLoopGroup.makeIterator() {
             lanes[ObjectIdentifier(eventLoop)] = HTTPClientLane(

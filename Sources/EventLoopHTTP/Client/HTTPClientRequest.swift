@@ -30,4 +30,13 @@ package struct HTTPClientRequest: Sendable {
         self.headers = headers
         self.body = body
     }
+
+    /// Whether the length of the body is stated: where there is one, or where one is expected.
+    var statesLength: Bool {
+        guard self.body.readableBytes == 0 else { return true }
+        switch self.method {
+        case .post, .put, .patch: return true
+        default: return false
+        }
+    }
 }

@@ -1,7 +1,6 @@
 import NIOCore
-import NIOTLS
 
-/// Hands the connection its raw bytes and what becomes of the transport.
+/// Hands an HTTP/1.1 connection its raw bytes and what becomes of the transport.
 final class HTTPClientWireHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
@@ -32,13 +31,6 @@ final class HTTPClientWireHandler: ChannelInboundHandler {
     func channelReadComplete(context: ChannelHandlerContext) {
         self.connection.readCompleted()
         context.fireChannelReadComplete()
-    }
-
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .some(.handshakeCompleted) = event as? TLSUserEvent {
-            self.connection.opened()
-        }
-        context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

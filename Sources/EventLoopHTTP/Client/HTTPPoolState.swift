@@ -1,6 +1,6 @@
 import NIOCore
 
-/// Which connection serves which exchange, on one event loop.
+/// Which HTTP/1.1 connection serves which exchange, on one event loop.
 ///
 /// Pure: it opens and closes nothing. A slot is a connection in any state, from the attempt to open it to its end.
 struct HTTPPoolState<Connection: AnyObject, Waiter: AnyObject> {
@@ -45,6 +45,20 @@ struct HTTPPoolState<Connection: AnyObject, Waiter: AnyObject> {
         guard self.waiters.count < self.maxWaiters else { return .exhausted }
         self.waiters.append(waiter)
         return .wait
+    }
+
+    /// Counts a connection that was opened for no exchange of this pool.
+    ///
+    /// - Returns: false if there are as many as may be.
+    mutating func adopt() -> Bool {
+        guard self.slots < self.maxConnections else { return false }
+        self.slots += 1
+        return true
+    }
+
+    /// Frees a slot whose attempt led to something else; exchanges that wait stay queued.
+    mutating func surrenderSlot() {
+        self.slots -= 1
     }
 
     /// Takes back a connection that can serve again.

@@ -27,7 +27,7 @@ package struct HTTPFieldLines: Sendable {
     /// The longest head whose offsets fit a line's, in bytes.
     static let maxHeadBytes = Int(UInt16.max)
 
-    private let head: ByteBuffer
+    private var head: ByteBuffer
     private var lines: [Line] = []
 
     /// Reads the lines of a head from an offset to the empty line that ends it; `nil` where one is malformed.
@@ -79,6 +79,28 @@ package struct HTTPFieldLines: Sendable {
             self.lines.append(Line(name: nameStart..<valueStart, value: valueStart..<head.writerIndex))
         }
         self.head = head
+    }
+
+    /// No lines yet, and room for a head of some bytes.
+    init(headBytes: Int) {
+        self.head = ByteBuffer()
+        self.head.reserveCapacity(headBytes)
+        self.lines.reserveCapacity(16)
+    }
+
+    /// Adds a line.
+    ///
+    /// - Returns: false if the name or the value has bytes that may not stand there, or the head becomes too long.
+    mutating func append(name: String, value: String) -> Bool {
+        let nameStart = self.head.writerIndex
+        guard name.utf8.allSatisfy(HTTPGrammar.isToken), value.utf8.allSatisfy(HTTPGrammar.isText),
+            nameStart + name.utf8.count + value.utf8.count <= Self.maxHeadBytes
+        else { return false }
+        self.head.writeString(name)
+        let valueStart = self.head.writerIndex
+        self.head.writeString(value)
+        self.lines.append(Line(name: nameStart..<valueStart, value: valueStart..<self.head.writerIndex))
+        return true
     }
 
     /// How many lines there are.

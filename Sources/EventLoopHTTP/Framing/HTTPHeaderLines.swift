@@ -46,6 +46,18 @@ package struct HTTPHeaderLines: Sendable {
         self.bytes.append(HTTPGrammar.lineFeed)
     }
 
+    /// Calls a closure with the name and the value of each line.
+    func forEachLine(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
+        var start = self.bytes.startIndex
+        while let colon = self.bytes[start...].firstIndex(of: UInt8(ascii: ":")),
+            let end = self.bytes[colon...].firstIndex(of: HTTPGrammar.carriageReturn)
+        {
+            // A space follows the colon, and a line feed the carriage return.
+            body(self.bytes[start..<colon], self.bytes[(colon + 2)..<end])
+            start = end + 2
+        }
+    }
+
     /// The lines in the form that HTTPTypes gives them.
     package var fields: HTTPFields {
         var head = ByteBuffer(bytes: self.bytes)

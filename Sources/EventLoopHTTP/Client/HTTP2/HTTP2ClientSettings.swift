@@ -1,0 +1,60 @@
+import NIOCore
+import NIOHTTP2
+
+/// A pool's configuration in the terms of its HTTP/2 connections, worked out once.
+struct HTTP2ClientSettings: Sendable {
+    /// Streams assumed where the peer's settings name no number; RFC 9113, section 6.5.2, asks peers to allow as many.
+    static let defaultStreams = 100
+    /// The window of a whole connection, in bytes: what may be on its way to all of its streams.
+    static let connectionWindowBytes = 4 * 1024 * 1024
+    /// What a connection's window is before it is widened (RFC 9113, section 6.9.2).
+    static let initialConnectionWindowBytes = 65_535
+    /// Streams that were reset and whose late frames are passed over.
+    private static let rememberedResets = 1024
+    /// Resets that a peer may send within half a minute: refusals come in bursts.
+    private static let resetsPerHalfMinute = 4096
+
+    let responseLimits: HTTP2ResponseReader.Limits
+    let livenessLimits: HTTP2Liveness.Limits
+    let maxStreamsPerConnection: Int
+    let maxConnections: Int
+    let maxRefusals: Int
+    /// The window of one stream, in bytes: an answer that fits its limit never waits for it to be widened.
+    let streamWindowBytes: Int
+    private let maxHeaderListBytes: Int
+
+    init(_ configuration: HTTPClientConfiguration) {
+        self.responseLimits = HTTP2ResponseReader.Limits(
+            maxHeadBytes: configuration.maxResponseHeadBytes,
+            maxFields: configuration.maxResponseFields,
+            maxBodyBytes: configuration.maxResponseBodyBytes
+        )
+        self.livenessLimits = HTTP2Liveness.Limits(configuration)
+        self.maxStreamsPerConnection = configuration.http2.maxStreamsPerConnection
+        self.maxConnections = configuration.http2.maxConnectionsPerLoop
+        self.maxRefusals = configuration.http2.maxRefusals
+        self.streamWindowBytes = min(max(65_535, configuration.maxResponseBodyBytes + 16_384), Int(Int32.max))
+        // A list beyond what is announced ends the connection, one beyond our limit only its stream.
+        self.maxHeaderListBytes = 2 * configuration.maxResponseHeadBytes
+    }
+
+    /// How many streams a connection carries whose peer allows a number, or names none.
+    func streams(allowed: Int?) -> Int {
+        min(allowed ?? Self.defaultStreams, self.maxStreamsPerConnection)
+    }
+
+    /// The handler that turns bytes into frames and back.
+    func makeFrameHandler() -> NIOHTTP2Handler {
+        var connection = NIOHTTP2Handler.ConnectionConfiguration()
+        connection.initialSettings = [
+            HTTP2Setting(parameter: .enablePush, value: 0),
+            HTTP2Setting(parameter: .initialWindowSize, value: self.streamWindowBytes),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: self.maxHeaderListBytes),
+        ]
+        connection.maximumRecentlyResetStreams = Self.rememberedResets
+        connection.maximumSequentialEmptyDataFrames = 8
+        var stream = NIOHTTP2Handler.StreamConfiguration()
+        stream.streamResetFrameRateLimit.maximumCount = Self.resetsPerHalfMinute
+        return NIOHTTP2Handler(mode: .client, connectionConfiguration: connection, streamConfiguration: stream)
+    }
+}

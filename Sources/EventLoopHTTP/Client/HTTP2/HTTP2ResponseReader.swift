@@ -1,0 +1,108 @@
+import HTTPTypes
+import NIOCore
+import NIOHPACK
+
+/// Puts one answer together from the frames of its stream, within its limits.
+///
+/// What a field block must not contain is checked before, with the frames.
+struct HTTP2ResponseReader {
+    struct Limits: Sendable {
+        /// The field block in bytes, counted as RFC 9113, section 6.5.2, counts: with 32 for each field.
+        var maxHeadBytes: Int
+        /// Fields.
+        var maxFields: Int
+        /// The body in bytes.
+        var maxBodyBytes: Int
+    }
+
+    enum Step {
+        /// More frames must follow.
+        case incomplete
+        /// The answer is complete.
+        case complete(HTTPClientResponse)
+        /// The head or the body exceeds its limit.
+        case tooLarge
+        /// The answer makes no sense.
+        case malformed
+    }
+
+    private let limits: Limits
+    private var head: HTTPResponseHead?
+    private var body = ByteBuffer()
+    private var informationalHeads = 0
+
+    init(limits: Limits) {
+        self.limits = limits
+    }
+
+    /// Whether anything of the answer has arrived, be it an interim one.
+    var hasBegun: Bool {
+        self.head != nil || self.informationalHeads > 0
+    }
+
+    /// Takes a field block: an interim head, the final one, or trailers.
+    mutating func read(_ block: HPACKHeaders, endsStream: Bool) -> Step {
+        guard self.head == nil else {
+            // Trailers say nothing that is looked at.
+            return endsStream ? self.complete() : .malformed
+        }
+        var status: Int?
+        var fields = HTTPFieldLines(headBytes: 256)
+        var bytes = 0
+        for (name, value, _) in block {
+            bytes += name.utf8.count + value.utf8.count + 32
+            guard bytes <= self.limits.maxHeadBytes, fields.count < self.limits.maxFields else { return .tooLarge }
+            if name.utf8.first == UInt8(ascii: ":") {
+                status = name == ":status" ? Self.code(value) : status
+            } else {
+                guard fields.append(name: name, value: value) else { return .malformed }
+            }
+        }
+        switch status {
+        case .some(100...199) where status != 101 && !endsStream:
+            self.informationalHeads += 1
+            return self.informationalHeads <= HTTPClientCore.maxInformationalHeads ? .incomplete : .malformed
+        case .some(let status) where (200...599).contains(status):
+            self.head = HTTPResponseHead(status: status, fields: fields)
+            return endsStream ? self.complete() : self.checkedLength(fields)
+        default:
+            return .malformed
+        }
+    }
+
+    /// Takes a piece of the body.
+    mutating func read(_ bytes: ByteBuffer, endsStream: Bool) -> Step {
+        guard self.head != nil else { return .malformed }
+        guard bytes.readableBytes <= self.limits.maxBodyBytes - self.body.readableBytes else { return .tooLarge }
+        if bytes.readableBytes > 0 {
+            self.body.appendBody(bytes)
+        }
+        return endsStream ? self.complete() : .incomplete
+    }
+
+    private func complete() -> Step {
+        guard let head = self.head else { return .malformed }
+        return .complete(
+            HTTPClientResponse(
+                status: HTTPResponse.Status(code: head.status),
+                fields: head.fields,
+                body: self.body
+            )
+        )
+    }
+
+    /// Refuses a body that is announced to exceed its limit before any of it arrives.
+    private func checkedLength(_ fields: HTTPFieldLines) -> Step {
+        guard let digits = fields.bytes(of: .contentLength) else { return .incomplete }
+        switch HTTPContentLength(digits.span) {
+        case .bytes(let count) where count <= self.limits.maxBodyBytes: return .incomplete
+        case .bytes, .beyondAnyLimit: return .tooLarge
+        case .malformed: return .malformed
+        }
+    }
+
+    private static func code(_ text: String) -> Int? {
+        guard text.utf8.count == 3, text.utf8.allSatisfy(HTTPGrammar.isDigit) else { return nil }
+        return Int(text)
+    }
+}

@@ -1,0 +1,215 @@
+import HTTPTypes
+import NIOCore
+import NIOHTTP2
+import Testing
+
+@testable import EventLoopHTTP
+
+@Suite("HTTP/2 client", .timeLimit(.minutes(1)))
+struct HTTP2ClientTests {
+    @Test("A request arrives with its pseudo-headers and its own fields, in lower case")
+    func requestHead() async throws {
+        let peer = try await HTTP2Peer.start { _ in .answer(status: 201, fields: [("x-a", "1"), ("x-a", "2")]) }
+        let pool = try HTTPClientPool.make(port: peer.port)
+        let request = HTTPClientRequest(
+            method: .post,
+            path: "/v1/p q?x#z",
+            headers: [.authorization: "Bearer t", .connection: "close", .contentType: "text/plain"],
+            body: ByteBuffer(string: "{}")
+        )
+        for number in 1...3 {
+            let response = try await pool.execute(request, deadline: .now() + .seconds(600))
+            #expect(response.status.code == 201)
+            #expect(response.fields[HTTPFieldKey(try #require(HTTPField.Name("X-A")))] == "1, 2")
+            #expect(String(buffer: response.body) == "ok")
+            #expect(peer.record.requests.count == number)
+        }
+        for request in peer.record.requests {
+            #expect(
+                request.head.map { "\($0.name) \($0.value)" } == [
+                    ":method POST", ":scheme https", ":authority localhost:\(peer.port)", ":path /v1/p%20q?x%23z",
+                    "authorization Bearer t", "content-type text/plain", "content-length 2",
+                ]
+            )
+            #expect(request.bodyBytes == 2)
+        }
+        #expect(peer.record.accepted.count == 1)
+        await pool.shutdown()
+        await peer.stop()
+    }
+
+    @Test("A peer that does not know HTTP/2 is spoken to in HTTP/1.1, with as many connections as that takes")
+    func fallsBack() async throws {
+        let tls = try TestCertificate.server()
+        let arrived = EventCounter()
+        let responder = ClosureResponder { _ in
+            arrived.increment()
+            await arrived.wait(for: 8)
+            return HTTPServerResponse(status: .ok, body: ByteBuffer(string: "ok"))
+        }
+        try await withServer(responder, configure: { $0.tls = tls }) { _, port in
+            let pool = try HTTPClientPool.make(port: port)
+            for _ in 0..<2 {
+                // All have to be under way at once before any is answered.
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for _ in 0..<8 {
+                        group.addTask { try await pool.expectSuccess() }
+                    }
+                    try await group.waitForAll()
+                }
+            }
+            await pool.shutdown()
+        }
+    }
+
+    @Test("A burst of requests shares the one connection that is being opened")
+    func burst() async throws {
+        let peer = try await HTTP2Peer.start { _ in .hold }
+        let pool = try HTTPClientPool.make(port: peer.port)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<60 {
+                group.addTask { try await pool.expectSuccess() }
+            }
+            await peer.record.requested.wait(for: 60)
+            peer.release()
+            try await group.waitForAll()
+        }
+        #expect(peer.record.accepted.count == 1)
+        #expect(peer.record.mostStreams == 60)
+        await pool.shutdown()
+        await peer.record.closed.wait()
+        await peer.stop()
+    }
+
+    @Test("No connection ever has more streams than its peer allows, and there are no more than may be")
+    func streamLimit() async throws {
+        let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 10)]) {
+            _ in .hold
+        }
+        let pool = try HTTPClientPool.make(port: peer.port) { $0.http2.maxConnectionsPerLoop = 2 }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<200 {
+                group.addTask { try await pool.expectSuccess() }
+            }
+            for round in 1...10 {
+                await peer.record.requested.wait(for: round * 20)
+                peer.release()
+            }
+            try await group.waitForAll()
+        }
+        #expect(peer.record.accepted.count == 2)
+        #expect(peer.record.mostStreams == 10)
+        #expect(peer.record.excesses == 0)
+        await pool.shutdown()
+        await peer.stop()
+    }
+
+    @Test("A limit that is lowered later holds from then on")
+    func loweredLimit() async throws {
+        let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 10)]) {
+            _ in .hold
+        }
+        let pool = try HTTPClientPool.make(port: peer.port) { $0.http2.maxConnectionsPerLoop = 1 }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<30 {
+                group.addTask { try await pool.expectSuccess() }
+            }
+            await peer.record.requested.wait(for: 10)
+            let first = try #require(peer.record.requests.first)
+            peer.perform(.settings([HTTP2Setting(parameter: .maxConcurrentStreams, value: 2)]), for: first)
+            await peer.record.acknowledged.wait(for: 2)
+            peer.release()
+            for number in stride(from: 12, through: 30, by: 2) {
+                await peer.record.requested.wait(for: number)
+                peer.release()
+            }
+            try await group.waitForAll()
+        }
+        #expect(peer.record.accepted.count == 1)
+        #expect(peer.record.excesses == 0)
+        await pool.shutdown()
+        await peer.stop()
+    }
+
+    @Test("Beyond the queue, requests are refused")
+    func queueLimit() async throws {
+        let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 1)]) {
+            _ in .hold
+        }
+        let pool = try HTTPClientPool.make(port: peer.port) {
+            $0.http2.maxConnectionsPerLoop = 1
+            $0.maxWaitersPerLoop = 1
+        }
+        async let held = pool.answer()
+        await peer.record.requested.wait()
+        await withTaskGroup(of: HTTPClientError.Code?.self) { group in
+            for _ in 0..<2 {
+                group.addTask {
+                    do {
+                        _ = try await pool.answer()
+                        return nil
+                    } catch {
+                        return (error as? HTTPClientError)?.code
+                    }
+                }
+            }
+            // Whichever of the two comes second finds the queue full.
+            #expect(await group.next() == .some(.poolExhausted))
+            peer.release()
+            await peer.record.requested.wait(for: 2)
+            peer.release()
+            #expect(await group.next() == .some(nil))
+        }
+        #expect(try await held.status == .ok)
+        await pool.shutdown()
+        await peer.stop()
+    }
+
+    @Test("A large body is sent and another received, through small windows")
+    func largeBodies() async throws {
+        let megabyte = 1024 * 1024
+        let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .initialWindowSize, value: 4096)]) {
+            .answer(body: String(repeating: "b", count: $0.bodyBytes))
+        }
+        let pool = try HTTPClientPool.make(port: peer.port)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask {
+                    let response = try await pool.answer(body: ByteBuffer(repeating: 0x61, count: megabyte))
+                    #expect(response.body.readableBytes == megabyte)
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(peer.record.accepted.count == 1)
+        await pool.shutdown()
+        await peer.stop()
+    }
+
+    @Test("An answer that overtakes a large request is delivered, and the rest of the request given up")
+    func earlyAnswer() async throws {
+        let peer = try await HTTP2Peer.start(answersEarly: true) { _ in .answer(status: 413) }
+        let pool = try HTTPClientPool.make(port: peer.port)
+        let response = try await pool.answer(body: ByteBuffer(repeating: 0x61, count: 1024 * 1024))
+        #expect(response.status.code == 413)
+        await peer.record.reset.wait()
+        #expect(peer.record.resets == [.cancel])
+        #expect(try await pool.answer().status.code == 413)
+        #expect(peer.record.accepted.count == 1)
+        await pool.shutdown()
+        await peer.stop()
+    }
+
+    @Test("A pool that is shut down ends its exchanges")
+    func shutsDown() async throws {
+        let peer = try await HTTP2Peer.start { _ in .hold }
+        let pool = try HTTPClientPool.make(port: peer.port)
+        async let error = pool.failedExchange()
+        await peer.record.requested.wait()
+        await pool.shutdown()
+        #expect(try await error.code == .shutDown)
+        #expect(try await pool.failedExchange().code == .shutDown)
+        await peer.record.closed.wait()
+        await peer.stop()
+    }
+}

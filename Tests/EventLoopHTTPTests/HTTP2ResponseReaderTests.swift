@@ -1,0 +1,91 @@
+import HTTPTypes
+import NIOCore
+import NIOHPACK
+import Testing
+
+@testable import EventLoopHTTP
+
+@Suite("HTTP2ResponseReader")
+struct HTTP2ResponseReaderTests {
+    private static let limits = HTTP2ResponseReader.Limits(maxHeadBytes: 200, maxFields: 3, maxBodyBytes: 4)
+
+    private static func name(_ step: HTTP2ResponseReader.Step) -> String {
+        switch step {
+        case .incomplete: "incomplete"
+        case .complete(let response): "complete \(response.status.code) \(String(buffer: response.body))"
+        case .tooLarge: "tooLarge"
+        case .malformed: "malformed"
+        }
+    }
+
+    private static let heads: [([(String, String)], Bool, String)] = [
+        ([(":status", "200")], true, "complete 200 "),
+        ([(":status", "599"), ("a", "b")], true, "complete 599 "),
+        ([(":status", "200")], false, "incomplete"),
+        ([(":status", "103")], false, "incomplete"),
+        ([(":status", "103")], true, "malformed"),
+        ([(":status", "101")], false, "malformed"),
+        ([(":status", "099")], true, "malformed"),
+        ([(":status", "600")], true, "malformed"),
+        ([(":status", "20")], true, "malformed"),
+        ([(":status", "2x0")], true, "malformed"),
+        ([("a", "b")], true, "malformed"),
+        ([(":status", "200"), ("a", "b\r\nc: d")], true, "malformed"),
+        ([(":status", "200"), ("a b", "c")], true, "malformed"),
+        ([(":status", "200"), ("content-length", "4")], false, "incomplete"),
+        ([(":status", "200"), ("content-length", "5")], false, "tooLarge"),
+        ([(":status", "200"), ("content-length", "5")], true, "complete 200 "),
+        ([(":status", "200"), ("content-length", "99999999999999999999")], false, "tooLarge"),
+        ([(":status", "200"), ("content-length", "-1")], false, "malformed"),
+        ([(":status", "200"), ("a", ""), ("b", ""), ("c", "")], true, "complete 200 "),
+        ([(":status", "200"), ("a", ""), ("b", ""), ("c", ""), ("d", "")], true, "tooLarge"),
+        ([(":status", "200"), ("a", String(repeating: "a", count: 124))], true, "complete 200 "),
+        ([(":status", "200"), ("a", String(repeating: "a", count: 126))], true, "tooLarge"),
+    ]
+
+    @Test("A head is taken, refused or too large", arguments: Self.heads)
+    func head(fields: [(String, String)], endsStream: Bool, expected: String) {
+        var reader = HTTP2ResponseReader(limits: Self.limits)
+        let step = reader.read(HPACKHeaders(fields), endsStream: endsStream)
+        #expect(Self.name(step) == expected)
+    }
+
+    @Test("Interim heads, a body in pieces and trailers make one answer")
+    func whole() {
+        var reader = HTTP2ResponseReader(limits: Self.limits)
+        #expect(!reader.hasBegun)
+        _ = reader.read([":status": "100"], endsStream: false)
+        #expect(reader.hasBegun)
+        _ = reader.read([":status": "200"], endsStream: false)
+        for piece in ["ab", "", "cd"] {
+            let step = reader.read(ByteBuffer(string: piece), endsStream: false)
+            #expect(Self.name(step) == "incomplete")
+        }
+        let step = reader.read(["x": "y"], endsStream: true)
+        #expect(Self.name(step) == "complete 200 abcd")
+    }
+
+    @Test("A body beyond its limit, before its head, or with trailers that do not end it is refused")
+    func body() {
+        var reader = HTTP2ResponseReader(limits: Self.limits)
+        let early = reader.read(ByteBuffer(string: "a"), endsStream: false)
+        #expect(Self.name(early) == "malformed")
+        _ = reader.read([":status": "200"], endsStream: false)
+        _ = reader.read(ByteBuffer(string: "abc"), endsStream: false)
+        let large = reader.read(ByteBuffer(string: "de"), endsStream: true)
+        #expect(Self.name(large) == "tooLarge")
+        let trailers = reader.read(["x": "y"], endsStream: false)
+        #expect(Self.name(trailers) == "malformed")
+    }
+
+    @Test("Interim heads are bounded")
+    func informational() {
+        var reader = HTTP2ResponseReader(limits: Self.limits)
+        for _ in 0..<HTTPClientCore.maxInformationalHeads {
+            let step = reader.read([":status": "102"], endsStream: false)
+            #expect(Self.name(step) == "incomplete")
+        }
+        let step = reader.read([":status": "102"], endsStream: false)
+        #expect(Self.name(step) == "malformed")
+    }
+}
