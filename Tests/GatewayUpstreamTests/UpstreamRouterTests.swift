@@ -53,4 +53,17 @@ struct UpstreamRouterTests {
             }
         }
     }
+
+    @Test("A v1 tenant's call goes by the v1 protocol")
+    func v1Sender() async throws {
+        try await V1Fixture.run { fixture in
+            try await LegacySender.run(defaultEndpoint: fixture.endpoint) { legacy in
+                let router = UpstreamRouter(legacy: legacy, v1: fixture.sender)
+                let call = try fixture.call()
+                #expect(await router.send(call).upstreamCode == "200")
+                #expect(router.objection(to: .installation("f"), of: call.profile) == nil)
+                #expect(fixture.messages.count == 1)
+            }
+        }
+    }
 }

@@ -61,7 +61,7 @@ struct Gateway: Sendable {
             configuration: GatewayUpstream.UpstreamConfiguration(configuration.upstream),
             eventLoopGroup: eventLoops,
             clock: clock,
-            metrics: LegacyMetrics(factory: registry),
+            metrics: UpstreamMetrics(api: .legacy, factory: registry),
             logger: logger
         )
         let pepper = KeyPepper(ownSecrets.keyPepper)

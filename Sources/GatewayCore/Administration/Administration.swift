@@ -97,8 +97,7 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> StoredCredential {
-        let earlier = try self.profile(of: id).storedCredentials.first { $0.kind == .legacy }
-        let version = (earlier?.version ?? 0) + 1
+        let version = try self.nextVersion(of: .legacy, tenant: id)
         let stored = try StoredCredential(
             sealing: credential,
             tenant: id,
@@ -106,14 +105,43 @@ package struct Administration: Sendable {
             under: self.masterKey,
             at: self.clock.now()
         )
+        try await self.put(stored, origin: origin)
+        return stored
+    }
+
+    /// Seals a service account for a tenant; the next send uses it.
+    ///
+    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
+    package func putServiceAccount(
+        _ credential: ServiceAccountCredential,
+        tenant id: TenantID,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> StoredCredential {
+        let version = try self.nextVersion(of: .v1, tenant: id)
+        let stored = try StoredCredential(
+            sealing: credential,
+            tenant: id,
+            version: version,
+            under: self.masterKey,
+            at: self.clock.now()
+        )
+        try await self.put(stored, origin: origin)
+        return stored
+    }
+
+    private func nextVersion(of kind: UpstreamKind, tenant: TenantID) throws(GatewayError) -> Int {
+        let earlier = try self.profile(of: tenant).storedCredentials.first { $0.kind == kind }
+        return (earlier?.version ?? 0) + 1
+    }
+
+    private func put(_ stored: StoredCredential, origin: RequestOrigin) async throws(GatewayError) {
         try await self.perform(
             .putCredential(stored),
             action: "credential.put",
-            tenant: id,
-            object: "legacy version \(version) \(stored.fingerprint)",
+            tenant: stored.tenant,
+            object: "\(stored.kind.rawValue) version \(stored.version) \(stored.fingerprint)",
             origin: origin
         )
-        return stored
     }
 
     // MARK: Keys

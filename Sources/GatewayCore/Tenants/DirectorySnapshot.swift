@@ -32,11 +32,13 @@ package final class DirectorySnapshot: Sendable {
         )
         var tenants: [TenantID: TenantProfile] = [:]
         for tenant in contents.tenants {
-            let stored = credentials[[tenant.id.text, UpstreamKind.legacy.rawValue]]
+            let legacy = credentials[[tenant.id.text, UpstreamKind.legacy.rawValue]]
+            let v1 = credentials[[tenant.id.text, UpstreamKind.v1.rawValue]]
             tenants[tenant.id] = TenantProfile(
                 tenant: tenant,
-                legacyCredential: stored.flatMap { LegacyCredential(opening: $0, under: masterKey) },
-                storedCredentials: stored.map { [$0] } ?? [],
+                legacyCredential: legacy.flatMap { LegacyCredential(opening: $0, under: masterKey) },
+                v1Credential: v1.flatMap { ServiceAccountCredential(opening: $0, under: masterKey) },
+                storedCredentials: [legacy, v1].compactMap(\.self),
                 limits: defaultLimits.overridden(by: contents.limits[tenant.id] ?? LimitOverrides()),
                 pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? [])
             )

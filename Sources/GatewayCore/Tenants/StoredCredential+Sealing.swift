@@ -11,20 +11,61 @@ extension StoredCredential {
         under masterKey: MasterKey,
         at now: Timestamp
     ) throws(GatewayError) {
-        let context = Self.context(tenant: tenant, kind: .legacy, version: version)
+        try self.init(
+            sealing: credential.serverKey,
+            endpoint: credential.endpoint,
+            tenant: tenant,
+            kind: .legacy,
+            version: version,
+            under: masterKey,
+            at: now
+        )
+    }
+
+    /// Seals a service account.
+    ///
+    /// - Throws: `invalid` when the cryptographic library refuses.
+    init(
+        sealing credential: ServiceAccountCredential,
+        tenant: TenantID,
+        version: Int,
+        under masterKey: MasterKey,
+        at now: Timestamp
+    ) throws(GatewayError) {
+        try self.init(
+            sealing: credential.sealedForm,
+            endpoint: credential.endpoint,
+            tenant: tenant,
+            kind: .v1,
+            version: version,
+            under: masterKey,
+            at: now
+        )
+    }
+
+    private init(
+        sealing secret: Secret,
+        endpoint: String?,
+        tenant: TenantID,
+        kind: UpstreamKind,
+        version: Int,
+        under masterKey: MasterKey,
+        at now: Timestamp
+    ) throws(GatewayError) {
+        let context = Self.context(tenant: tenant, kind: kind, version: version)
         let envelope: Envelope
         do {
-            envelope = try Envelope(sealing: credential.serverKey, for: context, under: masterKey)
+            envelope = try Envelope(sealing: secret, for: context, under: masterKey)
         } catch {
             throw GatewayError(.invalid, "The credential can't be sealed", cause: error)
         }
         self.init(
             tenant: tenant,
-            kind: .legacy,
+            kind: kind,
             version: version,
             envelope: envelope,
-            endpoint: credential.endpoint,
-            fingerprint: Hex.text(SHA256.hash(data: credential.serverKey.revealBytes()).prefix(8)),
+            endpoint: endpoint,
+            fingerprint: Hex.text(SHA256.hash(data: secret.revealBytes()).prefix(8)),
             createdAt: now
         )
     }

@@ -6,7 +6,7 @@ package struct StoredCredential: Sendable, Hashable {
     package var kind: UpstreamKind
     /// 1 for the first; rises with every replacement.
     package var version: Int
-    /// The sealed secret; for legacy the server key.
+    /// The sealed secret: for legacy the server key, for v1 the service account.
     package var envelope: Envelope
     /// Another endpoint than the configured one: a private server or an emulator.
     package var endpoint: String?

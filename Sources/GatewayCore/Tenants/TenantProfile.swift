@@ -4,6 +4,8 @@ package final class TenantProfile: Sendable {
     package let tenant: Tenant
     /// Its opened legacy credential, if it has one that opens.
     package let legacyCredential: LegacyCredential?
+    /// Its opened service account, if it has one that opens.
+    package let v1Credential: ServiceAccountCredential?
     /// Its credentials as stored, for showing.
     package let storedCredentials: [StoredCredential]
     /// The limits in force for it.
@@ -17,16 +19,23 @@ package final class TenantProfile: Sendable {
     package init(
         tenant: Tenant,
         legacyCredential: LegacyCredential?,
+        v1Credential: ServiceAccountCredential?,
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
         pseudonymizer: Pseudonymizer
     ) {
         self.tenant = tenant
         self.legacyCredential = legacyCredential
+        self.v1Credential = v1Credential
         self.storedCredentials = storedCredentials
         self.limits = limits
         self.pseudonymizer = pseudonymizer
         self.limitKey = LimitKey(pseudonymizer.pseudonym(of: tenant.id.text))
+    }
+
+    /// The Firebase project that its messages go to by the v1 protocol: its own, or else its service account's.
+    package var v1ProjectID: String? {
+        self.tenant.projectID ?? self.v1Credential?.projectID
     }
 
     /// The tenant's name.

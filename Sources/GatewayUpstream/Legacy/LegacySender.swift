@@ -14,14 +14,14 @@ package final class LegacySender: UpstreamSender {
     private let configuration: UpstreamConfiguration
     private let pools: OriginPools
     private let clock: any WallClock
-    private let metrics: LegacyMetrics
+    private let metrics: UpstreamMetrics
 
     /// A sender whose connections live on the event loops of a group.
     package init(
         configuration: UpstreamConfiguration,
         eventLoopGroup: any EventLoopGroup,
         clock: any WallClock,
-        metrics: LegacyMetrics,
+        metrics: UpstreamMetrics,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -99,11 +99,15 @@ package final class LegacySender: UpstreamSender {
         guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else {
             return .failure(Obstacle(outcome: .invalidTarget, name: "inexpressible"))
         }
+        return .success(Attempt(pool: pool, request: Self.request(body, authorizedBy: credential)))
+    }
+
+    /// The request that carries a body.
+    static func request(_ body: ByteBuffer, authorizedBy credential: LegacyCredential) -> HTTPClientRequest {
         var headers = HTTPHeaderLines()
         headers.append(.authorization, Self.keyScheme + credential.serverKey.revealBytes())
         headers.append(.contentType, Self.mediaType)
-        let request = HTTPClientRequest(method: .post, path: Self.path, headers: headers, body: body)
-        return .success(Attempt(pool: pool, request: request))
+        return HTTPClientRequest(method: .post, path: Self.path, headers: headers, body: body)
     }
 
     @inline(never)  // As for `prepare`.

@@ -28,7 +28,7 @@ struct AdministrationTests {
             #expect(try self.fixture.profile()?.tenant.displayName == "Acme")
             let draft = TenantDraft(
                 displayName: "Acme Ltd",
-                upstream: .legacy,
+                upstream: .v1,
                 projectID: "acme-push",
                 senderID: "42",
                 isDisabled: true
@@ -105,6 +105,37 @@ struct AdministrationTests {
             #expect(objects.count == 6)
             #expect(objects[4].hasPrefix("legacy version 3 "))
             #expect(!objects.contains { $0.contains("key 3") })
+        }
+    }
+
+    @Test("A service account is sealed beside a server key, and both are recorded without their secrets")
+    func serviceAccounts() async throws {
+        try await self.fixture.run { acme in
+            let legacy = LegacyCredential(serverKey: Secret("server key"), endpoint: nil)
+            let first = try await self.administration.putLegacyCredential(legacy, tenant: acme, origin: .sample)
+            for version in 1...2 {
+                let credential = try ServiceAccountCredential.sample("acme-\(version)")
+                let stored = try await self.administration.putServiceAccount(
+                    credential,
+                    tenant: acme,
+                    origin: .sample
+                )
+                #expect((stored.kind, stored.version) == (.v1, version))
+                let profile = try #require(try self.fixture.profile())
+                #expect(profile.v1Credential?.projectID == "acme-\(version)-push")
+                #expect(profile.legacyCredential?.serverKey.revealText() == "server key")
+                #expect(profile.storedCredentials == [first, stored])
+                #expect(self.fixture.records.last?.object == "v1 version \(version) \(credential.fingerprint)")
+            }
+            #expect(self.fixture.records.count == 6)
+            var dumped = ""
+            dump(self.fixture.records, to: &dumped)
+            dump(self.fixture.store.contents, to: &dumped)
+            #expect(!dumped.contains("PRIVATE KEY"))
+            let nobody = try TenantID.sample("nobody")
+            await self.expect(.notFound) {
+                try await self.administration.putServiceAccount(.sample(), tenant: nobody, origin: .sample)
+            }
         }
     }
 

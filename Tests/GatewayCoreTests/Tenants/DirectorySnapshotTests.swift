@@ -37,6 +37,28 @@ struct DirectorySnapshotTests {
         #expect(try #require(snapshot.tenants[.sample("globex")]).legacyCredential == nil)
     }
 
+    @Test("A tenant may have a credential of each kind")
+    func bothKinds() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme")]
+        let legacy = try self.credential(of: "acme", version: 3, "server-key")
+        let v1 = try StoredCredential(
+            sealing: .sample(),
+            tenant: .sample("acme"),
+            version: 1,
+            under: .sample(),
+            at: .sample
+        )
+        contents.credentials = [v1, legacy]
+        let acme = try #require(try self.snapshot(contents).tenants[.sample("acme")])
+        #expect(acme.legacyCredential?.serverKey.revealText() == "server-key")
+        #expect(acme.v1Credential?.projectID == "acme-push")
+        #expect(acme.v1ProjectID == "acme-push")
+        #expect(acme.storedCredentials == [legacy, v1])
+        contents.tenants[0].projectID = "another"
+        #expect(try self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "another")
+    }
+
     @Test("The fingerprint is the start of the secret's SHA-256")
     func fingerprint() throws {
         // The SHA-256 of "abc" as FIPS 180-2, appendix B.1, gives it.

@@ -12,6 +12,7 @@ extension TenantProfile {
         TenantProfile(
             tenant: try .sample(name),
             legacyCredential: LegacyCredential(serverKey: .sample("server key of \(name)"), endpoint: endpoint),
+            v1Credential: nil,
             storedCredentials: [],
             limits: limits,
             pseudonymizer: .sample(name)

@@ -20,7 +20,7 @@ extension LegacySender {
             configuration: UpstreamConfiguration(legacyEndpoint: defaultEndpoint, attemptTimeout: attemptTimeout),
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             clock: ManualClock(),
-            metrics: LegacyMetrics(factory: metrics),
+            metrics: UpstreamMetrics(api: .legacy, factory: metrics),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         do {
@@ -55,11 +55,13 @@ extension UpstreamCall {
         to target: Target = .token("device"),
         message: Message = Message(),
         credential: LegacyCredential?,
+        v1Credential: ServiceAccountCredential? = nil,
         timeLeft: Duration = .seconds(60)
     ) throws -> UpstreamCall {
         let profile = TenantProfile(
             tenant: try tenant ?? .sample(),
             legacyCredential: credential,
+            v1Credential: v1Credential,
             storedCredentials: [],
             limits: LimitPolicies(),
             pseudonymizer: .sample()

@@ -1,25 +1,24 @@
 package import CoreMetrics
-import GatewayCore
+package import GatewayCore
 import Metrics
 import Synchronization
 
-/// What is measured of calls by the legacy protocol.
-package final class LegacyMetrics: Sendable {
-    private static let api = "legacy"
-
+/// What is measured of calls by one protocol.
+package final class UpstreamMetrics: Sendable {
     private let attempts: Mutex<MetricFamily<String, Timer>>
     private let answered: Timer
     private let inflight: Meter
     private let inflightCount = Atomic(0)
 
-    /// Metrics made by a factory.
-    package init(factory: any MetricsFactory) {
-        self.inflight = Meter(label: "fcmgw_upstream_inflight", dimensions: [("api", Self.api)], factory: factory)
+    /// Metrics of a protocol, made by a factory.
+    package init(api: UpstreamKind, factory: any MetricsFactory) {
+        let api = api.rawValue
+        self.inflight = Meter(label: "fcmgw_upstream_inflight", dimensions: [("api", api)], factory: factory)
         self.attempts = Mutex(
             MetricFamily { outcome in
                 Timer(
                     label: "fcmgw_upstream_attempt_duration_seconds",
-                    dimensions: [("api", Self.api), ("outcome", outcome)],
+                    dimensions: [("api", api), ("outcome", outcome)],
                     factory: factory
                 )
             }

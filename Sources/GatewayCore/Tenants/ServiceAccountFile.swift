@@ -1,0 +1,94 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a service-account file says, as far as the gateway needs it; in this form it is sealed, too.
+///
+/// Members of no concern here, such as addresses of certificates, are skipped.
+struct ServiceAccountFile: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case type
+        case projectID = "project_id"
+        case privateKeyID = "private_key_id"
+        case privateKey = "private_key"
+        case clientEmail = "client_email"
+        case tokenURI = "token_uri"
+    }
+
+    private static let serviceAccount = "service_account"
+    private static let keyStart = "-----BEGIN PRIVATE KEY-----"
+    private static let keyEnd = "-----END PRIVATE KEY-----"
+    /// The encoding of an RSA key of 2,048 bits has about 1,200 bytes.
+    private static let minKeyBytes = 1_000
+
+    let type: String
+    let projectID: String
+    let privateKeyID: String
+    let privateKey: String
+    let clientEmail: String
+    let tokenURI: String
+
+    /// Reads and checks a file.
+    init(json: [UInt8]) throws(ServiceAccountProblem) {
+        do {
+            self = try JSONDecoder().decode(Self.self, from: Data(json))
+        } catch DecodingError.keyNotFound(let key, _) {
+            throw ServiceAccountProblem(key.stringValue, "This must be given")
+        } catch DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context) {
+            throw ServiceAccountProblem(context.codingPath.last?.stringValue, "This must be a string")
+        } catch {
+            throw ServiceAccountProblem(nil, "This is no JSON object")
+        }
+        try self.check()
+    }
+
+    /// The same with members in a fixed order.
+    func encoded() throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(self))
+    }
+
+    private func check() throws(ServiceAccountProblem) {
+        guard self.type == Self.serviceAccount else {
+            throw ServiceAccountProblem("type", "Only files of the type service_account hold a key of their own")
+        }
+        guard (1...128).contains(self.projectID.utf8.count), self.projectID.utf8.allSatisfy(Self.isOfProjectID) else {
+            throw ServiceAccountProblem("project_id", "A project id consists of letters, digits and - . _ :")
+        }
+        guard Self.isVisible(self.clientEmail, maxBytes: 320), self.clientEmail.contains("@") else {
+            throw ServiceAccountProblem("client_email", "This is no address of a service account")
+        }
+        guard Self.isVisible(self.privateKeyID, maxBytes: 256) else {
+            throw ServiceAccountProblem("private_key_id", "A key's id has neither blanks nor controls")
+        }
+        guard Self.isPrivateKey(self.privateKey) else {
+            throw ServiceAccountProblem("private_key", "This is no private key in PEM, as such files hold it (PKCS#8)")
+        }
+    }
+
+    private static func isPrivateKey(_ text: String) -> Bool {
+        let lines = text.split(whereSeparator: \.isNewline)
+        guard text.utf8.count <= 16_384, lines.count > 2, lines.first == Self.keyStart[...],
+            lines.last == Self.keyEnd[...]
+        else { return false }
+        let content = Data(base64Encoded: lines.dropFirst().dropLast().joined())
+        return (content?.count ?? 0) >= Self.minKeyBytes
+    }
+
+    private static func isVisible(_ text: String, maxBytes: Int) -> Bool {
+        (1...maxBytes).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+
+    private static func isOfProjectID(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: ":"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/// The hosts that access tokens may be asked of.
+///
+/// The address comes from an uploaded file: without this list, such a file could make the gateway sign assertions for a
+/// stranger (V-AUD of the protocol page).
+package struct TokenHosts: Sendable, Hashable {
+    /// Google's own.
+    package static let google = TokenHosts(["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"])
+
+    private let authorities: Set<String>
+
+    /// A list of hosts, each with its port where that is not the scheme's own.
+    package init(_ authorities: some Sequence<String>) {
+        self.authorities = Set(authorities.map { $0.lowercased() })
+    }
+
+    /// Whether tokens may be asked for at an address: a listed host, and without encryption only this machine itself.
+    package func admits(_ uri: TokenURI) -> Bool {
+        self.authorities.contains(uri.authority) && (uri.isEncrypted || uri.isLoopback)
+    }
+}

@@ -1,0 +1,56 @@
+import GatewayCore
+import ServiceLifecycle
+import Synchronization
+
+/// Runs the exchanges for access tokens that sends ask for.
+///
+/// A service of its own: an exchange outlives the send that began it, since others wait for the same token.
+package final class AccessTokens: Service {
+    private let exchange: any TokenExchange
+    private let metrics: TokenMetrics
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let requests: AsyncStream<AccessTokenSource>
+    private let requester: AsyncStream<AccessTokenSource>.Continuation
+    private let hasRun = Atomic(false)
+
+    /// Tokens by way of an exchange, which is shut down when the service ends.
+    ///
+    /// - Parameters:
+    ///   - exchange: asks for tokens.
+    ///   - metrics: what is counted of that.
+    ///   - now: tells the time that tokens' lives are measured by.
+    package init(
+        exchange: any TokenExchange,
+        metrics: TokenMetrics,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.exchange = exchange
+        self.metrics = metrics
+        self.now = now
+        (self.requests, self.requester) = AsyncStream.makeStream()
+    }
+
+    /// Makes exchanges until graceful shutdown or cancellation; those that were asked for are finished.
+    package func run() async throws {
+        let isFirst = !self.hasRun.exchange(true, ordering: .acquiringAndReleasing)
+        precondition(isFirst, "a service runs once")
+        await withGracefulShutdownHandler {
+            await withDiscardingTaskGroup { group in
+                for await source in self.requests {
+                    group.addTask { await source.exchange(with: self.exchange, metrics: self.metrics) }
+                }
+            }
+        } onGracefulShutdown: {
+            self.requester.finish()
+        }
+        self.requester.finish()
+        await self.exchange.shutdown()
+    }
+
+    /// A source of tokens for a credential, which begins without one.
+    func source(for credential: ServiceAccountCredential) -> AccessTokenSource {
+        AccessTokenSource(credential, now: self.now) { [requester] source in
+            if case .enqueued = requester.yield(source) { true } else { false }
+        }
+    }
+}

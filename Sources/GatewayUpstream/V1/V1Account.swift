@@ -1,0 +1,37 @@
+import EventLoopHTTP
+import GatewayCore
+
+/// What the calls of one tenant by the v1 protocol share.
+final class V1Account: Sendable {
+    /// The credential that the calls go by.
+    let credential: ServiceAccountCredential
+    /// The project that the messages are for.
+    let projectID: String
+    /// The path that they go to.
+    let path: String
+    /// The way to the server.
+    let pool: HTTPClientPool
+    /// The credential's access tokens.
+    let tokens: AccessTokenSource
+
+    init(
+        credential: ServiceAccountCredential,
+        projectID: String,
+        pool: HTTPClientPool,
+        tokens: AccessTokenSource
+    ) {
+        self.credential = credential
+        self.projectID = projectID
+        self.path = V1Path.send(project: projectID)
+        self.pool = pool
+        self.tokens = tokens
+    }
+
+    /// Whether the account is still right for a tenant's present credential and project.
+    func serves(_ credential: ServiceAccountCredential, projectID: String) -> Bool {
+        (self.credential === credential
+            || (self.credential.fingerprint == credential.fingerprint
+                && self.credential.endpoint == credential.endpoint))
+            && self.projectID == projectID
+    }
+}

@@ -1,0 +1,39 @@
+import EventLoopHTTP
+import GatewayCore
+import Synchronization
+
+/// The tenants' accounts, each made with its first call and again when its credential changes.
+final class V1Accounts: Sendable {
+    private let accounts = Mutex<[TenantID: V1Account]>([:])
+    private let defaultEndpoint: String
+    private let pools: OriginPools
+    private let tokens: AccessTokens
+
+    init(defaultEndpoint: String, pools: OriginPools, tokens: AccessTokens) {
+        self.defaultEndpoint = defaultEndpoint
+        self.pools = pools
+        self.tokens = tokens
+    }
+
+    /// The account of a tenant; `nil` where its endpoint is none.
+    func account(of profile: TenantProfile, _ credential: ServiceAccountCredential) -> V1Account? {
+        let projectID = profile.tenant.projectID ?? credential.projectID
+        let known = self.accounts.withLock { $0[profile.id] }
+        if let known, known.serves(credential, projectID: projectID) { return known }
+        guard let pool = self.pools.pool(for: credential.endpoint ?? self.defaultEndpoint) else { return nil }
+        return self.accounts.withLock { accounts in
+            let earlier = accounts[profile.id]
+            if let earlier, earlier.serves(credential, projectID: projectID) { return earlier }
+            // A token does not depend on where it is used.
+            let kept = earlier?.credential.fingerprint == credential.fingerprint ? earlier?.tokens : nil
+            let account = V1Account(
+                credential: credential,
+                projectID: projectID,
+                pool: pool,
+                tokens: kept ?? self.tokens.source(for: credential)
+            )
+            accounts[profile.id] = account
+            return account
+        }
+    }
+}

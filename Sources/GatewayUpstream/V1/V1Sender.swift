@@ -1,0 +1,210 @@
+import EventLoopHTTP
+package import FCMModel
+package import GatewayCore
+import HTTPTypes
+package import Logging
+package import NIOCore
+
+/// Sends by HTTP v1: one `messages:send` for each recipient.
+package final class V1Sender: UpstreamSender {
+    private let configuration: UpstreamConfiguration
+    private let pools: OriginPools
+    private let accounts: V1Accounts
+    private let clock: any WallClock
+    private let metrics: UpstreamMetrics
+
+    /// A sender whose connections live on the event loops of a group.
+    ///
+    /// - Parameters:
+    ///   - configuration: where messages go, and how many calls a list may have in flight.
+    ///   - tokens: the service that gets access tokens; without it running, sends wait in vain.
+    ///   - eventLoopGroup: the loops that connections live on.
+    ///   - clock: tells the time that messages' lives count from.
+    ///   - metrics: what is measured of calls.
+    ///   - logger: hears of connections that can't be opened.
+    package init(
+        configuration: UpstreamConfiguration,
+        tokens: AccessTokens,
+        eventLoopGroup: any EventLoopGroup,
+        clock: any WallClock,
+        metrics: UpstreamMetrics,
+        logger: Logger
+    ) {
+        self.configuration = configuration
+        self.pools = OriginPools(
+            configuration: configuration.client,
+            eventLoopGroup: eventLoopGroup,
+            logger: logger
+        )
+        self.accounts = V1Accounts(defaultEndpoint: configuration.v1Endpoint, pools: self.pools, tokens: tokens)
+        self.clock = clock
+        self.metrics = metrics
+    }
+
+    /// HTTP v1 has a form for every target; a condition must keep to its profile.
+    package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
+        guard case .condition(let condition) = target, !condition.fits(.v1) else { return nil }
+        return UpstreamObjection(
+            code: .invalidField,
+            field: target.kind.rawValue,
+            detail: "A condition names at most five topics"
+        )
+    }
+
+    /// Sends a message and reads the answers.
+    package func send(_ call: UpstreamCall) async -> UpstreamResult {
+        switch self.prepare(call) {
+        case .failure(let obstacle):
+            return UpstreamResult(answer: .failed(obstacle.outcome), upstreamCode: obstacle.name)
+        case .success(let job):
+            // Once for all calls of a list: without a token none of them can be made.
+            if job.account.tokens.atHand() == nil, let failure = await self.awaitToken(job) {
+                return Self.result(failure)
+            }
+            guard job.kind.isList else { return await self.sendOne(job) }
+            return await self.sendEach(job)
+        }
+    }
+
+    /// Closes every connection.
+    package func shutdown() async {
+        await self.pools.shutdown()
+    }
+
+    // MARK: Before
+
+    /// Why there is nothing to send or nowhere to send it.
+    private struct Obstacle: Error {
+        let outcome: OutcomeCode
+        let name: String
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func prepare(_ call: UpstreamCall) -> Result<V1Job, Obstacle> {
+        guard let credential = call.profile.v1Credential else {
+            return .failure(Obstacle(outcome: .upstreamCredentials, name: "no_credential"))
+        }
+        guard let account = self.accounts.account(of: call.profile, credential) else {
+            return .failure(Obstacle(outcome: .upstreamUnavailable, name: "no_endpoint"))
+        }
+        return .success(
+            V1Job(
+                account: account,
+                calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
+                kind: call.target.kind,
+                deadline: call.deadline
+            )
+        )
+    }
+
+    private func awaitToken(_ job: V1Job) async -> TokenFailure? {
+        switch await job.account.tokens.token(until: job.deadline) {
+        case .success: nil
+        case .failure(let failure): failure
+        }
+    }
+
+    private static func result(_ failure: TokenFailure) -> UpstreamResult {
+        UpstreamResult(
+            answer: .failed(failure.outcomeCode),
+            retryAfter: failure.kind == .unreachable ? failure.retryAfter : nil,
+            upstreamCode: failure.code
+        )
+    }
+
+    // MARK: Calls
+
+    private func sendOne(_ job: V1Job) async -> UpstreamResult {
+        UpstreamResult(await self.deliver(job, at: 0))
+    }
+
+    /// Makes the calls of a list, some at a time: a few workers take one after the other, which costs less than a task
+    /// for each.
+    private func sendEach(_ job: V1Job) async -> UpstreamResult {
+        let fanOut = V1FanOut(count: job.calls.count)
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<min(self.configuration.fanOut, job.calls.count) {
+                group.addTask { await self.work(on: job, fanOut) }
+            }
+        }
+        return UpstreamResult(gathering: fanOut.readings())
+    }
+
+    private func work(on job: V1Job, _ fanOut: V1FanOut) async {
+        while ContinuousClock.now < job.deadline, let index = fanOut.next() {
+            fanOut.finish(index, await self.deliver(job, at: index))
+        }
+    }
+
+    /// Makes one call, and once more where FCM refuses the access token (V-TOKEN).
+    private func deliver(_ job: V1Job, at index: Int) async -> V1Reading {
+        guard let token = job.account.tokens.atHand() else { return await self.deliverLater(job, at: index) }
+        let reading = await self.attempt(job, at: index, with: token)
+        guard reading.signal == .tokenRefused, job.account.tokens.refused(token) else { return reading }
+        return await self.deliverLater(job, at: index)
+    }
+
+    /// Waits for an access token and makes one call with it.
+    private func deliverLater(_ job: V1Job, at index: Int) async -> V1Reading {
+        switch await job.account.tokens.token(until: job.deadline) {
+        case .success(let token): await self.attempt(job, at: index, with: token)
+        case .failure(let failure): V1Reading(failure)
+        }
+    }
+
+    private func attempt(_ job: V1Job, at index: Int, with token: AccessToken) async -> V1Reading {
+        let start = ContinuousClock.now
+        let timeLeft = min(self.configuration.attemptTimeout, job.deadline - start)
+        guard timeLeft > .zero else { return .notStarted }
+        self.metrics.began()
+        do {
+            let response = try await job.account.pool.execute(
+                Self.request(job, at: index, with: token),
+                deadline: .now() + TimeAmount(timeLeft)
+            )
+            self.metrics.answered(in: ContinuousClock.now - start)
+            return self.read(response, for: job.kind)
+        } catch {
+            self.metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
+            return V1Reading(error)
+        }
+    }
+
+    @inline(never)  // As for `prepare`.
+    private static func request(_ job: V1Job, at index: Int, with token: AccessToken) -> HTTPClientRequest {
+        HTTPClientRequest(
+            method: .post,
+            path: job.account.path,
+            headers: token.headers,
+            body: job.calls.body(at: index)
+        )
+    }
+
+    @inline(never)  // As for `prepare`.
+    private func read(_ response: HTTPClientResponse, for kind: TargetKind) -> V1Reading {
+        V1ResponseReader.read(
+            V1Response(
+                status: response.status.code,
+                retryAfter: response.fields[.retryAfter],
+                contentType: nil,
+                body: response.body
+            ),
+            for: kind,
+            now: self.clock.now().seconds
+        )
+    }
+}
+
+extension TargetKind {
+    /// Whether the answer is a list of outcomes, even for one recipient.
+    fileprivate var isList: Bool {
+        switch self {
+        case .tokens, .installations: true
+        case .token, .installation, .topic, .condition, .group: false
+        }
+    }
+}
+
+extension HTTPFieldKey {
+    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
+}

@@ -1,0 +1,129 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("ServiceAccountCredential")
+struct ServiceAccountCredentialTests {
+    private func problem(_ json: [UInt8], hosts: TokenHosts = .google) -> ServiceAccountProblem? {
+        do {
+            _ = try ServiceAccountCredential(json: json, endpoint: nil, allowing: hosts)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("A file is read, and members of no concern are skipped")
+    func file() throws {
+        let members = ServiceAccountCredential.sampleMembers()
+        let credential = try ServiceAccountCredential(
+            json: ServiceAccountCredential.sampleFile(),
+            endpoint: "http://stub",
+            allowing: .google
+        )
+        #expect(credential.projectID == "acme-push")
+        #expect(credential.clientEmail == "sender@acme-push.iam.gserviceaccount.com")
+        #expect(credential.privateKeyID == "key-of-acme")
+        #expect(credential.privateKey.revealText() == members["private_key"])
+        #expect(credential.tokenURI.text == "https://oauth2.googleapis.com/token")
+        #expect(credential.endpoint == "http://stub")
+        #expect(credential.fingerprint.count == 16)
+        #expect(!credential.sealedForm.revealText().contains("universe"))
+    }
+
+    @Test(
+        "Each member must be given",
+        arguments: ["type", "project_id", "private_key_id", "private_key", "client_email", "token_uri"]
+    )
+    func missing(member: String) throws {
+        var members = ServiceAccountCredential.sampleMembers()
+        members[member] = nil
+        #expect(self.problem(try ServiceAccountCredential.sampleFile(members))?.member == member)
+    }
+
+    @Test(
+        "A member with an impossible value is named, and its value is not shown",
+        arguments: [
+            ("type", "authorized_user"), ("project_id", ""), ("project_id", "a/../b"),
+            ("project_id", String(repeating: "p", count: 129)), ("private_key_id", "a b"), ("private_key_id", ""),
+            ("client_email", "nobody"), ("client_email", "a@b\r\nX: y"), ("token_uri", "token"),
+            ("token_uri", "http://oauth2.googleapis.com/token"), ("token_uri", "https://evil.example/token"),
+            ("private_key", "AAAA"),
+            ("private_key", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"),
+            (
+                "private_key",
+                "-----BEGIN RSA PRIVATE KEY-----\n" + String(repeating: "A", count: 1_600)
+                    + "\n-----END RSA PRIVATE KEY-----\n"
+            ),
+            (
+                "private_key",
+                "-----BEGIN PRIVATE KEY-----\n" + String(repeating: "A", count: 40_000)
+                    + "\n-----END PRIVATE KEY-----\n"
+            ),
+        ]
+    )
+    func wrong(member: String, value: String) throws {
+        var members = ServiceAccountCredential.sampleMembers()
+        members[member] = value
+        let problem = try #require(self.problem(try ServiceAccountCredential.sampleFile(members)))
+        #expect(problem.member == member)
+        #expect(value.isEmpty || !problem.message.contains(value))
+    }
+
+    @Test("What is no file at all is refused as a whole", arguments: ["", "[]x", "{", "7", "null", "\"text\""])
+    func noFile(text: String) {
+        #expect(self.problem(Array(text.utf8)) != nil)
+    }
+
+    @Test("A member of another type is named")
+    func wrongType() {
+        let text = #"{"type": "service_account", "project_id": 7}"#
+        #expect(self.problem(Array(text.utf8))?.member == "project_id")
+    }
+
+    @Test("The key never shows itself")
+    func redaction() throws {
+        let credential = try ServiceAccountCredential.sample()
+        var dumped = ""
+        dump(credential, to: &dumped)
+        #expect(!dumped.contains("PRIVATE KEY"))
+        #expect(dumped.contains("acme-push"))
+    }
+
+    @Test("What was sealed opens as it was, even where its token endpoint is allowed no longer")
+    func sealing() throws {
+        let credential = try ServiceAccountCredential.sample(endpoint: "https://fcm.example")
+        let stored = try StoredCredential(
+            sealing: credential,
+            tenant: .sample(),
+            version: 4,
+            under: .sample(),
+            at: .sample
+        )
+        #expect((stored.kind, stored.version, stored.endpoint) == (.v1, 4, "https://fcm.example"))
+        #expect(stored.fingerprint == credential.fingerprint)
+        let opened = try #require(ServiceAccountCredential(opening: stored, under: .sample()))
+        #expect(opened.privateKey.revealText() == credential.privateKey.revealText())
+        #expect(opened.fingerprint == credential.fingerprint)
+        #expect(opened.endpoint == credential.endpoint)
+        #expect(ServiceAccountCredential(opening: stored, under: try .sample("other")) == nil)
+        var moved = stored
+        moved.kind = .legacy
+        #expect(ServiceAccountCredential(opening: moved, under: try .sample()) == nil)
+    }
+
+    @Test("Any change of the account changes its fingerprint")
+    func fingerprints() throws {
+        var members = ServiceAccountCredential.sampleMembers()
+        let first = try ServiceAccountCredential.sample()
+        members["client_email"] = "other@acme-push.iam.gserviceaccount.com"
+        let second = try ServiceAccountCredential(
+            json: ServiceAccountCredential.sampleFile(members),
+            endpoint: nil,
+            allowing: .google
+        )
+        #expect(first.fingerprint != second.fingerprint)
+        #expect(try ServiceAccountCredential.sample().fingerprint == first.fingerprint)
+    }
+}

@@ -1,0 +1,59 @@
+import GatewayCore
+import Testing
+
+@Suite("TokenURI")
+struct TokenURITests {
+    @Test(
+        "A URL is taken apart",
+        arguments: [
+            ("https://oauth2.googleapis.com/token", "oauth2.googleapis.com"),
+            ("https://OAuth2.GoogleAPIs.com:443/token", "oauth2.googleapis.com"),
+            ("https://oauth2.googleapis.com:8443/token", "oauth2.googleapis.com:8443"),
+            ("http://127.0.0.1:80/token", "127.0.0.1"), ("http://[::1]:8085/token", "[::1]:8085"),
+            ("https://host", "host"),
+        ]
+    )
+    func parts(text: String, authority: String) throws {
+        let uri = try #require(TokenURI(text))
+        #expect(uri.authority == authority)
+        #expect(uri.isEncrypted == text.hasPrefix("https"))
+        #expect(uri.text == text)
+    }
+
+    @Test(
+        "What could lead elsewhere is no such URL",
+        arguments: [
+            "", "https://", "https:///token", "ftp://host/token", "HTTPS://host/token", "https://user@host/token",
+            "https://oauth2.googleapis.com@evil.example/token", "https://host/token?x=1", "https://host/token#x",
+            "https://host\\@evil.example/", "https://host:/token", "https://host:0/token", "https://host:65536/",
+            "https://host:8x/", "https://[::1]x/", "https://ho st/", "https://host/%2e%2e", "https://höst/",
+            "https://host:+1/", "https://:443/token",
+        ]
+    )
+    func refused(text: String) {
+        #expect(TokenURI(text) == nil)
+    }
+
+    @Test(
+        "Tokens may be asked of listed hosts, and without encryption of this machine alone",
+        arguments: [
+            ("https://oauth2.googleapis.com/token", true), ("https://accounts.google.com/o/oauth2/token", true),
+            ("https://www.googleapis.com/oauth2/v4/token", true), ("http://oauth2.googleapis.com/token", false),
+            ("https://oauth2.googleapis.com:8443/token", false), ("https://evil.example/token", false),
+            ("https://oauth2.googleapis.com.evil.example/token", false), ("http://127.0.0.1:8085/token", false),
+        ]
+    )
+    func google(text: String, isAllowed: Bool) throws {
+        #expect(TokenHosts.google.admits(try #require(TokenURI(text))) == isAllowed)
+    }
+
+    @Test("A test double on this machine needs an entry with its port")
+    func loopback() throws {
+        let hosts = TokenHosts(["127.0.0.1:8085", "Stub.Example:81"])
+        #expect(hosts.admits(try #require(TokenURI("http://127.0.0.1:8085/token"))))
+        #expect(hosts.admits(try #require(TokenURI("https://127.0.0.1:8085/token"))))
+        #expect(!hosts.admits(try #require(TokenURI("http://127.0.0.1:8086/token"))))
+        #expect(!hosts.admits(try #require(TokenURI("http://stub.example:81/token"))))
+        #expect(hosts.admits(try #require(TokenURI("https://stub.example:81/token"))))
+    }
+}

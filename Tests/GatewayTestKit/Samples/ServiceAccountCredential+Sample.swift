@@ -1,0 +1,45 @@
+package import GatewayCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension ServiceAccountCredential {
+    /// The members of a service-account file whose key is none that can sign, though it looks like one.
+    ///
+    /// - Parameter name: tells accounts apart.
+    /// - Returns: the members, one of no concern among them.
+    package static func sampleMembers(_ name: String = "acme") -> [String: String] {
+        var generator = SeededGenerator(seed: SeededGenerator.seed(of: "key of \(name)"))
+        let key = Data((0..<1_200).map { _ in UInt8.random(in: 0...255, using: &generator) }).base64EncodedString()
+        return [
+            "type": "service_account",
+            "project_id": "\(name)-push",
+            "private_key_id": "key-of-\(name)",
+            "private_key": "-----BEGIN PRIVATE KEY-----\n\(key)\n-----END PRIVATE KEY-----\n",
+            "client_email": "sender@\(name)-push.iam.gserviceaccount.com",
+            "token_uri": "https://oauth2.googleapis.com/token",
+            "universe_domain": "googleapis.com",
+        ]
+    }
+
+    /// The text of a file with these members.
+    ///
+    /// - Throws: nothing in practice: texts can always be encoded.
+    package static func sampleFile(_ members: [String: String] = sampleMembers()) throws -> [UInt8] {
+        Array(try JSONEncoder().encode(members))
+    }
+
+    /// An account that can't sign.
+    ///
+    /// - Throws: nothing in practice: a sample is well formed.
+    package static func sample(_ name: String = "acme", endpoint: String? = nil) throws -> ServiceAccountCredential {
+        try ServiceAccountCredential(
+            json: Self.sampleFile(Self.sampleMembers(name)),
+            endpoint: endpoint,
+            allowing: .google
+        )
+    }
+}

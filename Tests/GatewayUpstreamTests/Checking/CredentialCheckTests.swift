@@ -1,0 +1,135 @@
+import FCMEmulator
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+@Suite("CredentialCheck", .timeLimit(.minutes(5)))
+struct CredentialCheckTests {
+    private static let path = "/v1/projects/demo-project/messages:send"
+
+    private func refusal(_ code: Int, _ reason: String) -> FaultAction {
+        let type = "type.googleapis.com/google.rpc.ErrorInfo"
+        return .status(
+            code,
+            body: #"{"error":{"code":\#(code),"message":"m","details":[{"@type":"\#(type)","reason":"\#(reason)"}]}}"#,
+            headers: []
+        )
+    }
+
+    @Test("A good service account is proved by a dry run, with a token of its own")
+    func valid() async throws {
+        try await V1Fixture.run { fixture in
+            let profile = try fixture.call().profile
+            for _ in 0..<2 {
+                let report = await fixture.check.prove(.v1, of: profile)
+                #expect(report.finding == .valid)
+                #expect(report.detail.contains("demo-project"))
+            }
+            #expect(fixture.tokenRequests.count == 2)
+            #expect(fixture.messages.allSatisfy { $0.body.hasPrefix(#"{"validate_only":true"#) })
+            #expect(fixture.emulator.deliveries().isEmpty)
+        }
+    }
+
+    @Test("A key that was deleted is told from a clock that is off")
+    func refusedKey() async throws {
+        try await V1Fixture.run { fixture in
+            fixture.emulator.removeServiceAccount(clientEmail: fixture.file.clientEmail)
+            let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+            #expect(report.finding == .keyRefused)
+            #expect(report.upstreamCode == "invalid_grant")
+            #expect(report.detail.contains(fixture.file.clientEmail))
+        }
+        try await V1Fixture.run(skewSeconds: -7_200) { fixture in
+            let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+            #expect(report.finding == .clockSkew)
+        }
+    }
+
+    @Test("Another project than the account's own, and one that nobody has")
+    func projects() async throws {
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.emulator.makeServiceAccount(projectID: "other-project")
+            for project in ["other-project", "nobodys"] {
+                let report = await fixture.check.prove(.v1, of: try fixture.call(projectID: project).profile)
+                #expect(report.finding == .projectMismatch)
+                #expect(report.detail.contains(project))
+                #expect(report.detail.contains("demo-project"))
+            }
+        }
+    }
+
+    @Test("What FCM says is put into words for an operator")
+    func refusals() async throws {
+        try await V1Fixture.run { fixture in
+            let cases: [(FaultAction, CredentialReport.Finding, String)] = [
+                (self.refusal(403, "SERVICE_DISABLED"), .apiDisabled, "SERVICE_DISABLED"),
+                (self.refusal(403, "IAM_PERMISSION_DENIED"), .permissionDenied, "IAM_PERMISSION_DENIED"),
+                (self.refusal(401, "SOMETHING_NEW"), .keyRefused, "401"),
+                (.page(503), .endpointUnreachable, "503"), (.page(429), .endpointUnreachable, "429"),
+                (.page(302), .unexpected, "302"), (.garbage, .unexpected, "200"),
+                (.reset, .endpointUnreachable, "connectionClosed"),
+            ]
+            for (action, finding, code) in cases {
+                fixture.emulator.addFault(Fault(path: Self.path, action: action))
+                let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+                #expect(report.finding == finding)
+                #expect(report.upstreamCode == code)
+            }
+        }
+    }
+
+    @Test("Trouble on the way to a token is told as such")
+    func tokens() async throws {
+        try await V1Fixture.run { fixture in
+            fixture.emulator.addFault(Fault(path: "/token", action: .page(502)))
+            let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+            #expect((report.finding, report.upstreamCode) == (.tokenEndpointUnreachable, "token_http_502"))
+            fixture.emulator.addFault(Fault(path: "/token", action: .reset))
+            #expect(
+                await fixture.check.prove(.v1, of: try fixture.call().profile).finding == .tokenEndpointUnreachable
+            )
+            let foreign = try fixture.call(credential: .sample()).profile
+            #expect(await fixture.check.prove(.v1, of: foreign).finding == .tokenHostRefused)
+            var file = ServiceAccountCredential.sampleMembers()
+            file["token_uri"] = fixture.file.tokenURI
+            let unusable = try ServiceAccountCredential(
+                json: ServiceAccountCredential.sampleFile(file),
+                endpoint: nil,
+                allowing: TokenHosts([String(fixture.endpoint.dropFirst("http://".count))])
+            )
+            let profile = try fixture.call(credential: unusable).profile
+            #expect(await fixture.check.prove(.v1, of: profile).finding == .keyUnusable)
+        }
+    }
+
+    @Test("A server key is proved by a dry run too")
+    func legacy() async throws {
+        try await V1Fixture.run(emulator: EmulatorConfiguration(port: 0, serverKeys: ["good"])) { fixture in
+            func profile(_ key: String) throws -> TenantProfile {
+                let credential = LegacyCredential(serverKey: Secret(key), endpoint: fixture.endpoint)
+                return try UpstreamCall.sample(credential: credential).profile
+            }
+            let (good, bad) = (try profile("good"), try profile("bad"))
+            #expect(await fixture.check.prove(.legacy, of: good).finding == .valid)
+            #expect(fixture.emulator.deliveries().isEmpty)
+            #expect(await fixture.check.prove(.legacy, of: bad).finding == .keyRefused)
+            fixture.emulator.addFault(Fault(path: "/fcm/send", action: .page(404)))
+            #expect(await fixture.check.prove(.legacy, of: good).finding == .unexpected)
+            fixture.emulator.addFault(Fault(path: "/fcm/send", action: .page(503)))
+            #expect(await fixture.check.prove(.legacy, of: good).finding == .endpointUnreachable)
+        }
+    }
+
+    @Test("There must be a credential of the kind", arguments: UpstreamKind.allCases)
+    func missing(kind: UpstreamKind) async throws {
+        try await V1Fixture.run { fixture in
+            let profile = try UpstreamCall.sample(credential: nil).profile
+            #expect(await fixture.check.prove(kind, of: profile).finding == .missing)
+            #expect(fixture.emulator.journal().isEmpty)
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import CoreMetrics
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import ServiceLifecycleTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+@Suite("AccessTokenSource", .timeLimit(.minutes(5)))
+struct AccessTokenSourceTests {
+    /// An exchange that waits for its answer until the test gives one.
+    private final class HeldExchange: TokenExchange {
+        struct State: Sendable {
+            var asked = 0
+            var answers: [Result<IssuedToken, TokenFailure>] = []
+            var isShutDown = false
+        }
+
+        let state = Observed(State())
+
+        func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure> {
+            let number = self.state.change { state in
+                state.asked += 1
+                return state.asked
+            }
+            try? await self.state.wait { $0.answers.count >= number }
+            return self.state.current.answers[number - 1]
+        }
+
+        func shutdown() async {
+            self.state.change { $0.isShutDown = true }
+        }
+    }
+
+    private func whileRunning(_ body: @Sendable (AccessTokens, HeldExchange) async throws -> Void) async throws {
+        let exchange = HeldExchange()
+        let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: NOOPMetricsHandler.instance))
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await tokens.run() }
+                try await body(tokens, exchange)
+                trigger.triggerGracefulShutdown()
+                try await group.waitForAll()
+            }
+        }
+        #expect(exchange.state.current.isShutDown)
+    }
+
+    @Test("All who wait share one result", arguments: [true, false])
+    func sharing(succeeds: Bool) async throws {
+        let answer: Result<IssuedToken, TokenFailure> =
+            succeeds
+            ? .success(IssuedToken(text: "token", lifetimeSeconds: 60)) : .failure(TokenFailure(.refused, "refused"))
+        try await self.whileRunning { tokens, exchange in
+            let source = tokens.source(for: try .sample())
+            let outcomes = await withTaskGroup(of: AccessTokenSource.Outcome.self) { group in
+                for _ in 0..<50 { group.addTask { await source.token(until: .now + .seconds(60)) } }
+                try? await exchange.state.wait { $0.asked == 1 }
+                exchange.state.change { $0.answers = [answer] }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(outcomes.count == 50)
+            let tokens = outcomes.compactMap { try? $0.get() }
+            #expect(tokens.count == (succeeds ? 50 : 0))
+            #expect(Set(tokens.map(ObjectIdentifier.init)).count == (succeeds ? 1 : 0))
+            #expect(exchange.state.current.asked == 1)
+        }
+    }
+
+    @Test("A cancelled caller leaves the exchange to the others")
+    func cancellation() async throws {
+        try await self.whileRunning { tokens, exchange in
+            let source = tokens.source(for: try .sample())
+            let outcome = await withTaskGroup(of: AccessTokenSource.Outcome.self) { group in
+                group.addTask { await source.token(until: .now + .seconds(60)) }
+                try? await exchange.state.wait { $0.asked == 1 }
+                group.cancelAll()
+                return await group.next()
+            }
+            #expect(throws: TokenFailure.timedOut) { try outcome?.get() }
+            exchange.state.change { $0.answers = [.success(IssuedToken(text: "token", lifetimeSeconds: 60))] }
+            let later = await source.token(until: .now + .seconds(60))
+            #expect(throws: Never.self) { try later.get() }
+            #expect(exchange.state.current.asked == 1)
+        }
+    }
+
+    @Test("After the end nobody is asked for tokens, and callers are told at once")
+    func afterTheEnd() async throws {
+        let held = Observed<[AccessTokens]>([])
+        try await self.whileRunning { tokens, _ in held.change { $0 = [tokens] } }
+        let source = try #require(held.current.first).source(for: .sample())
+        let outcome = await source.token(until: .now + .seconds(60))
+        #expect(throws: TokenFailure.shutDown) { try outcome.get() }
+    }
+
+    @Test("A token never shows itself")
+    func redaction() {
+        let token = AccessToken("ya29.secret")
+        var dumped = "\(token)"
+        dump(token, to: &dumped)
+        #expect(!dumped.contains("secret"))
+    }
+}

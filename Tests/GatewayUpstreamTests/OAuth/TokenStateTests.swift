@@ -1,0 +1,170 @@
+import Testing
+
+@testable import GatewayUpstream
+
+struct TokenStateTests {
+    private final class Token: Sendable {}
+
+    /// The state behind a reference, so that a test can ask and change it in one expression.
+    private final class State {
+        private var state = TokenState<Token, ContinuousClock.Instant>()
+
+        var isExchanging: Bool { self.state.isExchanging }
+
+        func current(at now: ContinuousClock.Instant) -> (token: Token, renews: Bool)? {
+            self.state.current(at: now)
+        }
+
+        func next(at now: ContinuousClock.Instant) -> TokenState<Token, ContinuousClock.Instant>.Step {
+            self.state.next(at: now)
+        }
+
+        func succeeded(_ token: Token, lifetime: Duration, since start: ContinuousClock.Instant, chance: Double) {
+            self.state.succeeded(token, lifetime: lifetime, since: start, chance: chance)
+        }
+
+        func failed(_ failure: TokenFailure, at now: ContinuousClock.Instant, chance: Double) {
+            self.state.failed(failure, at: now, chance: chance)
+        }
+
+        func refused(_ token: Token, at now: ContinuousClock.Instant) -> Bool {
+            self.state.refused(token, at: now)
+        }
+    }
+
+    private static let start = ContinuousClock.now
+
+    private func at(_ seconds: Double) -> ContinuousClock.Instant {
+        Self.start.advanced(by: .seconds(seconds))
+    }
+
+    /// A state with a token that lives from 0 to 1,000 s, to be renewed at 800 s.
+    private func state(with token: Token, chance: Double = 0) -> State {
+        let state = State()
+        _ = state.next(at: self.at(0))
+        state.succeeded(token, lifetime: .seconds(1_000), since: self.at(0), chance: chance)
+        return state
+    }
+
+    @Test("One caller exchanges, the others wait for it")
+    func singleFlight() {
+        let state = State()
+        #expect(state.current(at: self.at(0)) == nil)
+        guard case .exchange = state.next(at: self.at(0)) else {
+            Issue.record("no exchange began")
+            return
+        }
+        guard case .wait = state.next(at: self.at(1)) else {
+            Issue.record("a second exchange began")
+            return
+        }
+        let token = Token()
+        state.succeeded(token, lifetime: .seconds(1_000), since: self.at(0), chance: 0)
+        #expect(state.current(at: self.at(2))?.token === token)
+        guard case .use(let used) = state.next(at: self.at(2)) else {
+            Issue.record("the token is not used")
+            return
+        }
+        #expect(used === token)
+    }
+
+    @Test("A token is renewed once, ahead of its end, and used until then", arguments: [(0.0, 800.0), (0.5, 750.0)])
+    func renewal(chance: Double, renewal: Double) {
+        let token = Token()
+        let state = self.state(with: token, chance: chance)
+        #expect(state.current(at: self.at(renewal - 1))?.renews == false)
+        #expect(state.current(at: self.at(renewal))?.renews == true)
+        #expect(state.current(at: self.at(renewal))?.renews == false)
+        #expect(state.current(at: self.at(999))?.token === token)
+        #expect(state.current(at: self.at(1_000)) == nil)
+        guard case .wait = state.next(at: self.at(1_000)) else {
+            Issue.record("the renewal is forgotten")
+            return
+        }
+    }
+
+    @Test("A failed renewal leaves the token in use and is tried again after a pause")
+    func failedRenewal() {
+        let token = Token()
+        let state = self.state(with: token)
+        #expect(state.current(at: self.at(800))?.renews == true)
+        state.failed(TokenFailure(.unreachable, "down"), at: self.at(801), chance: 0)
+        #expect(state.current(at: self.at(801.9))?.renews == false)
+        #expect(state.current(at: self.at(802))?.token === token)
+        #expect(state.isExchanging)
+    }
+
+    @Test("Pauses double up to a minute, and chance takes at most half of them away")
+    func pauses() {
+        let state = State()
+        var now = 0.0
+        let failure = TokenFailure(.unreachable, "down")
+        for (count, pause) in [1.0, 2, 4, 8, 16, 32, 60, 60, 60].enumerated() {
+            guard case .exchange = state.next(at: self.at(now)) else {
+                Issue.record("no exchange \(count)")
+                return
+            }
+            state.failed(failure, at: self.at(now), chance: count % 2 == 0 ? 0 : 1)
+            let end = count % 2 == 0 ? pause : pause / 2
+            guard case .refuse(let refusal) = state.next(at: self.at(now + end - 0.1)) else {
+                Issue.record("failure \(count) is forgotten too soon")
+                return
+            }
+            #expect(refusal == failure)
+            now += end
+        }
+        _ = state.next(at: self.at(now))
+        state.succeeded(Token(), lifetime: .seconds(10), since: self.at(now), chance: 0)
+        _ = state.next(at: self.at(now + 10))
+        state.failed(failure, at: self.at(now + 10), chance: 0)
+        guard case .exchange = state.next(at: self.at(now + 11)) else {
+            Issue.record("success forgives nothing")
+            return
+        }
+    }
+
+    @Test("A pause that the endpoint asks for is kept, up to a minute", arguments: [(5, 5.0), (3_600, 60.0)])
+    func demandedPause(seconds: Int, pause: Double) {
+        let state = State()
+        _ = state.next(at: self.at(0))
+        state.failed(TokenFailure(.unreachable, "busy", retryAfter: seconds), at: self.at(0), chance: 0)
+        guard case .refuse = state.next(at: self.at(pause - 0.1)) else {
+            Issue.record("asked too soon")
+            return
+        }
+        guard case .exchange = state.next(at: self.at(pause)) else {
+            Issue.record("never asked again")
+            return
+        }
+    }
+
+    @Test("Only the refused token is forgotten")
+    func refusal() {
+        let (first, second) = (Token(), Token())
+        let state = self.state(with: first)
+        #expect(state.refused(first, at: self.at(1)))
+        #expect(state.current(at: self.at(1)) == nil)
+        guard case .exchange = state.next(at: self.at(1)) else {
+            Issue.record("no exchange began")
+            return
+        }
+        // Others whose calls were under way with the same token.
+        #expect(state.refused(first, at: self.at(1)))
+        state.succeeded(second, lifetime: .seconds(1_000), since: self.at(1), chance: 0)
+        #expect(state.refused(first, at: self.at(2)))
+        #expect(state.current(at: self.at(2))?.token === second)
+    }
+
+    @Test("A replacement that is refused at once is not replaced again, one that has served is")
+    func refusedReplacement() {
+        let (first, second) = (Token(), Token())
+        let state = self.state(with: first)
+        _ = state.refused(first, at: self.at(1))
+        _ = state.next(at: self.at(1))
+        state.succeeded(second, lifetime: .seconds(1_000), since: self.at(1), chance: 0)
+        #expect(!state.refused(second, at: self.at(5)))
+        #expect(state.current(at: self.at(5))?.token === second)
+        #expect(state.refused(second, at: self.at(6)))
+        #expect(state.current(at: self.at(6)) == nil)
+    }
+}

@@ -1,0 +1,194 @@
+import CoreMetrics
+import EventLoopHTTP
+import FCMEmulator
+import FCMModel
+import Foundation
+import GatewayCore
+import GatewayTestKit
+import Logging
+import NIOPosix
+import ServiceLifecycle
+
+@testable import GatewayUpstream
+
+/// An emulator with one service account, and everything that sends to it by the v1 protocol.
+struct V1Fixture: Sendable {
+    static let projectID = "demo-project"
+    /// One key for all tests, since making one takes its time.
+    private static let account = Result {
+        try ServiceAccountFile(making: Self.projectID, tokenURI: "http://127.0.0.1/token")
+    }
+
+    let emulator: FCMEmulator
+    /// The time that assertions, access tokens and their lives go by.
+    let clock: ManualClock
+    let endpoint: String
+    let file: ServiceAccountFile
+    let credential: ServiceAccountCredential
+    let sender: V1Sender
+    let check: CredentialCheck
+
+    /// Runs a body, then shuts everything down.
+    ///
+    /// - Parameters:
+    ///   - settings: how the emulator is made.
+    ///   - skewSeconds: how far the emulator's clock is ahead.
+    ///   - fanOut: calls that a list may have in flight.
+    ///   - allowsTokenHost: whether the emulator may be asked for tokens.
+    ///   - metrics: where metrics go.
+    ///   - body: the test.
+    /// - Throws: what the body throws, or what kept the emulator from listening.
+    static func run(
+        emulator settings: EmulatorConfiguration = EmulatorConfiguration(port: 0),
+        skewSeconds: TimeInterval = 0,
+        fanOut: Int = 100,
+        allowsTokenHost: Bool = true,
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        _ body: (V1Fixture) async throws -> Void
+    ) async throws {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let clock = ManualClock(at: SystemWallClock().now())
+        let emulator = FCMEmulator(configuration: settings, logger: logger) {
+            Date(timeIntervalSince1970: Double(clock.now().microseconds) / 1_000_000 + skewSeconds)
+        }
+        try await Self.whileRunning(emulator, logger: logger) {
+            let endpoint = try await emulator.baseURL()
+            var file = try Self.account.get()
+            file.tokenURI = endpoint + "/token"
+            try emulator.addServiceAccount(file)
+            let hosts = TokenHosts([String(endpoint.dropFirst("http://".count))])
+            let configuration = UpstreamConfiguration(
+                v1Endpoint: endpoint,
+                tokenHosts: allowsTokenHost ? hosts : .google,
+                attemptTimeout: .seconds(60),
+                fanOut: fanOut
+            )
+            let exchange = JWTBearerExchange(
+                configuration: configuration,
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                clock: clock,
+                logger: logger
+            )
+            let (start, origin) = (ContinuousClock.now, clock.now())
+            let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: metrics)) {
+                start.advanced(by: .microseconds(clock.now().microseconds - origin.microseconds))
+            }
+            try await Self.whileRunning(tokens, logger: logger) {
+                let sender = V1Sender(
+                    configuration: configuration,
+                    tokens: tokens,
+                    eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                    clock: clock,
+                    metrics: UpstreamMetrics(api: .v1, factory: metrics),
+                    logger: logger
+                )
+                let check = CredentialCheck(
+                    configuration: configuration,
+                    exchange: exchange,
+                    eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                    clock: clock,
+                    logger: logger
+                )
+                let fixture = V1Fixture(
+                    emulator: emulator,
+                    clock: clock,
+                    endpoint: endpoint,
+                    file: file,
+                    credential: try ServiceAccountCredential(
+                        json: Array(file.json.utf8),
+                        endpoint: nil,
+                        allowing: hosts
+                    ),
+                    sender: sender,
+                    check: check
+                )
+                let result = await Result { try await body(fixture) }
+                await sender.shutdown()
+                await check.shutdown()
+                try result.get()
+            }
+        }
+    }
+
+    /// A tenant that sends by the v1 protocol.
+    func tenant(projectID: String? = nil) throws -> Tenant {
+        var tenant = try Tenant.sample()
+        tenant.upstream = .v1
+        tenant.projectID = projectID
+        return tenant
+    }
+
+    /// A call for a tenant with the account.
+    func call(
+        to target: Target = .token("device"),
+        message: Message = Message(),
+        projectID: String? = nil,
+        credential: ServiceAccountCredential? = nil,
+        timeLeft: Duration = .seconds(60)
+    ) throws -> UpstreamCall {
+        try .sample(
+            of: self.tenant(projectID: projectID),
+            to: target,
+            message: message,
+            credential: nil,
+            v1Credential: credential ?? self.credential,
+            timeLeft: timeLeft
+        )
+    }
+
+    /// Sends for a tenant with the account.
+    func send(
+        to target: Target = .token("device"),
+        message: Message = Message(),
+        projectID: String? = nil,
+        credential: ServiceAccountCredential? = nil,
+        timeLeft: Duration = .seconds(60)
+    ) async throws -> UpstreamResult {
+        let call = try self.call(
+            to: target,
+            message: message,
+            projectID: projectID,
+            credential: credential,
+            timeLeft: timeLeft
+        )
+        return await self.sender.send(call)
+    }
+
+    /// The requests for access tokens so far, oldest first.
+    var tokenRequests: [JournalEntry] {
+        self.emulator.journal().filter { $0.path == "/token" }.reversed()
+    }
+
+    /// The messages so far, oldest first.
+    var messages: [JournalEntry] {
+        self.emulator.journal().filter { $0.path.hasSuffix("messages:send") }.reversed()
+    }
+
+    private static func whileRunning(
+        _ service: any Service,
+        logger: Logger,
+        _ body: () async throws -> Void
+    ) async throws {
+        let services = ServiceGroup(
+            configuration: ServiceGroupConfiguration(services: [service], logger: logger)
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await services.run() }
+            let result = await Result { try await body() }
+            await services.triggerGracefulShutdown()
+            try await group.waitForAll()
+            try result.get()
+        }
+    }
+}
+
+extension Result where Failure == any Error {
+    /// The result of a body.
+    fileprivate init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}
