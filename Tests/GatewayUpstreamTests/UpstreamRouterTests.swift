@@ -13,43 +13,46 @@ struct UpstreamRouterTests {
     @Test("A legacy tenant's call goes by the legacy protocol")
     func legacy() async throws {
         try await RawUpstream.run(.send(Self.wire)) { upstream in
-            try await LegacySender.run { sender in
-                let router = UpstreamRouter(legacy: sender)
-                let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
-                #expect(
-                    await router.send(call)
-                        == UpstreamResult(
-                            answer: .recipients([.accepted(Acceptance(messageID: "1"))]),
-                            upstreamCode: "200"
-                        )
-                )
-                #expect(router.objection(to: .token("t"), of: call.profile) == nil)
-                #expect(
-                    router.objection(to: .installation("f"), of: call.profile)
-                        == sender.objection(to: .installation("f"), of: call.profile)
-                )
-                #expect(router.objection(to: .installation("f"), of: call.profile)?.code == .invalidTarget)
+            try await V1Fixture.run { fixture in
+                try await LegacySender.run { sender in
+                    let router = UpstreamRouter(legacy: sender, v1: fixture.sender)
+                    let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+                    #expect(
+                        await router.send(call)
+                            == UpstreamResult(
+                                answer: .recipients([.accepted(Acceptance(messageID: "1"))]),
+                                upstreamCode: "200"
+                            )
+                    )
+                    #expect(router.objection(to: .token("t"), of: call.profile) == nil)
+                    #expect(
+                        router.objection(to: .installation("f"), of: call.profile)
+                            == sender.objection(to: .installation("f"), of: call.profile)
+                    )
+                    #expect(router.objection(to: .installation("f"), of: call.profile)?.code == .invalidTarget)
+                    #expect(fixture.messages.isEmpty)
+                }
             }
         }
     }
 
-    @Test("A tenant of a protocol that there is no sender for has no credential for it")
+    @Test("A v1 tenant with a server key only has no credential")
     func v1() async throws {
         try await RawUpstream.run(.send(Self.wire)) { upstream in
-            try await LegacySender.run { sender in
-                let router = UpstreamRouter(legacy: sender)
-                var tenant = try Tenant.sample()
-                tenant.upstream = .v1
-                let call = try UpstreamCall.sample(
-                    of: tenant,
-                    credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: upstream.endpoint)
-                )
-                #expect(
-                    await router.send(call)
-                        == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "no_credential")
-                )
-                #expect(router.objection(to: .installation("f"), of: call.profile) == nil)
-                #expect(upstream.seen.current.accepted == 0)
+            try await V1Fixture.run { fixture in
+                try await LegacySender.run { sender in
+                    let router = UpstreamRouter(legacy: sender, v1: fixture.sender)
+                    let call = try UpstreamCall.sample(
+                        of: fixture.tenant(),
+                        credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: upstream.endpoint)
+                    )
+                    #expect(
+                        await router.send(call)
+                            == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "no_credential")
+                    )
+                    #expect(upstream.seen.current.accepted == 0)
+                    #expect(fixture.messages.isEmpty)
+                }
             }
         }
     }

@@ -1,18 +1,19 @@
 import ArgumentParser
-import Foundation
 
 /// `credential`: manages what a tenant's messages are sent with.
 struct CredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credential",
         abstract: "Manage a tenant's FCM credentials.",
-        subcommands: [Put.self, Get.self]
+        subcommands: [Put.self, Get.self, Check.self]
     )
 
     /// The kinds of credentials.
     enum Kind: String, CaseIterable, ExpressibleByArgument {
         /// A server key of the legacy HTTP protocol.
         case legacy
+        /// A service account, for HTTP v1.
+        case v1
     }
 
     /// The members of a credential, in the order they are printed.
@@ -22,20 +23,35 @@ struct CredentialCommand: ParsableCommand {
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Store a tenant's credential; it can be replaced, never read back.",
-            discussion: "The server key is read from a file or standard input, never from an argument."
+            discussion: "The credential is read from a file or standard input, never from an argument."
         )
 
         @Argument(help: "The tenant.") var tenant: TenantArgument
         @Argument(help: "The credential's kind.") var kind: Kind
-        @Option(name: .long, help: "The file that holds the server key, or - for standard input.")
-        var serverKeyFile: String
+        @Option(name: .long, help: "For legacy: the file that holds the server key, or - for standard input.")
+        var serverKeyFile: String?
+        @Option(name: .long, help: "For v1: the service account's JSON file, or - for standard input.")
+        var serviceAccountFile: String?
         @Option(name: .long, help: "Another server's address, such as an emulator's (default: FCM's).")
         var endpoint: BaseURL?
         @OptionGroup var admin: AdminOptions
 
+        func validate() throws {
+            switch (self.kind, self.serverKeyFile, self.serviceAccountFile) {
+            case (.legacy, .some, nil), (.v1, nil, .some): break
+            case (.legacy, _, _): throw ValidationError("A legacy credential needs --server-key-file, and only that.")
+            case (.v1, _, _): throw ValidationError("A v1 credential needs --service-account-file, and only that.")
+            }
+        }
+
         func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
-            let serverKey = try InputFile.readSecret(self.serverKeyFile)
-            var members: [String: JSONValue] = ["server_key": .string(serverKey.revealed)]
+            var members: [String: JSONValue] = [:]
+            if let file = self.serverKeyFile {
+                members["server_key"] = .string(try InputFile.readSecret(file).revealed)
+            }
+            if let file = self.serviceAccountFile {
+                members["service_account"] = try Self.serviceAccount(in: file)
+            }
             members["endpoint"] = self.endpoint.map { .string($0.text) }
             let answer = try await client.call(
                 .put,
@@ -48,6 +64,14 @@ struct CredentialCommand: ParsableCommand {
                 return
             }
             print(CommandOutput(TextTable(object: answer, columns: CredentialCommand.columns).text, remark: remark))
+        }
+
+        private static func serviceAccount(in file: String) throws -> JSONValue {
+            let content = try JSONValueFile.read(file)
+            guard content["private_key"] != nil else {
+                throw CommandFailure("\(file) is no service account's file: it has no private_key")
+            }
+            return content
         }
     }
 
@@ -65,6 +89,31 @@ struct CredentialCommand: ParsableCommand {
             let path = ["tenants", self.tenant.name, "credentials", self.kind.rawValue]
             let answer = try await client.call(.get, path)
             print(try .object(answer, columns: CredentialCommand.columns, json: self.wantsJSON))
+        }
+    }
+
+    /// `credential check`.
+    struct Check: AdminVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches nobody.",
+            discussion: "The exit code is 1 when the credential that its sends use is not valid."
+        )
+
+        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @OptionGroup var admin: AdminOptions
+
+        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+            let answer = try await client.call(.post, ["tenants", self.tenant.name, "credentials", "check"])
+            let checks = answer["checks"]?.elements ?? []
+            let columns = ["kind", "in_use", "finding", "detail", "upstream_code"]
+            print(
+                CommandOutput(
+                    self.wantsJSON ? try answer.prettyText() : TextTable(columns: columns, objects: checks).text
+                )
+            )
+            guard checks.contains(where: { $0["in_use"] == .bool(true) && $0["finding"]?.text == "valid" }) else {
+                throw ExitCode.failure
+            }
         }
     }
 }

@@ -28,7 +28,12 @@ struct DevCommand: AsyncParsableCommand {
             configuration.http.port = self.port
             configuration.http.drainGrace = .zero
             configuration.admin.port = self.adminPort
-            let gateway = try await Gateway(configuration, secrets: try files.secrets(), logger: logger)
+            let gateway = try await Gateway(
+                configuration,
+                secrets: try files.secrets(),
+                tokenHosts: TokenHosts([], admitsLoopback: true),
+                logger: logger
+            )
             let emulator = FCMEmulator(
                 configuration: EmulatorConfiguration(port: self.emulatorPort, serverKeys: [try files.serverKey()]),
                 logger: logger

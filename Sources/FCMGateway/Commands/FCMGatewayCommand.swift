@@ -22,6 +22,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             KeyCommand.self,
             LimitCommand.self,
             SendCommand.self,
+            ExplainCommand.self,
             AuditCommand.self,
             ConfigCommand.self,
         ]

@@ -12,44 +12,19 @@ struct SendCommand: AsyncParsableCommand {
             """
     )
 
-    /// The data listener's default address.
-    static let defaultURL = "http://127.0.0.1:8080"
-
     @Argument(help: "The tenant.") var tenant: TenantArgument
     @OptionGroup(title: "Message") var message: MessageOptions
-    @Option(name: .long, help: "The data listener's address.") var url: BaseURL?
-    @Option(name: .long, help: "The file that holds the API key, or - for standard input.") var keyFile: String?
+    @OptionGroup var service: ServiceOptions
     @OptionGroup var output: OutputOptions
 
     mutating func run() async throws {
         let command = self
-        let environment = ProcessInfo.processInfo.environment
-        let baseURL =
-            try command.url
-            ?? BaseURL.fromVariable("GATEWAY_URL", default: Self.defaultURL, environment: environment)
-        let key = try command.key(environment: environment)
         let body = try command.message.makeBody()
-        let output = try await APIClient.withHTTPClient { http in
-            try await command.perform(APIClient(http: http, baseURL: baseURL, token: key), body: body)
-        }
+        let output = try await command.service.withClient { try await command.perform($0, body: body) }
         output.write()
         if output.isRefusal {
             throw ExitCode.failure
         }
-    }
-
-    /// The API key in force.
-    ///
-    /// - Parameter environment: The process's variables.
-    /// - Returns: The option's key, else the environment's.
-    /// - Throws: `ValidationError` when there is none, `CommandFailure` when it cannot be read.
-    func key(environment: [String: String]) throws -> Redacted<String> {
-        try BearerToken.find(
-            file: self.keyFile,
-            option: "--key-file",
-            variable: "GATEWAY_KEY",
-            environment: environment
-        )
     }
 
     /// Sends a body.

@@ -40,13 +40,15 @@ extension GatewayCore.AuditConfiguration {
 }
 
 extension GatewayUpstream.UpstreamConfiguration {
-    /// The configured endpoint, timeouts and bounds.
-    init(_ configuration: UpstreamConfiguration) {
+    /// The configured endpoints, timeouts and bounds.
+    init(_ configuration: UpstreamConfiguration, tokenHosts: TokenHosts) {
         var client = HTTPClientConfiguration()
         client.connectTimeout = configuration.connectTimeout
         client.maxConnectionsPerLoop = configuration.maxConnectionsPerLoop
         self.init(
             legacyEndpoint: configuration.legacyEndpoint,
+            v1Endpoint: configuration.v1Endpoint,
+            tokenHosts: tokenHosts,
             attemptTimeout: configuration.timeout,
             client: client
         )

@@ -27,8 +27,18 @@ struct Gateway: Sendable {
 
     /// Opens the store and puts the parts together; nothing listens yet.
     ///
+    /// - Parameters:
+    ///   - configuration: all settings.
+    ///   - secrets: what it opens the store's secrets with, and operators' token.
+    ///   - tokenHosts: where access tokens may be asked for; `nil` for what the configuration says.
+    ///   - logger: hears of everything.
     /// - Throws: what is wrong with the store, the secrets or the configuration, in words for an operator.
-    init(_ configuration: GatewayConfiguration, secrets: ServingSecrets, logger: Logger) async throws {
+    init(
+        _ configuration: GatewayConfiguration,
+        secrets: ServingSecrets,
+        tokenHosts: TokenHosts? = nil,
+        logger: Logger
+    ) async throws {
         guard let masterKey = MasterKey(Secret(bytes: secrets.masterKey.revealed)) else {
             throw GatewayError(.invalid, "The master key must have \(MasterKey.byteCount) bytes")
         }
@@ -57,11 +67,12 @@ struct Gateway: Sendable {
             logger: logger
         )
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        let legacy = LegacySender(
-            configuration: GatewayUpstream.UpstreamConfiguration(configuration.upstream),
+        let tokenHosts = tokenHosts ?? TokenHosts(configuration.upstream.allowedTokenHosts)
+        let upstreams = Upstreams(
+            configuration: GatewayUpstream.UpstreamConfiguration(configuration.upstream, tokenHosts: tokenHosts),
             eventLoopGroup: eventLoops,
             clock: clock,
-            metrics: UpstreamMetrics(api: .legacy, factory: registry),
+            metrics: registry,
             logger: logger
         )
         let pepper = KeyPepper(ownSecrets.keyPepper)
@@ -81,7 +92,7 @@ struct Gateway: Sendable {
                 authenticator: Authenticator(directory: directory, pepper: pepper),
                 pipeline: SendPipeline(
                     limiter: MemoryRateLimiter(),
-                    upstream: UpstreamRouter(legacy: legacy),
+                    upstream: upstreams.router,
                     audit: audit,
                     clock: clock,
                     metrics: SendMetrics(factory: registry)
@@ -102,6 +113,8 @@ struct Gateway: Sendable {
             AdminListener.Dependencies(
                 token: AdminToken(Secret(secrets.adminToken.revealed)),
                 administration: self.administration,
+                prover: upstreams.prover,
+                tokenHosts: tokenHosts,
                 audit: auditStore,
                 readiness: self.readiness,
                 exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },
@@ -136,13 +149,10 @@ struct Gateway: Sendable {
             drainGrace: .zero,
             shutdownTimeout: configuration.http.shutdownTimeout
         )
-        self.services = [
-            ClosingService("store") { try database.close() },
-            audit,
-            ClosingService("upstream") { await legacy.shutdown() },
-            self.adminListener,
-            self.dataListener,
-        ]
+        self.services =
+            [ClosingService("store") { try database.close() }, audit]
+            + upstreams.services
+            + [self.adminListener, self.dataListener]
     }
 
     /// A group that runs this gateway and whatever comes beside it.

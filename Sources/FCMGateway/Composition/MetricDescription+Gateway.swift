@@ -28,6 +28,11 @@ extension MetricDescription {
             kind: .counter
         ),
         MetricDescription(
+            name: "fcmgw_oauth_refresh_total",
+            help: "Exchanges for access tokens, by result.",
+            kind: .counter
+        ),
+        MetricDescription(
             name: "fcmgw_upstream_attempt_duration_seconds",
             help: "Time that one call to FCM took, by protocol and by how it ended.",
             kind: .histogram,

@@ -13,14 +13,17 @@ struct DemoSetup: Service {
 
     func run() async throws {
         let emulatorPort = try await self.emulator.boundPort()
-        let key = try await self.setUp(endpoint: "http://127.0.0.1:\(emulatorPort)")
+        let endpoint = "http://127.0.0.1:\(emulatorPort)"
+        let account = try self.files.serviceAccount(endpoint: endpoint)
+        try self.emulator.addServiceAccount(account)
+        let key = try await self.setUp(endpoint: endpoint, account)
         let port = try await self.gateway.dataListener.boundPort()
         let adminPort = try await self.gateway.adminListener.boundPort()
         CommandOutput(self.banner(key: key, port: port, adminPort: adminPort, emulatorPort: emulatorPort)).write()
         try? await gracefulShutdown()
     }
 
-    private func setUp(endpoint: String) async throws -> String {
+    private func setUp(endpoint: String, _ account: ServiceAccountFile) async throws -> String {
         let administration = self.gateway.administration
         guard let demo = TenantID("demo") else { throw GatewayError(.invalid, "demo is no tenant's name") }
         if (try? administration.profile(of: demo)) == nil {
@@ -30,6 +33,17 @@ struct DemoSetup: Service {
         let credential = LegacyCredential(serverKey: Secret(try self.files.serverKey()), endpoint: endpoint)
         if try administration.profile(of: demo).legacyCredential?.endpoint != endpoint {
             _ = try await administration.putLegacyCredential(credential, tenant: demo, origin: Self.origin)
+        }
+        if try administration.profile(of: demo).v1Credential?.endpoint != endpoint {
+            _ = try await administration.putServiceAccount(
+                ServiceAccountCredential(
+                    json: Array(account.json.utf8),
+                    endpoint: endpoint,
+                    allowing: TokenHosts([], admitsLoopback: true)
+                ),
+                tenant: demo,
+                origin: Self.origin
+            )
         }
         if let key = try self.files.demoKey() { return key }
         let draft = APIKeyDraft(name: "demo", scopes: Set(Scope.allCases))
@@ -54,6 +68,9 @@ struct DemoSetup: Service {
         See what reached FCM:
 
           curl -sS 'http://127.0.0.1:\(emulatorPort)/_emulator/journal?limit=1'
+
+        Send by HTTP v1 instead: fcm-gateway tenant put demo --upstream v1 --admin-url \
+        http://127.0.0.1:\(adminPort) --admin-token-file \(self.files.path)/admin.token
 
         Stop with Ctrl-C.
         """

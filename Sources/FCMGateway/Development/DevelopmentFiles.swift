@@ -1,4 +1,5 @@
 import Crypto
+import FCMEmulator
 import Foundation
 import GatewayCore
 
@@ -36,6 +37,21 @@ struct DevelopmentFiles: Sendable {
         try self.text("fcm-server.key") { "dev-" + Secret(randomBytes: 24).base64 }
     }
 
+    /// The service account that the gateway shows to the fake FCM by HTTP v1.
+    ///
+    /// - Parameter endpoint: where the fake FCM is; it issues access tokens too.
+    /// - Returns: the account, made on the first call and kept.
+    /// - Throws: what kept it from being made, read or kept.
+    func serviceAccount(endpoint: String) throws -> ServiceAccountFile {
+        let tokenURI = endpoint + "/token"
+        let text = try self.text("service-account.json") {
+            try ServiceAccountFile(making: "demo", tokenURI: tokenURI).json
+        }
+        var file = try ServiceAccountFile(json: text)
+        file.tokenURI = tokenURI
+        return file
+    }
+
     /// The demo tenant's key, if it was made.
     func demoKey() throws -> String? {
         let path = self.file("demo.key")
@@ -47,10 +63,10 @@ struct DevelopmentFiles: Sendable {
         try self.write(demoKey, to: self.file("demo.key"))
     }
 
-    private func text(_ name: String, orMake make: () -> String) throws -> String {
+    private func text(_ name: String, orMake make: () throws -> String) throws -> String {
         let path = self.file(name)
         if FileManager.default.fileExists(atPath: path) { return try Self.read(path) }
-        let text = make()
+        let text = try make()
         try self.write(text, to: path)
         return text
     }

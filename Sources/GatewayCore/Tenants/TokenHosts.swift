@@ -7,14 +7,21 @@ package struct TokenHosts: Sendable, Hashable {
     package static let google = TokenHosts(["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"])
 
     private let authorities: Set<String>
+    private let admitsLoopback: Bool
 
-    /// A list of hosts, each with its port where that is not the scheme's own.
-    package init(_ authorities: some Sequence<String>) {
+    /// A list of hosts.
+    ///
+    /// - Parameters:
+    ///   - authorities: the hosts, each with its port where that is not the scheme's own.
+    ///   - admitsLoopback: whether this machine itself may be asked too, on any port; for trying things out.
+    package init(_ authorities: some Sequence<String>, admitsLoopback: Bool = false) {
         self.authorities = Set(authorities.map { $0.lowercased() })
+        self.admitsLoopback = admitsLoopback
     }
 
     /// Whether tokens may be asked for at an address: a listed host, and without encryption only this machine itself.
     package func admits(_ uri: TokenURI) -> Bool {
-        self.authorities.contains(uri.authority) && (uri.isEncrypted || uri.isLoopback)
+        if uri.isLoopback, self.admitsLoopback { return true }
+        return self.authorities.contains(uri.authority) && (uri.isEncrypted || uri.isLoopback)
     }
 }

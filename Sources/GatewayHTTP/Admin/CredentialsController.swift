@@ -1,4 +1,3 @@
-import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import HTTPTypes
@@ -6,28 +5,35 @@ import Hummingbird
 import NIOCore
 import StrictJSON
 
-/// Takes credentials in and never gives them out.
+/// Takes credentials in, proves them, and never gives them out.
 struct CredentialsController {
     let administration: Administration
+    let prover: any CredentialProver
+    let tokenHosts: TokenHosts
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
-        routes.get("admin/v1/tenants/:tenant/credentials/legacy", use: self.get)
-        routes.put("admin/v1/tenants/:tenant/credentials/legacy", use: self.put)
+        for kind in UpstreamKind.allCases {
+            routes.get("admin/v1/tenants/:tenant/credentials/\(kind.rawValue)") { _, context in
+                try Self.response(self.stored(kind, context))
+            }
+        }
+        routes.put("admin/v1/tenants/:tenant/credentials/legacy", use: self.putLegacy)
+        routes.put("admin/v1/tenants/:tenant/credentials/v1", use: self.putServiceAccount)
+        routes.post("admin/v1/tenants/:tenant/credentials/check", use: self.check)
         return routes
     }
 
-    @Sendable
-    private func get(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+    private func stored(_ kind: UpstreamKind, _ context: GatewayRequestContext) throws -> StoredCredential {
         let profile = try self.administration.profile(of: context.tenantID())
-        guard let stored = profile.storedCredentials.first(where: { $0.kind == .legacy }) else {
-            throw Problem(.notFound, "The tenant has no legacy credential")
+        guard let stored = profile.storedCredentials.first(where: { $0.kind == kind }) else {
+            throw Problem(.notFound, "The tenant has no \(kind.rawValue) credential")
         }
-        return Self.response(stored)
+        return stored
     }
 
     @Sendable
-    private func put(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+    private func putLegacy(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
         let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
         let stored = try await self.administration.putLegacyCredential(
@@ -36,6 +42,38 @@ struct CredentialsController {
             origin: context.origin(method: request.method.rawValue)
         )
         return Self.response(stored)
+    }
+
+    @Sendable
+    private func putServiceAccount(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let id = try context.tenantID()
+        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let stored = try await self.administration.putServiceAccount(
+            ServiceAccountCredential(members, allowing: self.tokenHosts),
+            tenant: id,
+            origin: context.origin(method: request.method.rawValue)
+        )
+        return Self.response(stored)
+    }
+
+    /// Proves the credential that the tenant's sends use, and any other that it has.
+    @Sendable
+    private func check(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let profile = try self.administration.profile(of: context.tenantID())
+        let inUse = profile.tenant.upstream
+        let kinds = UpstreamKind.allCases.filter { kind in
+            kind == inUse || profile.storedCredentials.contains { $0.kind == kind }
+        }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("checks")
+        writer.beginArray()
+        for kind in kinds {
+            writer.write(await self.prover.prove(kind, of: profile), of: kind, isInUse: kind == inUse)
+        }
+        writer.endArray()
+        writer.endObject()
+        return Response(json: writer.finish())
     }
 
     private static func response(_ stored: StoredCredential) -> Response {
@@ -51,37 +89,14 @@ struct CredentialsController {
     }
 }
 
-extension LegacyCredential {
-    /// Reads a legacy credential's body.
-    ///
-    /// - Throws: a problem with every field at fault.
-    fileprivate init(_ members: JSONMembers) throws(Problem) {
-        var problems = FieldProblems()
-        var serverKey: String?
-        var endpoint: String?
-        for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            switch member.key {
-            case "server_key":
-                serverKey = problems.text(member.value, at: pointer)
-                if let key = serverKey, !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
-                    problems.report(.invalidField, at: pointer, "A server key has neither blanks nor controls")
-                }
-            case "endpoint":
-                endpoint = problems.text(member.value, at: pointer)
-                if let endpoint, HTTPOrigin(endpoint) == nil {
-                    problems.report(.invalidField, at: pointer, "An endpoint is http(s)://host[:port] without a path")
-                }
-            default:
-                problems.unknown(pointer)
-            }
-        }
-        guard let serverKey, problems.list.isEmpty else {
-            if problems.list.isEmpty {
-                problems.report(.invalidField, at: JSONPointer().appending("server_key"), "This must be given")
-            }
-            throw Problem(problems.list)
-        }
-        self.init(serverKey: Secret(serverKey), endpoint: endpoint)
+extension JSONWriter {
+    fileprivate mutating func write(_ report: CredentialReport, of kind: UpstreamKind, isInUse: Bool) {
+        self.beginObject()
+        self.member("kind", kind.rawValue)
+        self.member("in_use", isInUse)
+        self.member("finding", report.finding.rawValue)
+        self.member("detail", report.detail)
+        if let code = report.upstreamCode { self.member("upstream_code", code) }
+        self.endObject()
     }
 }

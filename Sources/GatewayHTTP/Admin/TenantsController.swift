@@ -97,11 +97,7 @@ extension TenantDraft {
             case "display_name":
                 draft.displayName = problems.text(member.value, at: pointer) ?? ""
             case "upstream":
-                let upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer)
-                if upstream == .v1 {
-                    problems.report(.invalidField, at: pointer, "This version sends by the legacy protocol only")
-                }
-                draft.upstream = upstream ?? .legacy
+                draft.upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer) ?? .legacy
             case "project_id":
                 draft.projectID = problems.text(member.value, at: pointer)
             case "sender_id":

@@ -22,26 +22,36 @@ struct ExplainController {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.sendMessages) else { throw Problem(.forbidden, "The key lacks the scope messages:send") }
-        let body = try SendBody(
-            JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let body = try ExplainedBody(
+            context.body,
+            contentType: request.headers[.contentType],
+            form: Self.form(of: request)
         )
-        let target = try body.directTarget()
         let command = SendCommand(
             principal: principal,
-            target: target,
+            target: body.target,
             message: body.message,
-            payloadBytes: body.message.payloadBytes,
+            payloadBytes: body.payloadBytes,
             origin: context.origin(method: "POST"),
             deadline: context.deadline
         )
         let explanation = SendExplanation(
             body.message,
-            to: target,
+            payloadBytes: body.payloadBytes,
+            to: body.target,
             of: principal.profile,
             endpoints: self.upstreams,
             preview: await self.pipeline.preview(command),
             now: self.clock.now().seconds
         )
         return Response(json: explanation.json)
+    }
+
+    private static func form(of request: Request) throws(Problem) -> ExplainedBody.Form {
+        guard let text = try QueryReader(request, allowed: ["form"]).text("form") else { return .rest }
+        guard let form = ExplainedBody.Form(rawValue: text) else {
+            throw Problem(.invalidField, "form must be rest or legacy")
+        }
+        return form
     }
 }

@@ -39,6 +39,7 @@ package struct SendExplanation: Sendable {
     ///
     /// - Parameters:
     ///   - message: what would be sent.
+    ///   - payloadBytes: the size that counts against the limit.
     ///   - target: whom to.
     ///   - profile: whose message it is.
     ///   - endpoints: where messages go.
@@ -46,6 +47,7 @@ package struct SendExplanation: Sendable {
     ///   - now: seconds since 1970.
     package init(
         _ message: Message,
+        payloadBytes: Int,
         to target: Target,
         of profile: TenantProfile,
         endpoints: UpstreamEndpoints,
@@ -53,7 +55,6 @@ package struct SendExplanation: Sendable {
         now: Int
     ) {
         let plan = UpstreamPlan(profile: profile, endpoints: endpoints, now: now)
-        let payloadBytes = message.payloadBytes
         let traces = FieldTrace.all(of: message, to: target, by: plan)
         self.upstream = plan.kind
         self.target = target

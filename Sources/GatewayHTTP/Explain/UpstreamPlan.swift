@@ -15,7 +15,8 @@ struct UpstreamPlan {
         let own = profile.storedCredential?.endpoint
         switch self.kind {
         case .legacy: self.url = (own ?? endpoints.legacy) + "/fcm/send"
-        case .v1: self.url = (own ?? endpoints.v1) + "/v1/projects/\(profile.project)/messages:send"
+        case .v1:
+            self.url = (own ?? endpoints.v1) + "/v1/projects/\(profile.v1ProjectID ?? profile.project)/messages:send"
         }
     }
 

@@ -9,6 +9,10 @@ package enum AdminListener {
         package var token: AdminToken
         /// Changes the directory.
         package var administration: Administration
+        /// Proves credentials.
+        package var prover: any CredentialProver
+        /// Where uploaded service accounts may ask for access tokens.
+        package var tokenHosts: TokenHosts
         /// Holds the audit's records.
         package var audit: any AuditStore
         /// Whether traffic is welcome.
@@ -24,6 +28,8 @@ package enum AdminListener {
         package init(
             token: AdminToken,
             administration: Administration,
+            prover: any CredentialProver,
+            tokenHosts: TokenHosts,
             audit: any AuditStore,
             readiness: Readiness,
             exposition: MetricsExposition,
@@ -32,6 +38,8 @@ package enum AdminListener {
         ) {
             self.token = token
             self.administration = administration
+            self.prover = prover
+            self.tokenHosts = tokenHosts
             self.audit = audit
             self.readiness = readiness
             self.exposition = exposition
@@ -55,7 +63,12 @@ package enum AdminListener {
             ],
             guarded: [
                 TenantsController(administration: administration).endpoints,
-                CredentialsController(administration: administration).endpoints,
+                CredentialsController(
+                    administration: administration,
+                    prover: dependencies.prover,
+                    tokenHosts: dependencies.tokenHosts
+                )
+                .endpoints,
                 KeysController(administration: administration).endpoints,
                 LimitsController(administration: administration).endpoints,
                 AdminAuditController(audit: dependencies.audit, administration: administration).endpoints,

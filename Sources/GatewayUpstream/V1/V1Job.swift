@@ -10,13 +10,16 @@ final class V1Job: Sendable {
     let calls: V1Calls
     /// What they address together.
     let kind: TargetKind
+    /// Whether the caller speaks v1 too and gets the upstream's own answer.
+    let keepsAnswer: Bool
     /// When waiting for answers ends.
     let deadline: ContinuousClock.Instant
 
-    init(account: V1Account, calls: V1Calls, kind: TargetKind, deadline: ContinuousClock.Instant) {
+    init(account: V1Account, calls: V1Calls, kind: TargetKind, keepsAnswer: Bool, deadline: ContinuousClock.Instant) {
         self.account = account
         self.calls = calls
         self.kind = kind
+        self.keepsAnswer = keepsAnswer
         self.deadline = deadline
     }
 }

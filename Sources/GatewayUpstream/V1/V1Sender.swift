@@ -92,6 +92,7 @@ package final class V1Sender: UpstreamSender {
                 account: account,
                 calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
                 kind: call.target.kind,
+                keepsAnswer: call.message.verbatim != nil,
                 deadline: call.deadline
             )
         )
@@ -163,7 +164,7 @@ package final class V1Sender: UpstreamSender {
                 deadline: .now() + TimeAmount(timeLeft)
             )
             self.metrics.answered(in: ContinuousClock.now - start)
-            return self.read(response, for: job.kind)
+            return self.read(response, for: job)
         } catch {
             self.metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
             return V1Reading(error)
@@ -181,16 +182,17 @@ package final class V1Sender: UpstreamSender {
     }
 
     @inline(never)  // As for `prepare`.
-    private func read(_ response: HTTPClientResponse, for kind: TargetKind) -> V1Reading {
+    private func read(_ response: HTTPClientResponse, for job: V1Job) -> V1Reading {
         V1ResponseReader.read(
             V1Response(
                 status: response.status.code,
                 retryAfter: response.fields[.retryAfter],
-                contentType: nil,
+                contentType: response.fields[.contentType],
                 body: response.body
             ),
-            for: kind,
-            now: self.clock.now().seconds
+            for: job.kind,
+            now: self.clock.now().seconds,
+            keepsAnswer: job.keepsAnswer
         )
     }
 }
@@ -207,4 +209,5 @@ extension TargetKind {
 
 extension HTTPFieldKey {
     fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
+    fileprivate static let contentType = HTTPFieldKey(.contentType)
 }

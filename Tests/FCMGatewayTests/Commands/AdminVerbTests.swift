@@ -67,6 +67,19 @@ struct AdminVerbTests {
                 answer: "kind:         legacy\nfingerprint:  ab12\nversion:      3"
             ),
             Case(
+                arguments: "credential check demo",
+                request: "POST /admin/v1/tenants/demo/credentials/check",
+                reply: """
+                    {"checks":[{"kind":"legacy","in_use":false,"finding":"key_refused","detail":"FCM refuses it"},\
+                    {"kind":"v1","in_use":true,"finding":"valid","detail":"Fine","upstream_code":"200"}]}
+                    """,
+                answer: """
+                    KIND    IN_USE  FINDING      DETAIL          UPSTREAM_CODE
+                    legacy  false   key_refused  FCM refuses it
+                    v1      true    valid        Fine            200
+                    """
+            ),
+            Case(
                 arguments: "key create demo --scope messages:send --name ci --expires-at 2030-01-01T01:00:00+01:00",
                 request: "POST /admin/v1/tenants/demo/keys",
                 body: #"{"expires_at":"2030-01-01T00:00:00Z","name":"ci","scopes":["messages:send"]}"#,
@@ -244,5 +257,62 @@ struct AdminVerbTests {
             #expect(try await verb.poll(AdminClient(api), &trail) == [])
             #expect(server.requests.count == 3)
         }
+    }
+
+    @Test("A service account's file is sent whole, and anything else is refused without being quoted")
+    func serviceAccount() async throws {
+        try await TemporaryDirectory.with { directory in
+            let file = try directory.file("account.json", #"{"private_key":"k/+", "type": "service_account"}"#)
+            let verb = try Self.put(file, "--endpoint", "http://localhost:8085")
+            try await StubServer.withClient({ _ in .init(body: #"{"kind":"v1","version":1}"#) }) { api, server in
+                let recorder = OutputRecorder()
+                try await verb.perform(AdminClient(api)) { recorder.print($0) }
+                #expect(server.requests.map(\.line) == ["PUT /admin/v1/tenants/demo/credentials/v1"])
+                #expect(
+                    server.requests.map(\.body) == [
+                        """
+                        {"endpoint":"http://localhost:8085",\
+                        "service_account":{"private_key":"k/+","type":"service_account"}}
+                        """
+                    ]
+                )
+                #expect(recorder.outputs.map(\.answer) == ["kind:     v1\nversion:  1"])
+                for (content, reason) in [
+                    ("secret stuff", "holds no JSON"),
+                    (#"{"secret":1}"#, "is no service account's file: it has no private_key"),
+                ] {
+                    let other = try directory.file("other.json", content)
+                    let verb = try Self.put(other)
+                    await #expect(throws: CommandFailure("\(other) \(reason)")) {
+                        try await verb.perform(AdminClient(api)) { _ in }
+                    }
+                }
+                #expect(server.requests.count == 1)
+            }
+        }
+    }
+
+    @Test(
+        "A check fails when the credential in use is not valid",
+        arguments: [
+            #"{"checks":[{"kind":"v1","in_use":true,"finding":"key_refused"}]}"#,
+            #"{"checks":[{"kind":"v1","in_use":true,"finding":"missing"},{"kind":"legacy","finding":"valid"}]}"#,
+            #"{"checks":[]}"#,
+        ]
+    )
+    func failedCheck(reply: String) async throws {
+        let verb = try #require(
+            try FCMGatewayCommand.parseAsRoot(["credential", "check", "demo"]) as? CredentialCommand.Check
+        )
+        try await StubServer.withClient({ _ in .init(body: reply) }) { api, _ in
+            let recorder = OutputRecorder()
+            await #expect(throws: ExitCode.failure) { try await verb.perform(AdminClient(api)) { recorder.print($0) } }
+            #expect(recorder.outputs.count == 1)
+        }
+    }
+
+    private static func put(_ file: String, _ more: String...) throws -> CredentialCommand.Put {
+        let arguments = ["credential", "put", "demo", "v1", "--service-account-file", file] + more
+        return try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? CredentialCommand.Put)
     }
 }

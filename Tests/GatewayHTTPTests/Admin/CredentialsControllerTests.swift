@@ -106,4 +106,116 @@ struct CredentialsControllerTests {
             #expect(code == "not_found")
         }
     }
+
+    // MARK: Service accounts
+
+    private static let v1Path = "/admin/v1/tenants/demo/credentials/v1"
+
+    private static func body(_ change: (inout [String: String]) -> Void = { _ in }) throws -> String {
+        var members = ServiceAccountCredential.sampleMembers()
+        change(&members)
+        let file = String(decoding: try ServiceAccountCredential.sampleFile(members), as: UTF8.self)
+        return #"{"service_account":\#(file),"endpoint":"https://fcm.example"}"#
+    }
+
+    @Test("A service account goes in, only its fingerprint comes out, and the next send has it")
+    func serviceAccount() async throws {
+        try await TestGateway.run { gateway, key in
+            #expect(await gateway.admin(.get, Self.v1Path).status == 404)
+            let put = await gateway.admin(.put, Self.v1Path, body: try Self.body())
+            #expect(put.status == 200)
+            let account = try ServiceAccountCredential.sample()
+            let putJSON = try put.json
+            #expect(
+                putJSON == [
+                    "kind": "v1", "fingerprint": .string(account.fingerprint), "endpoint": "https://fcm.example",
+                    "version": 1, "created_at": "2026-03-01T12:00:00.000Z",
+                ]
+            )
+            let got = await gateway.admin(.get, Self.v1Path)
+            let (shown, stored) = (try got.json, try put.json)
+            #expect(shown == stored)
+            #expect(await gateway.admin(.get, Self.path).status == 404)
+            _ = await gateway.send(#"{"token":"t"}"#, key: key)
+            #expect(gateway.upstream.calls.last?.profile.v1Credential?.clientEmail == account.clientEmail)
+            #expect(gateway.upstream.calls.last?.profile.v1ProjectID == "acme-push")
+
+            try await gateway.settleAudit()
+            let audit = await gateway.admin(.get, "/admin/v1/audit?limit=500")
+            #expect(audit.body.contains("v1 version 1 \(account.fingerprint)"))
+            for answer in [put, got, audit] {
+                #expect(!answer.body.contains("PRIVATE"))
+            }
+        }
+    }
+
+    @Test(
+        "A bad service account is refused with the place of its fault",
+        arguments: [
+            (#"{}"#, ["/service_account: invalid_field"]),
+            (#"{"service_account":"text"}"#, ["/service_account: invalid_field"]),
+            (#"{"service_account":{}}"#, ["/service_account/type: invalid_field"]),
+            (
+                #"{"service_account":{"type":1,"project_id":"p"},"server_key":"a","endpoint":"x"}"#,
+                ["/server_key: unknown_field", "/endpoint: invalid_field"]
+            ),
+        ]
+    )
+    func badServiceAccount(body: String, faults: [String]) async throws {
+        try await TestGateway.run { gateway, _ in
+            let answer = await gateway.admin(.put, Self.v1Path, body: body)
+            #expect(answer.status == 422)
+            let found = try answer.faults()
+            #expect(found == faults)
+            #expect(await gateway.admin(.get, Self.v1Path).status == 404)
+        }
+    }
+
+    @Test("A stranger's token endpoint is refused, and no answer quotes the key")
+    func strangersTokenEndpoint() async throws {
+        try await TestGateway.run { gateway, _ in
+            let body = try Self.body { $0["token_uri"] = "https://tokens.stranger.example/token" }
+            let answer = await gateway.admin(.put, Self.v1Path, body: body)
+            #expect(answer.status == 422)
+            let faults = try answer.faults()
+            #expect(faults == ["/service_account/token_uri: invalid_field"])
+            let cut = await gateway.admin(.put, Self.v1Path, body: try Self.body { $0["private_key"]?.removeLast(40) })
+            let cutFaults = try cut.faults()
+            #expect(cutFaults == ["/service_account/private_key: invalid_field"])
+            let secret = try #require(ServiceAccountCredential.sampleMembers()["private_key"]).dropFirst(40).prefix(20)
+            #expect(!cut.body.contains(secret))
+        }
+    }
+
+    @Test("A check proves the credential in use, and every other one")
+    func check() async throws {
+        try await TestGateway.run { gateway, _ in
+            let path = "/admin/v1/tenants/demo/credentials/check"
+            let none = await gateway.admin(.post, path)
+            #expect(none.status == 200)
+            let noneJSON = try none.json
+            #expect(
+                noneJSON == [
+                    "checks": [["kind": "legacy", "in_use": true, "finding": "missing", "detail": "There is none"]]
+                ]
+            )
+            #expect(await gateway.admin(.put, Self.v1Path, body: try Self.body()).status == 200)
+            let both = await gateway.admin(.post, path)
+            let bothJSON = try both.json
+            #expect(
+                bothJSON == [
+                    "checks": [
+                        ["kind": "legacy", "in_use": true, "finding": "missing", "detail": "There is none"],
+                        [
+                            "kind": "v1", "in_use": false, "finding": "key_refused", "detail": "FCM refuses it",
+                            "upstream_code": "401",
+                        ],
+                    ]
+                ]
+            )
+            #expect(await gateway.admin(.post, "/admin/v1/tenants/nobody/credentials/check").status == 404)
+            #expect(await gateway.admin(.post, path, token: nil).status == 401)
+            #expect(await gateway.admin(.get, path).status == 405)
+        }
+    }
 }

@@ -125,7 +125,6 @@ struct TenantsControllerTests {
             (#"{"display_name":null}"#, ["/display_name: invalid_field"]),
             (#"{"display_name":"a","upstream":"v2"}"#, ["/upstream: invalid_field"]),
             (#"{"display_name":"a","upstream":null}"#, ["/upstream: invalid_field"]),
-            (#"{"display_name":"a","upstream":"v1"}"#, ["/upstream: invalid_field"]),
             (#"{"display_name":"a","project_id":7}"#, ["/project_id: invalid_field"]),
             (#"{"display_name":"a","project_id":""}"#, ["/project_id: invalid_field"]),
             (#"{"display_name":"a","sender_id":123}"#, ["/sender_id: invalid_field"]),
@@ -146,15 +145,18 @@ struct TenantsControllerTests {
         }
     }
 
-    @Test("The v1 upstream is refused in plain words")
-    func v1() async throws {
-        try await TestGateway.run { gateway, _ in
-            let body = #"{"display_name":"a","upstream":"v1"}"#
-            let answer = await gateway.admin(.put, "\(Self.base)/acme", body: body)
-            #expect(answer.status == 422)
-            let problem = try answer.problem()
-            #expect(problem["detail"] == "This version sends by the legacy protocol only")
-            #expect(await gateway.admin(.put, "\(Self.base)/demo/credentials/v1", body: "{}").status == 404)
+    @Test("The next send goes by the protocol that the tenant was set to")
+    func upstream() async throws {
+        try await TestGateway.run { gateway, key in
+            for upstream in [UpstreamKind.v1, .legacy] {
+                let body = #"{"display_name":"Demo","upstream":"\#(upstream.rawValue)","project_id":"p"}"#
+                let answer = await gateway.admin(.put, "\(Self.base)/demo", body: body)
+                #expect(answer.status == 200)
+                let stored = try answer.json["upstream"]?.text
+                #expect(stored == upstream.rawValue)
+                #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 200)
+                #expect(gateway.upstream.calls.last?.profile.tenant.upstream == upstream)
+            }
         }
     }
 

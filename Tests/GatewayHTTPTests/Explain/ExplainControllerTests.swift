@@ -170,4 +170,38 @@ struct ExplainControllerTests {
             #expect(!gateway.logText.contains(key))
         }
     }
+
+    @Test("A legacy body is explained as the legacy facade would take it")
+    func legacyBody() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            let path = Self.path + "?form=legacy"
+            let body = #"{"registration_ids":["a","","b"],"data":{"k":"v"},"time_to_live":60}"#
+            let json = try await gateway.data(.post, path, key: key, body: body).json
+            #expect(json["request_count"] == 2)
+            #expect(
+                json["requests"]?.elements.map { $0["body"]?["message"]?["token"]?.text } == ["a", "b"]
+            )
+            #expect(json["requests"]?[0]?["body"]?["message"]?["android"]?["ttl"] == "60s")
+            #expect(gateway.upstream.calls.isEmpty)
+
+            let cases: [(String, String, Int, String)] = [
+                (path, #"{"to":""}"#, 422, "invalid_target"),
+                (path, #"{"registration_ids":[""]}"#, 422, "invalid_target"),
+                (path, #"{"to":"a","time_to_live":-1}"#, 422, "invalid_field"),
+                (path, #"{"to":"a","data":{"from":"x"}}"#, 422, "invalid_data_key"),
+                (path, #"{"to":"a","data":{"k":"\#(String(repeating: "x", count: 4_096))"}}"#, 422, "message_too_big"),
+                (path, #"{"to":"a""#, 400, "malformed_json"),
+                (Self.path, #"{"to":"a"}"#, 422, "unknown_field"),
+                (Self.path + "?form=soap", #"{"token":"a"}"#, 422, "invalid_field"),
+                (Self.path + "?shape=legacy", #"{"to":"a"}"#, 422, "unknown_field"),
+            ]
+            for (path, body, status, code) in cases {
+                let answer = await gateway.data(.post, path, key: key, body: body)
+                #expect(answer.status == status, "\(body)")
+                let found = try answer.code()
+                #expect(found == code, "\(body)")
+            }
+        }
+    }
 }

@@ -104,6 +104,12 @@ struct TestGateway: Sendable {
             AdminListener.Dependencies(
                 token: AdminToken(Secret(Self.adminToken)),
                 administration: self.administration,
+                prover: ScriptedProver { kind, profile in
+                    profile.storedCredentials.contains { $0.kind == kind }
+                        ? CredentialReport(.keyRefused, "FCM refuses it", upstreamCode: "401")
+                        : CredentialReport(.missing, "There is none")
+                },
+                tokenHosts: .google,
                 audit: self.auditStore,
                 readiness: self.readiness,
                 exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {

@@ -56,15 +56,18 @@ struct V1SenderListTests {
         try await V1Fixture.run(fanOut: 2) { fixture in
             _ = try await fixture.send()
             for token in ["a", "b"] { fixture.emulator.addFault(Fault(token: token, action: .hang)) }
-            let result = try await fixture.send(
-                to: .tokens(["first", "a", "b", "c", "d"]),
-                timeLeft: .seconds(3)
-            )
-            #expect(
-                self.codes(result)
-                    == [nil, .outcomeUnknown, .outcomeUnknown, .upstreamUnavailable, .upstreamUnavailable]
-            )
-            #expect(!fixture.messages.contains { $0.body.contains(#""c""#) })
+            let tokens = ["a", "b", "c", "d"]
+            let result = try await fixture.send(to: .tokens(tokens), timeLeft: .seconds(3))
+            // How far it gets until the deadline is the machine's affair; what follows from that is ours.
+            let begun = tokens.filter { token in fixture.messages.contains { $0.body.contains("\"\(token)\"") } }
+            #expect(Set(begun).isSubset(of: ["a", "b"]))
+            if begun.isEmpty {
+                #expect(result.answer == .failed(.upstreamUnavailable))
+            } else {
+                #expect(
+                    self.codes(result) == tokens.map { begun.contains($0) ? .outcomeUnknown : .upstreamUnavailable }
+                )
+            }
             fixture.emulator.deleteFaults()
         }
     }

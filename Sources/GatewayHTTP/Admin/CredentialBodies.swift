@@ -1,0 +1,88 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import NIOCore
+import StrictJSON
+
+extension LegacyCredential {
+    /// Reads the body that puts a server key.
+    ///
+    /// - Throws: a problem with every field at fault.
+    init(_ members: JSONMembers) throws(Problem) {
+        var problems = FieldProblems()
+        var serverKey: String?
+        var endpoint: String?
+        for member in members {
+            let pointer = JSONPointer().appending(member.key)
+            switch member.key {
+            case "server_key":
+                serverKey = problems.text(member.value, at: pointer)
+                if let key = serverKey, !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
+                    problems.report(.invalidField, at: pointer, "A server key has neither blanks nor controls")
+                }
+            case "endpoint":
+                endpoint = problems.endpoint(member.value, at: pointer)
+            default:
+                problems.unknown(pointer)
+            }
+        }
+        guard let serverKey, problems.list.isEmpty else {
+            throw problems.orMissing("server_key")
+        }
+        self.init(serverKey: Secret(serverKey), endpoint: endpoint)
+    }
+}
+
+extension ServiceAccountCredential {
+    /// Reads the body that puts a service account.
+    ///
+    /// - Throws: a problem with every field at fault; of the account's own members, the first.
+    convenience init(_ members: JSONMembers, allowing hosts: TokenHosts) throws(Problem) {
+        let accountPointer = JSONPointer().appending("service_account")
+        var problems = FieldProblems()
+        var account: JSONValue?
+        var endpoint: String?
+        for member in members {
+            let pointer = JSONPointer().appending(member.key)
+            switch member.key {
+            case "service_account":
+                if problems.members(member.value, at: pointer) != nil { account = member.value }
+            case "endpoint":
+                endpoint = problems.endpoint(member.value, at: pointer)
+            default:
+                problems.unknown(pointer)
+            }
+        }
+        guard let account, problems.list.isEmpty else {
+            throw problems.orMissing("service_account")
+        }
+        var writer = JSONWriter()
+        writer.value(account)
+        do {
+            try self.init(json: Array(writer.finish().readableBytesView), endpoint: endpoint, allowing: hosts)
+        } catch {
+            let pointer = error.member.map { accountPointer.appending($0) } ?? accountPointer
+            problems.report(.invalidField, at: pointer, error.message)
+            throw Problem(problems.list)
+        }
+    }
+}
+
+extension FieldProblems {
+    /// The address of another server than the configured one.
+    fileprivate mutating func endpoint(_ value: JSONValue, at pointer: JSONPointer) -> String? {
+        let endpoint = self.text(value, at: pointer)
+        if let endpoint, HTTPOrigin(endpoint) == nil {
+            self.report(.invalidField, at: pointer, "An endpoint is http(s)://host[:port] without a path")
+        }
+        return endpoint
+    }
+
+    /// What was found, or else that a member is missing.
+    fileprivate mutating func orMissing(_ member: String) -> Problem {
+        if self.list.isEmpty {
+            self.report(.invalidField, at: JSONPointer().appending(member), "This must be given")
+        }
+        return Problem(self.list)
+    }
+}

@@ -1,0 +1,79 @@
+import FCMModel
+import GatewayCore
+import NIOCore
+
+/// A body to explain, in either form that a sender may write.
+struct ExplainedBody {
+    /// How a body is written.
+    enum Form: String, CaseIterable {
+        /// As for `POST …/messages`.
+        case rest
+        /// As for `POST /fcm/send`, in JSON.
+        case legacy
+    }
+
+    let target: Target
+    let message: Message
+    let payloadBytes: Int
+
+    /// Reads a body.
+    ///
+    /// - Throws: why no send could have it.
+    init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Problem) {
+        switch form {
+        case .rest:
+            let body = try SendBody(JSONBody.members(of: body, contentType: contentType))
+            self.target = try body.directTarget()
+            self.message = body.message
+            self.payloadBytes = body.message.payloadBytes
+        case .legacy:
+            guard JSONBody.isJSON(contentType) else {
+                throw Problem(.unsupportedMediaType, "Send the body as application/json")
+            }
+            let request = try Self.legacyRequest(body)
+            guard let target = request.sentTarget, !target.isDisguisedTopic else {
+                throw Problem(.invalidTarget, "None of the recipients is a registration token")
+            }
+            self.target = target
+            self.message = request.message
+            self.payloadBytes = request.payloadBytes
+        }
+    }
+
+    private static func legacyRequest(_ body: ByteBuffer) throws(Problem) -> LegacySendRequest {
+        do {
+            return try LegacyRequestDecoder.decode(body)
+        } catch {
+            throw Problem(error)
+        }
+    }
+}
+
+extension Problem {
+    /// What the legacy protocol would refuse, in this contract's terms.
+    fileprivate init(_ refusal: LegacyRefusal) {
+        switch refusal {
+        case .invalidJSON(let reason):
+            self.init(.malformedJSON, reason)
+        case .invalidParameters(let reason):
+            self.init(.invalidField, "The legacy protocol answers InvalidParameters: \(reason)")
+        case .error(let name, _):
+            self.init(name.explainedCode, "The legacy protocol answers \(name.rawValue)")
+        case .messageTooBig(let bytes, _):
+            self.init(.messageTooBig, "The payload has \(bytes) bytes; the legacy protocol answers MessageTooBig")
+        }
+    }
+}
+
+extension LegacyErrorName {
+    /// The code of a request that is refused for this before it is sent.
+    fileprivate var explainedCode: OutcomeCode {
+        switch self {
+        case .missingRegistration: .invalidTarget
+        case .invalidRegistration: .invalidToken
+        case .invalidDataKey: .invalidDataKey
+        case .messageTooBig: .messageTooBig
+        default: .invalidField
+        }
+    }
+}

@@ -1,0 +1,89 @@
+import ArgumentParser
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+struct ExplainCommandTests {
+    private static let answer = """
+        {"upstream":"v1","request_count":12,"payload":{"bytes":2,"limit":4096},
+         "requests":[{"method":"POST","url":"https://fcm.example/v1/projects/p/messages:send",
+                      "headers":{"Authorization":"Bearer ***"},"body":{"message":{"token":"t"}}}],
+         "fields":[{"pointer":"/token","becomes":["/message/token"]},{"pointer":"/mutable_content","becomes":[]}],
+         "warnings":[{"pointer":"/mutable_content","detail":"It has no effect"},{"pointer":"","detail":"Beware"}],
+         "limits":{"tenant":[{"scope":"tenant","rate":9,"per_s":1,"burst":9,"remaining":8,"reset_s":0}],
+                   "targets":[[{"scope":"device","rate":1,"per_s":60,"burst":2,"remaining":2,"reset_s":0}],[]]}}
+        """
+
+    private static func command(_ arguments: String...) throws -> ExplainCommand {
+        try #require(try FCMGatewayCommand.parseAsRoot(["explain", "demo"] + arguments) as? ExplainCommand)
+    }
+
+    @Test(
+        "Which form a body has is seen from its recipient, unless it is said",
+        arguments: [
+            (#"{"token":"t"}"#, [], "/v1/tenants/demo/messages/explain"),
+            (#"{"to":"t"}"#, [], "/v1/tenants/demo/messages/explain?form=legacy"),
+            (#"{"registration_ids":["t"]}"#, [], "/v1/tenants/demo/messages/explain?form=legacy"),
+            (#"{"condition":"'a' in topics"}"#, [], "/v1/tenants/demo/messages/explain"),
+            (#"{"condition":"'a' in topics"}"#, ["--form", "legacy"], "/v1/tenants/demo/messages/explain?form=legacy"),
+            (#"{"to":"t"}"#, ["--form", "rest"], "/v1/tenants/demo/messages/explain"),
+            ("no json", [], "/v1/tenants/demo/messages/explain"),
+        ]
+    )
+    func form(body: String, options: [String], path: String) async throws {
+        let arguments = ["explain", "demo"] + options
+        let command = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? ExplainCommand)
+        try await StubServer.withClient({ _ in .init(body: Self.answer) }) { api, server in
+            _ = try await command.perform(api, body: Data(body.utf8))
+            #expect(server.requests.map(\.line) == ["POST \(path)"])
+            #expect(server.requests.map(\.body) == [body])
+        }
+    }
+
+    @Test("The requests, the fields and the quotas are printed, and what to beware of besides")
+    func text() async throws {
+        try await StubServer.withClient({ _ in .init(body: Self.answer) }) { api, _ in
+            let output = try await Self.command().perform(api, body: Data("{}".utf8))
+            #expect(
+                output
+                    == CommandOutput(
+                        """
+                        POST https://fcm.example/v1/projects/p/messages:send
+                        {
+                          "message" : {
+                            "token" : "t"
+                          }
+                        }
+
+                        FIELD             BECOMES
+                        /token            /message/token
+                        /mutable_content  (not sent)
+
+                        SCOPE   RATE  PER_S  BURST  REMAINING  RESET_S
+                        tenant  9     1      9      8          0
+                        device  1     60     2      2          0
+                        """,
+                        remark: """
+                            warning: /mutable_content: It has no effect
+                            warning: Beware
+                            v1: 12 requests, of which the first 1 are shown; payload 2 of 4096 bytes
+                            """
+                    )
+            )
+        }
+    }
+
+    @Test("A message that would be refused makes the verb fail")
+    func refused() async throws {
+        let answer = #"{"upstream":"legacy","refused":{"code":"message_too_big","detail":"5000 bytes"},"requests":[]}"#
+        try await StubServer.withClient({ _ in .init(body: answer) }) { api, _ in
+            let output = try await Self.command().perform(api, body: Data("{}".utf8))
+            #expect(output.isRefusal)
+            #expect(output.remark.hasPrefix("refused: message_too_big: 5000 bytes\n"))
+            let json = try await Self.command("--output", "json").perform(api, body: Data("{}".utf8))
+            #expect(json.isRefusal)
+            #expect(json.answer.contains(#""code" : "message_too_big""#))
+        }
+    }
+}
