@@ -27,6 +27,7 @@ final class ConnectionControl: ChannelDuplexHandler {
 
     private let id: Int
     private let connections: Connections
+    private let lateFrames: LateFrameFilter
     private var context: ChannelHandlerContext?
     private var streams: Set<HTTP2StreamID> = []
     private var highest = HTTP2StreamID.rootStream
@@ -40,9 +41,11 @@ final class ConnectionControl: ChannelDuplexHandler {
     /// - Parameters:
     ///   - id: the connection's number.
     ///   - connections: where its streams are counted.
-    init(id: Int, connections: Connections) {
+    ///   - lateFrames: is told of the last stream that is served.
+    init(id: Int, connections: Connections, lateFrames: LateFrameFilter) {
         self.id = id
         self.connections = connections
+        self.lateFrames = lateFrames
     }
 
     /// What the HTTP/2 handler reports to.
@@ -114,6 +117,7 @@ final class ConnectionControl: ChannelDuplexHandler {
         guard !self.isGoingAway else { return self.closeIfDone() }
         self.isGoingAway = true
         self.connections.goesAway(self.id)
+        self.lateFrames.drop(after: last)
         let announcement = HTTP2Frame.FramePayload.goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil)
         context.writeAndFlush(
             self.wrapOutboundOut(HTTP2Frame(streamID: .rootStream, payload: announcement)),

@@ -75,7 +75,9 @@ struct EmulatorChannel: ServerChildChannel {
 
     private func configureHTTP2(_ channel: any Channel) throws -> Connection {
         let id = self.state.connections.accept(channel, version: .http2)
-        let control = ConnectionControl(id: id, connections: self.state.connections)
+        let lateFrames = LateFrameFilter()
+        try channel.pipeline.syncOperations.addHandler(lateFrames)
+        let control = ConnectionControl(id: id, connections: self.state.connections, lateFrames: lateFrames)
         let multiplexer = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
             mode: .server,
             streamDelegate: control.delegate(on: channel.eventLoop),

@@ -16,13 +16,23 @@ struct EmulatorCommand: AsyncParsableCommand {
     @Option(name: .long, help: "The address to listen on.") var host = "127.0.0.1"
     @Option(name: .long, help: "The port to listen on; 0 lets the system choose.") var port = 8085
 
+    @Option(
+        name: .long,
+        help: "Speak TLS, by the certificate.pem and private-key.pem in this directory, made if absent."
+    )
+    var tlsDir: String?
+
     func run() async throws {
         let logger = LogConfiguration(level: .info, format: .text).bootstrap()
-        let emulator = FCMEmulator(
-            configuration: EmulatorConfiguration(host: self.host, port: self.port),
-            logger: logger
-        )
         try await GatewayError.reporting {
+            let emulator = FCMEmulator(
+                configuration: EmulatorConfiguration(
+                    host: self.host,
+                    port: self.port,
+                    certificate: try self.tlsDir.map(EmulatorCertificate.init(keptIn:))
+                ),
+                logger: logger
+            )
             try await GatewayError.namingEmulator(self.host, self.port) {
                 try await ServiceGroup(
                     services: [emulator],

@@ -41,8 +41,10 @@ extension GatewayCore.AuditConfiguration {
 
 extension GatewayUpstream.UpstreamConfiguration {
     /// The configured endpoints, timeouts and bounds.
-    init(_ configuration: UpstreamConfiguration, tokenHosts: TokenHosts) {
-        var client = HTTPClientConfiguration()
+    ///
+    /// - Throws: what is wrong with the authorities' file.
+    init(_ configuration: UpstreamConfiguration, tokenHosts: TokenHosts) throws {
+        var client = HTTPClientConfiguration(tls: try configuration.caFile.map(TLSConfiguration.init(trusting:)))
         client.connectTimeout = configuration.connectTimeout
         client.maxConnectionsPerLoop = configuration.maxConnectionsPerLoop
         self.init(
@@ -87,6 +89,16 @@ extension HTTPServerConfiguration {
 }
 
 extension TLSConfiguration {
+    /// A client's side of TLS, which trusts the authorities of a PEM file as it does the system's.
+    fileprivate init(trusting path: String) throws {
+        self = .makeClientConfiguration()
+        do {
+            self.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(path))]
+        } catch {
+            throw GatewayError(.invalid, "upstream.caFile: \(path) holds no certificate in PEM, or can't be read")
+        }
+    }
+
     /// A server's side of TLS, read from PEM files; with a client CA, only clients with a certificate of its are let in.
     fileprivate init(files: TLSFilesConfiguration) throws {
         self = .makeServerConfiguration(

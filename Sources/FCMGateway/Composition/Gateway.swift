@@ -69,7 +69,7 @@ struct Gateway: Sendable {
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
         let tokenHosts = tokenHosts ?? TokenHosts(configuration.upstream.allowedTokenHosts)
         let upstreams = Upstreams(
-            configuration: GatewayUpstream.UpstreamConfiguration(configuration.upstream, tokenHosts: tokenHosts),
+            configuration: try GatewayUpstream.UpstreamConfiguration(configuration.upstream, tokenHosts: tokenHosts),
             eventLoopGroup: eventLoops,
             clock: clock,
             metrics: registry,

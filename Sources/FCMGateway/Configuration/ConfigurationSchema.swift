@@ -96,6 +96,11 @@ enum ConfigurationSchema {
                 .textList(value.allowedTokenHosts),
                 "hosts a credential's token_uri may name"
             ),
+            ConfigurationKey(
+                "upstream.caFile",
+                .text(value.caFile ?? ""),
+                "PEM authorities of upstream servers, besides the system's"
+            ),
             milliseconds("timeoutMs", value.timeout, "how long one attempt may take"),
             milliseconds("deadlineMs", value.deadline, "how long all attempts of a call may take"),
             milliseconds("connectTimeoutMs", value.connectTimeout, "how long connecting may take"),

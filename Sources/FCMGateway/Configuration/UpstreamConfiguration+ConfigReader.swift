@@ -7,6 +7,7 @@ extension UpstreamConfiguration {
     /// - `upstream.legacyEndpoint`, `upstream.v1Endpoint` (base URL, default `https://fcm.googleapis.com`).
     /// - `upstream.iidEndpoint` (base URL, default `https://iid.googleapis.com`).
     /// - `upstream.allowedTokenHosts` (list of hosts, default Google's three).
+    /// - `upstream.caFile` (path, default none).
     /// - `upstream.timeoutMs` (ms, 100–600,000, default 10,000), at most `deadlineMs`.
     /// - `upstream.deadlineMs` (ms, 100–600,000, default 20,000).
     /// - `upstream.connectTimeoutMs` (ms, 10–60,000, default 2,000), at most `timeoutMs`.
@@ -21,6 +22,9 @@ extension UpstreamConfiguration {
         section.text("v1Endpoint", into: &self.v1Endpoint, check: Self.endpointProblem)
         section.text("iidEndpoint", into: &self.iidEndpoint, check: Self.endpointProblem)
         section.textList("allowedTokenHosts", into: &self.allowedTokenHosts, check: Self.hostProblem)
+        var caFile = ""
+        section.text("caFile", into: &caFile)
+        self.caFile = caFile.isEmpty ? nil : caFile
         section.milliseconds("timeoutMs", in: 100...600_000, into: &self.timeout)
         section.milliseconds("deadlineMs", in: 100...600_000, into: &self.deadline)
         section.milliseconds("connectTimeoutMs", in: 10...60_000, into: &self.connectTimeout)

@@ -12,6 +12,9 @@ struct UpstreamConfiguration: Sendable, Equatable {
     /// The hosts, lower case and with a port where one is needed, that an uploaded credential's `token_uri` may name.
     var allowedTokenHosts: [String]
 
+    /// A PEM file of authorities that may certify upstream servers, besides the system's; nil for the system's alone.
+    var caFile: String?
+
     /// How long one attempt may take.
     var timeout: Duration
 
@@ -30,6 +33,7 @@ struct UpstreamConfiguration: Sendable, Equatable {
         v1Endpoint: String = "https://fcm.googleapis.com",
         iidEndpoint: String = "https://iid.googleapis.com",
         allowedTokenHosts: [String] = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"],
+        caFile: String? = nil,
         timeout: Duration = .milliseconds(10_000),
         deadline: Duration = .milliseconds(20_000),
         connectTimeout: Duration = .milliseconds(2_000),
@@ -39,6 +43,7 @@ struct UpstreamConfiguration: Sendable, Equatable {
         self.v1Endpoint = v1Endpoint
         self.iidEndpoint = iidEndpoint
         self.allowedTokenHosts = allowedTokenHosts
+        self.caFile = caFile
         self.timeout = timeout
         self.deadline = deadline
         self.connectTimeout = connectTimeout

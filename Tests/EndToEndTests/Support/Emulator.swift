@@ -29,13 +29,47 @@ struct Emulator: Sendable {
         let reply: String
     }
 
+    /// Changes how it behaves: the body of `POST /_emulator/settings`.
+    func set(_ settings: String) async throws {
+        let reply = try await Reply.to("POST", "\(self.address)/_emulator/settings", body: settings)
+        guard (200...299).contains(reply.status) else { throw Refused(reply: reply.text) }
+    }
+
+    /// Makes a service account and tells its file's text.
+    func makeServiceAccount(project: String) async throws -> JSONValue {
+        let body = #"{"project_id": "\#(project)"}"#
+        let reply = try await Reply.to("POST", "\(self.address)/_emulator/service-accounts", body: body)
+        guard (200...299).contains(reply.status) else { throw Refused(reply: reply.text) }
+        return reply.json
+    }
+
+    /// Forgets a service account.
+    func forget(_ account: JSONValue) async throws {
+        let email = account["client_email"]?.text ?? ""
+        let query = "client_email=\(email.replacing("@", with: "%40"))"
+        _ = try await Reply.to("DELETE", "\(self.address)/_emulator/service-accounts?\(query)")
+    }
+
+    /// Makes all access tokens invalid.
+    func revokeAccessTokens() async throws {
+        _ = try await Reply.to("DELETE", "\(self.address)/_emulator/access-tokens")
+    }
+
     /// Runs a body with a fake FCM in a process of its own.
-    static func with<Result>(_ body: (Emulator) async throws -> Result) async throws -> Result {
-        try await ChildProcess.with(Program.gateway(), ["emulator", "--port", "0"]) { child in
+    ///
+    /// - Parameters:
+    ///   - tlsDirectory: where it keeps the certificate by which it speaks TLS; `nil` for plain text.
+    ///   - body: what to do with it.
+    static func with<Result>(
+        tlsDirectory: String? = nil,
+        _ body: (Emulator) async throws -> Result
+    ) async throws -> Result {
+        let arguments = ["emulator", "--port", "0"] + (tlsDirectory.map { ["--tls-dir", $0] } ?? [])
+        return try await ChildProcess.with(Program.gateway(), arguments) { child in
             let port = try await child.errors.first { text in
                 text.firstMatch(of: #/started and listening on 127\.0\.0\.1:(\d+)/#).map { String($0.1) }
             }
-            return try await body(Emulator(address: "http://127.0.0.1:\(port)"))
+            return try await body(Emulator(address: "\(tlsDirectory == nil ? "http" : "https")://127.0.0.1:\(port)"))
         }
     }
 }

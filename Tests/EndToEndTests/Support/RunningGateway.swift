@@ -87,6 +87,19 @@ struct RunningGateway: Sendable {
         return key
     }
 
+    /// Gives a tenant a service account and sets it to HTTP v1.
+    func useV1(_ tenant: String, _ account: JSONValue, endpoint: String) async throws {
+        let credential = JSONValue.object(["service_account": account, "endpoint": .string(endpoint)])
+        let stored = try await self.admin("PUT", "tenants/\(tenant)/credentials/v1", credential.compactText())
+        let set = try await self.set(tenant, upstream: "v1")
+        guard stored.status == 200, set.status == 200 else { throw Emulator.Refused(reply: stored.text + set.text) }
+    }
+
+    /// Sets a tenant's protocol.
+    func set(_ tenant: String, upstream: String) async throws -> Reply {
+        try await self.admin("PUT", "tenants/\(tenant)", #"{"display_name": "Test", "upstream": "\#(upstream)"}"#)
+    }
+
     /// Stops by SIGTERM and waits for the end, which must be an orderly one.
     func stopInOrder(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
         self.process.signal(SIGTERM)

@@ -13,6 +13,8 @@ struct Trial {
     let environment: [String: String]
     /// The keys that were made, the demo tenant's first.
     var keys: [String] = []
+    /// The secrets of HTTP v1, which the fake FCM makes.
+    var v1Secrets: [(name: String, text: String)] = []
     /// What came out, by place.
     var found: [String: Data] = [:]
     /// What reached the fake FCM.

@@ -52,7 +52,7 @@ struct ConfigurationKeyTests {
             ("upstream.v1Endpoint", "https://fcm.googleapis.com"),
             ("upstream.iidEndpoint", "https://iid.googleapis.com"),
             ("upstream.allowedTokenHosts", "oauth2.googleapis.com,accounts.google.com,www.googleapis.com"),
-            ("upstream.timeoutMs", "10000"), ("upstream.deadlineMs", "20000"),
+            ("upstream.caFile", ""), ("upstream.timeoutMs", "10000"), ("upstream.deadlineMs", "20000"),
             ("upstream.connectTimeoutMs", "2000"), ("upstream.maxConnectionsPerLoop", "256"),
             ("http.keepAliveTimeoutMs", "75000"), ("http.headTimeoutMs", "5000"),
             ("http.bodyTimeoutMs", "10000"), ("http.maxConnections", "16384"),
