@@ -60,6 +60,8 @@ struct Emulator: Sendable {
     /// - Parameters:
     ///   - tlsDirectory: where it keeps the certificate by which it speaks TLS; `nil` for plain text.
     ///   - body: what to do with it.
+    /// - Returns: what the body returns.
+    /// - Throws: what the body throws.
     static func with<Result>(
         tlsDirectory: String? = nil,
         _ body: (Emulator) async throws -> Result
