@@ -30,11 +30,15 @@ build-bench: build ## Build what `make bench` measures
 	swift build $(RELEASE) --product Micro
 
 .PHONY: test
-test: ## Run all functional tests (ARGS="--filter FCMModelTests")
+test: ## Run all functional tests; with ARGS="--filter FCMModelTests" some of the Swift tests
 	@scripts/install-system-packages build test
 	@mkdir -p .build
 	@swift test $(ARGS) 2>&1 | tee .build/test.log || \
 		{ echo; echo "What failed:"; grep -a '^✘\|error:' .build/test.log; exit 1; }
+ifeq ($(strip $(ARGS)),)
+	@Tests/Clients/run 2>&1 | tee .build/clients.log || \
+		{ echo; echo "What failed:"; grep -a '^FAIL: \|^ERROR: \|^Tests/Clients/run: ' .build/clients.log; exit 1; }
+endif
 
 .PHONY: bench
 bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="--rounds 3")

@@ -170,11 +170,10 @@ class V1Bench:
         load = comparison.load(target, seconds)
         if load is None or comparison.complaints:
             raise BenchError(comparison.complaints[0] if comparison.complaints else "no answer")
-        used = [
-            connection for connection in emulator.control("GET", "connections")["connections"]
-            if connection["protocol"] == "h2" and connection["max_streams"] > 0
-        ]
-        needed = math.ceil(load.requests_per_second * 0.05 / STREAMS)
+        report = emulator.control("GET", "connections")
+        used = [c for c in report["connections"] if c["protocol"] == "h2" and c["max_streams"] > 0]
+        # By the calls in flight at the highest moment.
+        needed = math.ceil(report["max_streams"] / STREAMS)
         failed = self.failed_attempts(gateway)
         emulator.control("POST", "settings", {"goaway_every_ms": 1000, "latency_ms": 50})
         lost, doubled, rounds = self.count_one_by_one(emulator, request)
