@@ -100,8 +100,25 @@ final class EmulatorState: Sendable {
     }
 
     @discardableResult
-    func subscribe(_ tokens: [String], to topic: String) -> Int {
-        self.contents.withLock { $0.subscriptions.subscribe(tokens, to: topic) }
+    func subscribe(_ tokens: [String], to topic: String, at time: Date) -> Int {
+        self.contents.withLock { $0.subscriptions.subscribe(tokens, to: topic, at: time) }
+    }
+
+    /// Changes or reads the subscriptions for a request, and records what came of it.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - id: of its journal entry, if it has one.
+    ///   - body: what it does, and the answer.
+    /// - Returns: the answer.
+    func keepSubscriptions(
+        _ request: ReceivedRequest,
+        id: Int?,
+        _ body: (inout Subscriptions) -> (Answer, reason: String?)
+    ) -> Answer {
+        let (answer, reason) = self.contents.withLock { body(&$0.subscriptions) }
+        self.conclude(request, id: id, decision: JournalDecision(answer: answer, reason: reason))
+        return answer
     }
 
     func addFault(_ fault: Fault) {

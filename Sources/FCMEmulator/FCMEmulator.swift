@@ -139,7 +139,15 @@ package final class FCMEmulator: Service {
     /// - Throws: ``EmulatorError/badTopic(_:)``.
     package func subscribe(_ tokens: [String], to topic: String) throws(EmulatorError) {
         guard TopicName.isValid(topic.utf8) else { throw .badTopic(topic) }
-        self.state.subscribe(tokens, to: topic)
+        self.state.subscribe(tokens, to: topic, at: self.now())
+    }
+
+    /// The topics that a device is subscribed to, sorted.
+    ///
+    /// - Parameter token: of the device.
+    /// - Returns: the names, without `/topics/`.
+    package func topics(of token: String) -> [String] {
+        self.state.contents.withLock { $0.subscriptions.topics(of: token).keys.sorted() }
     }
 
     /// Adds a fault behind those still to be played.

@@ -7,6 +7,10 @@ package struct UpstreamConfiguration: Sendable {
     package var legacyEndpoint: String
     /// Where messages of the v1 protocol go unless a tenant's credential names another server.
     package var v1Endpoint: String
+    /// Where the Instance ID API is unless a tenant's credential names another server.
+    package var iidEndpoint: String
+    /// By which API the subscriptions of tenants that send by the v1 protocol are kept.
+    package var topicAPI: TopicAPI
     /// Where service accounts may ask for access tokens.
     package var tokenHosts: TokenHosts
     /// How long one attempt may take, from the wait for a connection to the last byte of the answer.
@@ -20,6 +24,8 @@ package struct UpstreamConfiguration: Sendable {
     package init(
         legacyEndpoint: String = "https://fcm.googleapis.com",
         v1Endpoint: String = "https://fcm.googleapis.com",
+        iidEndpoint: String = "https://iid.googleapis.com",
+        topicAPI: TopicAPI = .v1,
         tokenHosts: TokenHosts = .google,
         attemptTimeout: Duration = .seconds(10),
         fanOut: Int = 100,
@@ -28,6 +34,8 @@ package struct UpstreamConfiguration: Sendable {
         precondition(fanOut >= 1, "fanOut must be at least 1, not \(fanOut)")
         self.legacyEndpoint = legacyEndpoint
         self.v1Endpoint = v1Endpoint
+        self.iidEndpoint = iidEndpoint
+        self.topicAPI = topicAPI
         self.tokenHosts = tokenHosts
         self.attemptTimeout = attemptTimeout
         self.fanOut = fanOut

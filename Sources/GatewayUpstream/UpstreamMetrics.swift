@@ -11,8 +11,12 @@ package final class UpstreamMetrics: Sendable {
     private let inflightCount = Atomic(0)
 
     /// Metrics of a protocol, made by a factory.
-    package init(api: UpstreamKind, factory: any MetricsFactory) {
-        let api = api.rawValue
+    package convenience init(api: UpstreamKind, factory: any MetricsFactory) {
+        self.init(label: api.rawValue, factory: factory)
+    }
+
+    /// Metrics of an API by the value of the label `api`, made by a factory.
+    package init(label api: String, factory: any MetricsFactory) {
         self.inflight = Meter(label: "fcmgw_upstream_inflight", dimensions: [("api", api)], factory: factory)
         self.attempts = Mutex(
             MetricFamily { outcome in

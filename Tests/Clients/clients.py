@@ -26,9 +26,12 @@ def legacy_client(gateway: Gateway, key: str | None = None) -> pyfcm.FCMNotifica
 def firebase_app(gateway: Gateway, key: str | None = None, project: str = "demo") -> Iterator[firebase_admin.App]:
     """An app of firebase-admin with the tenant's key, or another one."""
     messaging._MessagingService.FCM_URL = gateway.url + "/v1/projects/{0}/messages:send"
+    messaging._MessagingService.IID_URL = gateway.url
     app = firebase_admin.initialize_app(
         KeyCredential(key or gateway.key), {"projectId": project}, name=f"app-{next(_app_numbers)}"
     )
+    # This one is written out where the others are constants.
+    messaging._get_messaging_service(app)._fcm_topic_url = f"{gateway.url}/v1/projects/{project}/registrations"
     try:
         yield app
     finally:

@@ -25,6 +25,7 @@ struct OutcomeCodeTests {
         ("header_too_large", false, "fix_request"),
         ("uri_too_long", false, "fix_request"),
         ("bad_request", false, "fix_request"),
+        ("too_many_topics", false, "fix_request"),
         ("group_too_large", false, "fix_request"),
         ("no_valid_tokens", false, "fix_request"),
         ("group_conflict", true, "wait"),

@@ -3,8 +3,8 @@ package struct Fault: Sendable, Equatable {
     /// Path of the requests, without query; nil for any.
     package var path: String?
 
-    /// A recipient of the requests, exactly as in `to`, `registration_ids`, `registration_id`, `message.token` or
-    /// `message.fid`; nil for any.
+    /// A recipient of the requests, exactly as in `to`, `registration_ids`, `registration_id`, `message.token`,
+    /// `message.fid` or `registration_tokens`, or in the path of a subscription; nil for any.
     package var token: String?
 
     /// How many requests it is played for, at least 1.

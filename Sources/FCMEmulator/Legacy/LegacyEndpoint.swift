@@ -27,7 +27,8 @@ struct LegacyEndpoint: Sendable {
         }
     }
 
-    private func refusal(of authorization: String?) -> String? {
+    /// Why an `Authorization` field is refused; nil where it is not.
+    func refusal(of authorization: String?) -> String? {
         guard let authorization else { return "no Authorization header" }
         guard authorization.hasPrefix(Self.scheme) else { return "Authorization does not start with key=" }
         let key = String(authorization.dropFirst(Self.scheme.count))

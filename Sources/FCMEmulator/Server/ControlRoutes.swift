@@ -80,7 +80,7 @@ struct ControlRoutes: Sendable {
         guard TopicName.isValid(topic.utf8) else {
             throw .badRequest("topic must be a topic's name, without \(TopicName.prefix)")
         }
-        let count = self.state.subscribe(tokens, to: topic)
+        let count = self.state.subscribe(tokens, to: topic, at: request.time)
         return .json(#"{"subscribers":\#(count),"topic":\#(JSONValue.quoted(topic))}"#)
     }
 

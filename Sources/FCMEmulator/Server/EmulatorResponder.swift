@@ -72,6 +72,9 @@ extension EmulatorResponder {
         if let project = V1Endpoint.project(in: request.path) {
             return self.handleV1(request, id: id, project: project)
         }
+        if let path = TopicRequestPath(request.path) {
+            return self.handleTopics(request, id: id, path: path)
+        }
         switch request.path {
         case LegacyEndpoint.path: return self.handleLegacy(request, id: id)
         case TokenEndpoint.path: return await self.handleToken(request, id: id)
@@ -128,7 +131,7 @@ extension EmulatorResponder {
         }
     }
 
-    private func refuse(_ request: ReceivedRequest, id: Int?, answer: Answer, reason: String) -> Answer {
+    func refuse(_ request: ReceivedRequest, id: Int?, answer: Answer, reason: String) -> Answer {
         self.state.conclude(request, id: id, decision: JournalDecision(answer: answer, reason: reason))
         return answer
     }

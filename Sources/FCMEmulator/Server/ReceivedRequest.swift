@@ -67,6 +67,7 @@ struct ReceivedRequest: Sendable {
 
     /// The recipients a request seems to name, whether it is valid or not; what faults are matched with.
     var tokens: [String] {
+        if let path = TopicRequestPath(self.path) { return path.tokens(body: self.bodyBytes) }
         guard V1Endpoint.project(in: self.path) == nil else { return self.v1Tokens }
         switch LegacyFormat(contentType: self.header("content-type")) {
         case .json:

@@ -1,14 +1,50 @@
-/// Which devices are subscribed to which topics.
+import Foundation
+
+/// Which devices are subscribed to which topics, and since when.
 struct Subscriptions {
+    /// The most topics that one device may follow.
+    static let maxTopics = 2_000
+
     private var tokensByTopic: [String: Set<String>] = [:]
+    private var topicsByToken: [String: [String: Date]] = [:]
 
     /// Subscribes devices to a topic.
     ///
     /// - Returns: how many devices the topic has now.
     @discardableResult
-    mutating func subscribe(_ tokens: [String], to topic: String) -> Int {
+    mutating func subscribe(
+        _ tokens: [String],
+        to topic: String,
+        at time: Date = Date(timeIntervalSince1970: 0)
+    ) -> Int {
+        for token in tokens where self.topicsByToken[token]?[topic] == nil {
+            self.topicsByToken[token, default: [:]][topic] = time
+        }
         self.tokensByTopic[topic, default: []].formUnion(tokens)
         return self.tokensByTopic[topic]?.count ?? 0
+    }
+
+    /// Ends a device's subscription to a topic.
+    ///
+    /// - Returns: whether there was one.
+    @discardableResult
+    mutating func unsubscribe(_ token: String, from topic: String) -> Bool {
+        guard self.topicsByToken[token]?.removeValue(forKey: topic) != nil else { return false }
+        if self.topicsByToken[token]?.isEmpty == true { self.topicsByToken[token] = nil }
+        self.tokensByTopic[topic]?.remove(token)
+        if self.tokensByTopic[topic]?.isEmpty == true { self.tokensByTopic[topic] = nil }
+        return true
+    }
+
+    /// The topics that a device follows with the time since when.
+    func topics(of token: String) -> [String: Date] {
+        self.topicsByToken[token] ?? [:]
+    }
+
+    /// Whether a device can follow a topic: it does already, or it does not follow too many others.
+    func mayFollow(_ topic: String, token: String) -> Bool {
+        let topics = self.topicsByToken[token] ?? [:]
+        return topics[topic] != nil || topics.count < Self.maxTopics
     }
 
     /// The devices of one topic, sorted.

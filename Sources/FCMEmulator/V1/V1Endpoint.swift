@@ -37,7 +37,10 @@ struct V1Endpoint {
         }
     }
 
-    private func authorize(_ authorization: String?) throws(V1Failure) {
+    /// Checks an `Authorization` field.
+    ///
+    /// - Throws: why it does not allow anything for the project.
+    func authorize(_ authorization: String?) throws(V1Failure) {
         guard let authorization else { throw .unauthenticated("CREDENTIALS_MISSING") }
         guard authorization.hasPrefix(Self.scheme) else { throw .unauthenticated("ACCESS_TOKEN_TYPE_UNSUPPORTED") }
         switch self.access(String(authorization.dropFirst(Self.scheme.count))) {

@@ -50,10 +50,22 @@ extension GatewayUpstream.UpstreamConfiguration {
         self.init(
             legacyEndpoint: configuration.legacyEndpoint,
             v1Endpoint: configuration.v1Endpoint,
+            iidEndpoint: configuration.iidEndpoint,
+            topicAPI: configuration.topicAPI.part,
             tokenHosts: tokenHosts,
             attemptTimeout: configuration.timeout,
             client: client
         )
+    }
+}
+
+extension UpstreamConfiguration.TopicAPI {
+    /// The same as the calls to FCM know it.
+    fileprivate var part: TopicAPI {
+        switch self {
+        case .v1: .v1
+        case .iid: .instanceID
+        }
     }
 }
 

@@ -87,15 +87,24 @@ struct Gateway: Sendable {
         self.readiness = Readiness()
 
         let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
+        let sendMetrics = SendMetrics(factory: registry)
+        let limiter = MemoryRateLimiter()
         let data = DataListener.responder(
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
                 pipeline: SendPipeline(
-                    limiter: MemoryRateLimiter(),
+                    limiter: limiter,
                     upstream: upstreams.router,
                     audit: audit,
                     clock: clock,
-                    metrics: SendMetrics(factory: registry)
+                    metrics: sendMetrics
+                ),
+                topics: TopicPipeline(
+                    limiter: limiter,
+                    upstream: upstreams.topics,
+                    audit: audit,
+                    clock: clock,
+                    metrics: TopicMetrics(factory: registry, sends: sendMetrics)
                 ),
                 audit: auditStore,
                 clock: clock,

@@ -33,14 +33,19 @@ extension MetricDescription {
             kind: .counter
         ),
         MetricDescription(
+            name: "fcmgw_subscription_changes_total",
+            help: "Devices whose subscription to a topic was to be changed, by tenant, change and outcome.",
+            kind: .counter
+        ),
+        MetricDescription(
             name: "fcmgw_upstream_attempt_duration_seconds",
-            help: "Time that one call to FCM took, by protocol and by how it ended.",
+            help: "Time that one call to FCM took, by protocol or API and by how it ended.",
             kind: .histogram,
             buckets: HistogramBuckets.httpDurationSeconds
         ),
         MetricDescription(
             name: "fcmgw_upstream_inflight",
-            help: "Calls to FCM that wait for an answer now, by protocol.",
+            help: "Calls to FCM that wait for an answer now, by protocol or API.",
             kind: .gauge
         ),
         MetricDescription(

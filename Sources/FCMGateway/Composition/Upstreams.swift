@@ -9,6 +9,8 @@ import ServiceLifecycle
 struct Upstreams: Sendable {
     /// Sends by the tenant's protocol.
     let router: UpstreamRouter
+    /// Keeps subscriptions to topics.
+    let topics: any TopicUpstream
     /// Proves credentials.
     let prover: any CredentialProver
     /// What runs or is to be closed, each before those that depend on it.
@@ -43,6 +45,14 @@ struct Upstreams: Sendable {
             metrics: UpstreamMetrics(api: .v1, factory: metrics),
             logger: logger
         )
+        let topics = TopicCaller(
+            configuration: configuration,
+            tokens: tokens,
+            eventLoopGroup: eventLoopGroup,
+            clock: clock,
+            metrics: TopicCallMetrics(factory: metrics),
+            logger: logger
+        )
         let check = CredentialCheck(
             configuration: configuration,
             exchange: exchange,
@@ -51,12 +61,14 @@ struct Upstreams: Sendable {
             logger: logger
         )
         self.router = UpstreamRouter(legacy: legacy, v1: v1)
+        self.topics = topics
         self.prover = check
         self.services = [
             tokens,
             ClosingService("upstream") {
                 await legacy.shutdown()
                 await v1.shutdown()
+                await topics.shutdown()
                 await check.shutdown()
             },
         ]

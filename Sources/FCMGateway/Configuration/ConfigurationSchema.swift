@@ -92,6 +92,11 @@ enum ConfigurationSchema {
             ConfigurationKey("upstream.v1Endpoint", .text(value.v1Endpoint), "the HTTP v1 protocol's base URL"),
             ConfigurationKey("upstream.iidEndpoint", .text(value.iidEndpoint), "the Instance ID service's base URL"),
             ConfigurationKey(
+                "upstream.topicApi",
+                .text(value.topicAPI.rawValue),
+                "v1 or iid: what keeps the subscriptions of tenants that send by HTTP v1"
+            ),
+            ConfigurationKey(
                 "upstream.allowedTokenHosts",
                 .textList(value.allowedTokenHosts),
                 "hosts a credential's token_uri may name"

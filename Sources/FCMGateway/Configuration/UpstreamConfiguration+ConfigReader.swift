@@ -6,6 +6,7 @@ extension UpstreamConfiguration {
     ///
     /// - `upstream.legacyEndpoint`, `upstream.v1Endpoint` (base URL, default `https://fcm.googleapis.com`).
     /// - `upstream.iidEndpoint` (base URL, default `https://iid.googleapis.com`).
+    /// - `upstream.topicApi` (`v1` or `iid`, default `v1`).
     /// - `upstream.allowedTokenHosts` (list of hosts, default Google's three).
     /// - `upstream.caFile` (path, default none).
     /// - `upstream.timeoutMs` (ms, 100–600,000, default 10,000), at most `deadlineMs`.
@@ -21,6 +22,7 @@ extension UpstreamConfiguration {
         section.text("legacyEndpoint", into: &self.legacyEndpoint, check: Self.endpointProblem)
         section.text("v1Endpoint", into: &self.v1Endpoint, check: Self.endpointProblem)
         section.text("iidEndpoint", into: &self.iidEndpoint, check: Self.endpointProblem)
+        section.choice("topicApi", into: &self.topicAPI)
         section.textList("allowedTokenHosts", into: &self.allowedTokenHosts, check: Self.hostProblem)
         var caFile = ""
         section.text("caFile", into: &caFile)

@@ -1,5 +1,13 @@
 /// How FCM is reached.
 struct UpstreamConfiguration: Sendable, Equatable {
+    /// The APIs that keep subscriptions.
+    enum TopicAPI: String, Sendable, CaseIterable {
+        /// HTTP v1's own, and the Instance ID API where FCM does not have that.
+        case v1
+        /// The Instance ID API.
+        case iid
+    }
+
     /// The legacy HTTP protocol's base URL, without a trailing slash.
     var legacyEndpoint: String
 
@@ -8,6 +16,9 @@ struct UpstreamConfiguration: Sendable, Equatable {
 
     /// The Instance ID service's base URL, without a trailing slash.
     var iidEndpoint: String
+
+    /// By which API the subscriptions of tenants that send by HTTP v1 are kept.
+    var topicAPI: TopicAPI
 
     /// The hosts, lower case and with a port where one is needed, that an uploaded credential's `token_uri` may name.
     var allowedTokenHosts: [String]
@@ -32,6 +43,7 @@ struct UpstreamConfiguration: Sendable, Equatable {
         legacyEndpoint: String = "https://fcm.googleapis.com",
         v1Endpoint: String = "https://fcm.googleapis.com",
         iidEndpoint: String = "https://iid.googleapis.com",
+        topicAPI: TopicAPI = .v1,
         allowedTokenHosts: [String] = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"],
         caFile: String? = nil,
         timeout: Duration = .milliseconds(10_000),
@@ -42,6 +54,7 @@ struct UpstreamConfiguration: Sendable, Equatable {
         self.legacyEndpoint = legacyEndpoint
         self.v1Endpoint = v1Endpoint
         self.iidEndpoint = iidEndpoint
+        self.topicAPI = topicAPI
         self.allowedTokenHosts = allowedTokenHosts
         self.caFile = caFile
         self.timeout = timeout

@@ -36,6 +36,9 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     case unsupportedMediaType = "unsupported_media_type"
     case requestTimeout = "request_timeout"
 
+    // Topics.
+    case tooManyTopics = "too_many_topics"
+
     // Device groups.
     case groupTooLarge = "group_too_large"
     case noValidTokens = "no_valid_tokens"
@@ -74,7 +77,7 @@ extension OutcomeCode {
             .invalidToken, .unregistered, .senderMismatch, .packageMismatch,
             .unauthenticated, .forbidden, .notFound, .conflict,
             .methodNotAllowed, .headerTooLarge, .uriTooLong, .badRequest, .bodyTooLarge, .unsupportedMediaType,
-            .groupTooLarge, .noValidTokens, .idempotencyConflict,
+            .tooManyTopics, .groupTooLarge, .noValidTokens, .idempotencyConflict,
             .upstreamCredentials, .upstreamProtocol, .outcomeUnknown, .internalError:
             false
         }
@@ -87,7 +90,7 @@ extension OutcomeCode {
             .invalidField, .unknownField, .invalidTarget, .invalidDataKey,
             .invalidToken, .packageMismatch, .notFound, .conflict,
             .methodNotAllowed, .headerTooLarge, .uriTooLong, .badRequest, .bodyTooLarge, .unsupportedMediaType,
-            .groupTooLarge, .noValidTokens:
+            .tooManyTopics, .groupTooLarge, .noValidTokens:
             .fixRequest
         case .messageTooBig:
             .shrinkPayload

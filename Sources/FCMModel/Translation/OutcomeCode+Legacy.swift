@@ -9,7 +9,7 @@ extension OutcomeCode {
         case .malformedJSON, .duplicateKey, .tooDeep, .tooManyMembers, .invalidField, .unknownField,
             .unauthenticated, .forbidden, .notFound, .conflict,
             .methodNotAllowed, .headerTooLarge, .uriTooLong, .badRequest, .bodyTooLarge, .unsupportedMediaType,
-            .groupTooLarge, .noValidTokens, .idempotencyConflict:
+            .tooManyTopics, .groupTooLarge, .noValidTokens, .idempotencyConflict:
             .invalidParameters
         case .invalidTarget: .missingRegistration
         case .invalidDataKey: .invalidDataKey

@@ -17,6 +17,8 @@ extension V1Fault {
         case .malformedJSON, .duplicateKey, .tooDeep, .tooManyMembers, .conflict, .methodNotAllowed, .headerTooLarge,
             .uriTooLong, .badRequest, .bodyTooLarge, .unsupportedMediaType, .groupTooLarge, .noValidTokens:
             self.init(status: .invalidArgument, message: "Request contains an invalid argument.")
+        case .tooManyTopics:
+            self.init(status: .invalidArgument, message: "The registration follows too many topics.")
         case .tenantRateExceeded, .deviceRateExceeded, .topicRateExceeded:
             self.init(
                 status: .resourceExhausted,

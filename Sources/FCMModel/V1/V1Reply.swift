@@ -65,7 +65,7 @@ package struct V1Reply: Sendable, Hashable {
         )
     }
 
-    private init(status: Int, body: ByteBuffer, retryAfter: String?) {
+    init(status: Int, body: ByteBuffer, retryAfter: String?) {
         self.status = status
         self.contentType = Self.json
         self.retryAfter = retryAfter

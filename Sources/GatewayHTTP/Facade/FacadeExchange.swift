@@ -36,11 +36,12 @@ struct FacadeExchange: Sendable {
         let duration = ContinuousClock.now - arrival.instant
         var response = reply.response
         let status = response.status.code
-        self.metrics.ended(route: route, method: "POST", status: status, in: duration)
+        let method = request.head.method.rawValue
+        self.metrics.ended(route: route, method: method, status: status, in: duration)
         self.accessLog.write(
             AccessLog.Entry(
                 requestID: arrival.requestID,
-                method: "POST",
+                method: method,
                 route: route,
                 status: status,
                 tenant: reply.tenant?.text,
@@ -69,7 +70,7 @@ struct FacadeExchange: Sendable {
     /// What is recorded of a request.
     func origin(of request: HTTPServerRequest, _ arrival: RequestArrival) -> RequestOrigin {
         RequestOrigin(
-            method: "POST",
+            method: request.head.method.rawValue,
             requestID: arrival.requestID,
             traceID: request.head.fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
         )

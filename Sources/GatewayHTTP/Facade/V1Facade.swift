@@ -139,7 +139,7 @@ extension TenantProfile {
 
 extension HTTPServerResponse {
     /// A v1 answer on its way out.
-    fileprivate init(_ reply: V1Reply) {
+    init(_ reply: V1Reply) {
         var headers: HTTPHeaderLines = [.contentType: reply.contentType]
         if let retryAfter = reply.retryAfter { headers.append(.retryAfter, retryAfter) }
         if reply.status == 401 { headers.append(.wwwAuthenticate, "Bearer") }

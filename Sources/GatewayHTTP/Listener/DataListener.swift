@@ -18,6 +18,8 @@ package enum DataListener {
         package var metrics: HTTPMetrics
         /// How long a caller waits at most.
         package var requestDeadline: Duration
+        /// Keeps subscriptions to topics.
+        package var topics: TopicPipeline
         /// Where messages go, for explanations.
         package var upstreams: UpstreamEndpoints
 
@@ -25,6 +27,7 @@ package enum DataListener {
         package init(
             authenticator: Authenticator,
             pipeline: SendPipeline,
+            topics: TopicPipeline,
             audit: any AuditStore,
             clock: any WallClock,
             metrics: HTTPMetrics,
@@ -33,6 +36,7 @@ package enum DataListener {
         ) {
             self.authenticator = authenticator
             self.pipeline = pipeline
+            self.topics = topics
             self.audit = audit
             self.clock = clock
             self.metrics = metrics
@@ -41,7 +45,7 @@ package enum DataListener {
         }
     }
 
-    /// The most that the body of a send may have, in bytes.
+    /// The most that the body of a send or of a list of subscriptions may have, in bytes.
     package static let maxSendBodyBytes = 1024 * 1024
     /// The most that any other body may have, in bytes.
     package static let maxOtherBodyBytes = 64 * 1024
@@ -49,7 +53,9 @@ package enum DataListener {
     /// The bound of a request's body, known before the first byte of it is read.
     package static func bodyLimit(of head: HTTPRequestHead) -> Int {
         let path = head.pathBytes
-        let sends = SendRoute.tenant(in: path) != nil || LegacyFacade.serves(path) || V1Facade.project(in: path) != nil
+        let sends =
+            SendRoute.tenant(in: path) != nil || LegacyFacade.serves(path) || V1Facade.project(in: path) != nil
+            || SubscriptionsController.takesList(at: path) || TopicFacade.takesList(at: path)
         return sends ? Self.maxSendBodyBytes : Self.maxOtherBodyBytes
     }
 
@@ -73,6 +79,7 @@ package enum DataListener {
                     clock: dependencies.clock
                 )
                 .endpoints,
+                SubscriptionsController(topics: dependencies.topics).endpoints,
             ],
             direct: [SendRoute.template, LegacyFacade.template, V1Facade.template],
             logger: logger
@@ -99,6 +106,7 @@ package enum DataListener {
             sending: sending,
             legacy: LegacyFacade(exchange: exchange),
             v1: V1Facade(exchange: exchange),
+            topics: TopicFacade(exchange: exchange, topics: dependencies.topics),
             routed: routing.responder
         )
     }

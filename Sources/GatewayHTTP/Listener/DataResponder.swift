@@ -6,12 +6,14 @@ package struct DataResponder: HTTPServerResponder {
     private let sending: SendRoute
     private let legacy: LegacyFacade
     private let v1: V1Facade
+    private let topics: TopicFacade
     private let routed: RoutedResponder
 
-    init(sending: SendRoute, legacy: LegacyFacade, v1: V1Facade, routed: RoutedResponder) {
+    init(sending: SendRoute, legacy: LegacyFacade, v1: V1Facade, topics: TopicFacade, routed: RoutedResponder) {
         self.sending = sending
         self.legacy = legacy
         self.v1 = v1
+        self.topics = topics
         self.routed = routed
     }
 
@@ -28,6 +30,9 @@ package struct DataResponder: HTTPServerResponder {
             if let project = V1Facade.project(in: path) {
                 return await self.v1.respond(to: request, project: project)
             }
+        }
+        if let route = TopicFacadeRoute(request.head.pathBytes) {
+            return await self.topics.respond(to: request, route)
         }
         return await self.routed.respond(to: request)
     }

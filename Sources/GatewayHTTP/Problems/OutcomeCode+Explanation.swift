@@ -28,6 +28,7 @@ extension OutcomeCode {
         case .bodyTooLarge: "Send a smaller body"
         case .unsupportedMediaType: "Send the body as application/json"
         case .requestTimeout: "Send the whole request without a long pause"
+        case .tooManyTopics: "Unsubscribe the device from other topics first: FCM allows 2,000 for each"
         case .groupTooLarge: "A device group holds at most 20 tokens"
         case .noValidTokens: "Check the tokens"
         case .groupConflict: "Repeat when the other change is done"

@@ -17,7 +17,7 @@ extension OutcomeCode {
         case .uriTooLong: .uriTooLong
         case .unsupportedMediaType: .unsupportedMediaType
         case .invalidField, .unknownField, .invalidTarget, .invalidDataKey, .messageTooBig, .invalidToken,
-            .senderMismatch, .packageMismatch, .groupTooLarge, .noValidTokens, .idempotencyConflict:
+            .senderMismatch, .packageMismatch, .tooManyTopics, .groupTooLarge, .noValidTokens, .idempotencyConflict:
             .unprocessableContent
         case .tenantRateExceeded, .deviceRateExceeded, .topicRateExceeded: .tooManyRequests
         case .headerTooLarge: .requestHeaderFieldsTooLarge
@@ -55,6 +55,7 @@ extension OutcomeCode {
         case .bodyTooLarge: "The request's body is too large"
         case .unsupportedMediaType: "The body's media type is not supported"
         case .requestTimeout: "The request did not arrive in time"
+        case .tooManyTopics: "The device is subscribed to too many topics"
         case .groupTooLarge: "The device group would be too large"
         case .noValidTokens: "None of the tokens is valid"
         case .groupConflict: "The device group is being changed"

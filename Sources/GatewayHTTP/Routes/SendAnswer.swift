@@ -103,7 +103,8 @@ extension JSONWriter {
         if let replacement = acceptance.replacementToken { self.member("replacement_token", replacement) }
     }
 
-    fileprivate mutating func write(_ rejection: Rejection) {
+    /// Writes the members that tell of a recipient's refusal.
+    mutating func write(_ rejection: Rejection) {
         self.member("status", "rejected")
         self.member("code", rejection.code.rawValue)
         self.member("retryable", rejection.code.isRetryable)

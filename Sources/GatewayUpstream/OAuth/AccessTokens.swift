@@ -12,6 +12,19 @@ package final class AccessTokens: Service {
     private let requests: AsyncStream<AccessTokenSource>
     private let requester: AsyncStream<AccessTokenSource>.Continuation
     private let hasRun = Atomic(false)
+    private let sources = Mutex<[SourceKey: WeakSource]>([:])
+
+    /// What tells credentials apart; where they are used does not matter.
+    private struct SourceKey: Hashable {
+        var fingerprint: String
+        var clientEmail: String
+        var privateKeyID: String
+    }
+
+    /// A source that somebody may still hold.
+    private struct WeakSource {
+        weak var source: AccessTokenSource?
+    }
 
     /// Tokens by way of an exchange, which is shut down when the service ends.
     ///
@@ -47,10 +60,21 @@ package final class AccessTokens: Service {
         await self.exchange.shutdown()
     }
 
-    /// A source of tokens for a credential, which begins without one.
+    /// The source of tokens for a credential: the one that is in use already, or a new one without a token.
     func source(for credential: ServiceAccountCredential) -> AccessTokenSource {
-        AccessTokenSource(credential, now: self.now) { [requester] source in
-            if case .enqueued = requester.yield(source) { true } else { false }
+        let key = SourceKey(
+            fingerprint: credential.fingerprint,
+            clientEmail: credential.clientEmail,
+            privateKeyID: credential.privateKeyID
+        )
+        return self.sources.withLock { sources in
+            if let source = sources[key]?.source { return source }
+            let source = AccessTokenSource(credential, now: self.now) { [requester] source in
+                if case .enqueued = requester.yield(source) { true } else { false }
+            }
+            sources = sources.filter { $0.value.source != nil }
+            sources[key] = WeakSource(source: source)
+            return source
         }
     }
 }

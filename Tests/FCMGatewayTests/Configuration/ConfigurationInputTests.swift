@@ -108,6 +108,7 @@ struct ConfigurationInputTests {
                 "upstream: {iidEndpoint: 'ftp://a'}",
                 "g.yaml:1: upstream.iidEndpoint: expected a URL such as https://fcm.googleapis.com"
             ),
+            ("upstream: {topicApi: v2}", "g.yaml:1: upstream.topicApi: must be one of v1, iid, not \"v2\""),
             (
                 "upstream: {v1Endpoint: 'https://a/b'}",
                 "g.yaml:1: upstream.v1Endpoint: must name a scheme, host and port only, without a path or query"

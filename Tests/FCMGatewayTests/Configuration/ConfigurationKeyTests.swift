@@ -18,6 +18,7 @@ struct ConfigurationKeyTests {
             ("limits.defaults.deviceCollapsible", "GATEWAY_LIMITS_DEFAULTS_DEVICE_COLLAPSIBLE"),
             ("upstream.v1Endpoint", "GATEWAY_UPSTREAM_V1_ENDPOINT"),
             ("upstream.iidEndpoint", "GATEWAY_UPSTREAM_IID_ENDPOINT"),
+            ("upstream.topicApi", "GATEWAY_UPSTREAM_TOPIC_API"),
             ("upstream.maxConnectionsPerLoop", "GATEWAY_UPSTREAM_MAX_CONNECTIONS_PER_LOOP"),
             ("audit.flushIntervalMs", "GATEWAY_AUDIT_FLUSH_INTERVAL_MS"),
         ]
@@ -51,6 +52,7 @@ struct ConfigurationKeyTests {
             ("upstream.legacyEndpoint", "https://fcm.googleapis.com"),
             ("upstream.v1Endpoint", "https://fcm.googleapis.com"),
             ("upstream.iidEndpoint", "https://iid.googleapis.com"),
+            ("upstream.topicApi", "v1"),
             ("upstream.allowedTokenHosts", "oauth2.googleapis.com,accounts.google.com,www.googleapis.com"),
             ("upstream.caFile", ""), ("upstream.timeoutMs", "10000"), ("upstream.deadlineMs", "20000"),
             ("upstream.connectTimeoutMs", "2000"), ("upstream.maxConnectionsPerLoop", "256"),

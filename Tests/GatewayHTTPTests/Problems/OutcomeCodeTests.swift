@@ -16,6 +16,7 @@ struct OutcomeCodeTests {
         ("forbidden", 403, false, "request_scope"), ("not_found", 404, false, "fix_request"),
         ("method_not_allowed", 405, false, "fix_request"), ("header_too_large", 431, false, "fix_request"),
         ("uri_too_long", 414, false, "fix_request"), ("bad_request", 400, false, "fix_request"),
+        ("too_many_topics", 422, false, "fix_request"),
         ("group_too_large", 422, false, "fix_request"), ("no_valid_tokens", 422, false, "fix_request"),
         ("group_conflict", 409, true, "wait"), ("idempotency_conflict", 422, false, nil),
         ("idempotency_in_progress", 409, true, nil), ("body_too_large", 413, false, "fix_request"),

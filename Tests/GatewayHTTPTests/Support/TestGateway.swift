@@ -19,6 +19,7 @@ struct TestGateway: Sendable {
 
     let clock = ManualClock()
     let upstream: ScriptedUpstream
+    let topics = ScriptedTopics()
     let directoryStore = InMemoryDirectoryStore()
     let auditStore = InMemoryAuditStore()
     let metrics = TestMetrics()
@@ -83,15 +84,24 @@ struct TestGateway: Sendable {
             pepper: pepper,
             clock: self.clock
         )
+        let limiter = MemoryRateLimiter(maxEntries: 100_000)
+        let sendMetrics = SendMetrics(factory: self.metrics)
         self.dataListener = DataListener.responder(
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
                 pipeline: SendPipeline(
-                    limiter: MemoryRateLimiter(maxEntries: 100_000),
+                    limiter: limiter,
                     upstream: upstream,
                     audit: self.audit,
                     clock: self.clock,
-                    metrics: SendMetrics(factory: self.metrics)
+                    metrics: sendMetrics
+                ),
+                topics: TopicPipeline(
+                    limiter: limiter,
+                    upstream: self.topics,
+                    audit: self.audit,
+                    clock: self.clock,
+                    metrics: TopicMetrics(factory: self.metrics, sends: sendMetrics)
                 ),
                 audit: self.auditStore,
                 clock: self.clock,

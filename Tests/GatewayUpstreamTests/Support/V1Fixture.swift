@@ -27,6 +27,8 @@ struct V1Fixture: Sendable {
     let credential: ServiceAccountCredential
     let sender: V1Sender
     let check: CredentialCheck
+    /// Gets the access tokens, for others that call FCM.
+    let tokens: AccessTokens
 
     /// Runs a body, then shuts everything down.
     ///
@@ -100,7 +102,8 @@ struct V1Fixture: Sendable {
                         allowing: hosts
                     ),
                     sender: sender,
-                    check: check
+                    check: check,
+                    tokens: tokens
                 )
                 let result = await Result { try await body(fixture) }
                 await sender.shutdown()

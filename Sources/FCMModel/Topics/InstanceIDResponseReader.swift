@@ -1,0 +1,110 @@
+import NIOCore
+import StrictJSON
+
+/// Understands what the Instance ID API answered (V-IID).
+///
+/// What can't be understood is never the death of a token.
+package enum InstanceIDResponseReader {
+    /// Two thousand topics with their dates, and room beside them.
+    private static let limits = JSONLimits(maxMembers: 10_000)
+
+    /// Reads the answer to a batch.
+    ///
+    /// - Parameters:
+    ///   - response: the answer.
+    ///   - count: how many devices the request named.
+    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
+    /// - Returns: one outcome for each device, or why there is none.
+    package static func batch(_ response: V1Response, count: Int, now: Int) -> TopicReading {
+        let root = Self.root(of: response)
+        guard (200...299).contains(response.status) else { return Self.refusal(response, root, now: now) }
+        guard let results = root?["results"]?.elements, results.count == count else {
+            return TopicReading(rejected: .upstreamProtocol, upstreamCode: String(response.status))
+        }
+        var outcomes: [SubscriptionOutcome] = []
+        outcomes.reserveCapacity(count)
+        var firstError: InstanceIDErrorName?
+        for result in results {
+            guard result.members != nil else {
+                outcomes.append(.rejected(.upstreamProtocol))
+                continue
+            }
+            guard let error = result["error"], !error.isNull else {
+                outcomes.append(.done)
+                continue
+            }
+            let name = error.string.flatMap(InstanceIDErrorName.init(rawValue:))
+            firstError = firstError ?? name
+            outcomes.append(.rejected(name?.rejection ?? Rejection(code: .upstreamProtocol)))
+        }
+        return TopicReading(.changed(outcomes), upstreamCode: firstError?.rawValue ?? String(response.status))
+    }
+
+    /// Reads the answer to a question about one device.
+    ///
+    /// - Parameters:
+    ///   - response: the answer.
+    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
+    /// - Returns: what is known of the device, or why that is nothing.
+    package static func info(_ response: V1Response, now: Int) -> TopicReading {
+        let root = Self.root(of: response)
+        let status = String(response.status)
+        guard (200...299).contains(response.status) else {
+            switch (response.status, root?["error"]?.string) {
+            case (400, .some): return TopicReading(rejected: .invalidToken, upstreamCode: status)
+            case (404, .some): return TopicReading(rejected: .unregistered, upstreamCode: status)
+            default: return Self.refusal(response, root, now: now)
+            }
+        }
+        guard let root, root.members != nil else {
+            return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+        }
+        var subscriptions: [TopicSubscription] = []
+        if let topics = root["rel"]?["topics"]?.members {
+            for member in topics {
+                subscriptions.append(TopicSubscription(topic: member.key, since: member.value["addDate"]?.string))
+            }
+        }
+        let info = RegistrationInfo(
+            application: root["application"]?.string,
+            applicationVersion: root["applicationVersion"]?.string,
+            authorizedEntity: root["authorizedEntity"]?.string,
+            platform: root["platform"]?.string,
+            subscriptions: subscriptions
+        )
+        return TopicReading(.registration(info, nextPage: nil), upstreamCode: status)
+    }
+
+    private static func root(of response: V1Response) -> JSONValue? {
+        (try? JSONDocument(parsing: response.body, limits: Self.limits))?.root
+    }
+
+    /// A request that was refused as a whole; without a text in `error` it may have been something else that answered.
+    private static func refusal(_ response: V1Response, _ root: JSONValue?, now: Int) -> TopicReading {
+        let status = String(response.status)
+        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+        switch response.status {
+        case 400 where root?["error"]?.string != nil:
+            return TopicReading(rejected: .invalidField, upstreamCode: status)
+        case 401:
+            return TopicReading(rejected: .upstreamCredentials, signal: .tokenRefused, upstreamCode: status)
+        case 403:
+            return TopicReading(rejected: .upstreamCredentials, signal: .holdsForAll, upstreamCode: status)
+        case 404:
+            return TopicReading(rejected: .upstreamProtocol, signal: .apiMissing, upstreamCode: status)
+        case 429:
+            return TopicReading(
+                rejected: .tenantRateExceeded,
+                retryAfter: delay ?? 60,
+                signal: .holdsForAll,
+                upstreamCode: status
+            )
+        case 500:
+            return TopicReading(rejected: .upstreamInternal, retryAfter: delay, upstreamCode: status)
+        case 501...599:
+            return TopicReading(rejected: .upstreamUnavailable, retryAfter: delay, upstreamCode: status)
+        default:
+            return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+        }
+    }
+}

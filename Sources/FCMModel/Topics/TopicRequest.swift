@@ -1,0 +1,24 @@
+package import NIOCore
+
+/// A request about subscriptions, but for where it goes and what authorises it.
+package struct TopicRequest: Sendable, Hashable {
+    /// The methods that such requests have.
+    package enum Method: Sendable, Hashable {
+        case get
+        case post
+        case delete
+    }
+
+    /// The method.
+    package let method: Method
+    /// Path and query.
+    package let path: String
+    /// The body; empty where there is none.
+    package let body: ByteBuffer
+
+    init(_ method: Method, _ path: String, body: ByteBuffer = ByteBuffer()) {
+        self.method = method
+        self.path = path
+        self.body = body
+    }
+}

@@ -1,0 +1,146 @@
+import NIOCore
+import StrictJSON
+
+/// Understands what v1's topic subscriptions answered to one call.
+///
+/// What can't be understood is never the death of a token.
+package enum V1TopicResponseReader {
+    /// A page of subscriptions with three members each, and room beside them.
+    private static let limits = JSONLimits(maxMembers: 20_000)
+
+    /// Reads the answer to a change of one device's subscription.
+    ///
+    /// - Parameters:
+    ///   - response: the answer.
+    ///   - change: what was asked for.
+    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
+    /// - Returns: the one outcome, or why there is none.
+    package static func change(_ response: V1Response, _ change: SubscriptionChange, now: Int) -> TopicReading {
+        let status = String(response.status)
+        guard (200...299).contains(response.status) else {
+            let body = V1ErrorBody(response.body)
+            if change == .subscribe, response.status == 409, body.status != V1Status.aborted.rawValue {
+                // The device was subscribed before.
+                return TopicReading(.changed([.done]), upstreamCode: status)
+            }
+            return Self.refusal(response, body, now: now)
+        }
+        guard Self.saysObject(response.body) else {
+            return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+        }
+        return TopicReading(.changed([.done]), upstreamCode: status)
+    }
+
+    /// Reads a page of a device's subscriptions.
+    ///
+    /// - Parameters:
+    ///   - response: the answer.
+    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
+    /// - Returns: the subscriptions, or why there are none.
+    package static func list(_ response: V1Response, now: Int) -> TopicReading {
+        let status = String(response.status)
+        guard (200...299).contains(response.status) else {
+            return Self.refusal(response, V1ErrorBody(response.body), now: now)
+        }
+        guard let root = (try? JSONDocument(parsing: response.body, limits: Self.limits))?.root, root.members != nil
+        else { return TopicReading(rejected: .upstreamProtocol, upstreamCode: status) }
+        var subscriptions: [TopicSubscription] = []
+        if let list = root.field("topic_subscriptions", or: "topicSubscriptions") {
+            guard let elements = list.elements else {
+                return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+            }
+            for element in elements {
+                guard let subscription = Self.subscription(element) else {
+                    return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+                }
+                subscriptions.append(subscription)
+            }
+        }
+        return TopicReading(
+            .registration(
+                RegistrationInfo(subscriptions: subscriptions),
+                nextPage: root.text("next_page_token", or: "nextPageToken")
+            ),
+            upstreamCode: status
+        )
+    }
+
+    /// An entry of a list: its topic stands in a member of its own, or else at the end of its name.
+    private static func subscription(_ value: JSONValue) -> TopicSubscription? {
+        let topic = value.text("topic_name", or: "topicName") ?? value.text("name").flatMap(Self.lastSegment)
+        return topic.map { TopicSubscription(topic: $0, since: value.text("create_time", or: "createTime")) }
+    }
+
+    private static func lastSegment(_ name: String) -> String? {
+        let marker = "/topicSubscriptions/"
+        guard let range = name.firstRange(of: marker), range.upperBound < name.endIndex else { return nil }
+        return String(name[range.upperBound...])
+    }
+
+    /// Whether a body is empty or an object: a page for people is no sign that something was done.
+    private static func saysObject(_ body: ByteBuffer) -> Bool {
+        body.readableBytes == 0 || (try? JSONDocument(parsing: body))?.root.members != nil
+    }
+
+    // MARK: Refusals
+
+    private static func refusal(_ response: V1Response, _ body: V1ErrorBody, now: Int) -> TopicReading {
+        let judgement = V1Judgement(status: response.status, body: body, kind: .token)
+        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } ?? body.retryDelay
+        var code = judgement.code
+        var signal = TopicReading.Signal.none
+        if Self.tellsOfTooManyTopics(body) {
+            code = .tooManyTopics
+        } else if Self.isQuota(response.status, body, judgement.signal) {
+            // Subscriptions are rationed for the project as a whole.
+            code = .tenantRateExceeded
+            signal = .holdsForAll
+        } else if response.status == 404, !body.hasCode {
+            signal = .apiMissing
+        } else if response.status == 409 {
+            code = .upstreamUnavailable
+        } else if response.status == 400, code == .invalidField || code == .invalidTarget {
+            code = Self.blamesDevice(body) ? .invalidToken : .invalidField
+        } else {
+            switch judgement.signal {
+            case .tokenRefused: signal = .tokenRefused
+            case .credentialRefused: signal = body.hasCode ? .none : .holdsForAll
+            case .none, .projectQuota, .targetQuota, .trouble: break
+            }
+        }
+        return TopicReading(
+            rejected: code,
+            retryAfter: code == .tenantRateExceeded ? delay ?? 60 : code.isRetryable ? delay : nil,
+            signal: signal,
+            upstreamCode: body.name ?? String(response.status)
+        )
+    }
+
+    private static func isQuota(_ status: Int, _ body: V1ErrorBody, _ signal: V1Reading.Signal) -> Bool {
+        switch signal {
+        case .projectQuota, .targetQuota: true
+        case .none, .tokenRefused, .credentialRefused, .trouble:
+            status == 429 || body.status == V1Status.resourceExhausted.rawValue
+        }
+    }
+
+    private static func tellsOfTooManyTopics(_ body: V1ErrorBody) -> Bool {
+        let text = body.message.lowercased()
+        return text.contains("too many topics") || text.contains("too_many_topics")
+    }
+
+    /// Whether a bad argument is the registration; without a clue it is not.
+    private static func blamesDevice(_ body: V1ErrorBody) -> Bool {
+        let violations = body.violations
+        return ([body.message] + violations.map(\.description) + violations.map(\.field))
+            .contains { $0.lowercased().contains("registration") }
+    }
+}
+
+extension V1ErrorBody {
+    /// FCM's own word for the refusal, where it is one of those that we know.
+    fileprivate var name: String? {
+        if self.isProjectQuota { return "RATE_LIMIT_EXCEEDED" }
+        return if case .known(let code) = self.code { code.rawValue } else { nil }
+    }
+}

@@ -1,0 +1,62 @@
+import FCMModel
+package import Metrics
+import Synchronization
+
+/// What is counted of changes of subscriptions.
+package final class TopicMetrics: Sendable {
+    private struct Key: Hashable {
+        var tenant: String
+        var change: SubscriptionChange
+        var outcome: String
+    }
+
+    private let changes: Mutex<MetricFamily<Key, Counter>>
+    private let tenantLabels = TenantLabels()
+    private let sends: SendMetrics
+
+    /// Metrics made by a factory.
+    ///
+    /// - Parameters:
+    ///   - factory: makes them.
+    ///   - sends: counts the limiter's decisions.
+    package init(factory: any MetricsFactory, sends: SendMetrics) {
+        self.sends = sends
+        self.changes = Mutex(
+            MetricFamily { key in
+                Counter(
+                    label: "fcmgw_subscription_changes_total",
+                    dimensions: [
+                        ("tenant", key.tenant), ("change", key.change.rawValue), ("outcome", key.outcome),
+                    ],
+                    factory: factory
+                )
+            }
+        )
+    }
+
+    /// Counts the devices of a change by what became of them.
+    func count(_ command: SubscriptionCommand, _ content: TopicAnswer<[SubscriptionOutcome]>.Content) {
+        var amounts: [String: Int] = [:]
+        switch content {
+        case .refused(let refusal):
+            amounts[refusal.code.rawValue] = command.tokens.count
+        case .value(let outcomes):
+            for outcome in outcomes {
+                switch outcome {
+                case .done: amounts["accepted", default: 0] += 1
+                case .rejected(let rejection): amounts[rejection.code.rawValue, default: 0] += 1
+                }
+            }
+        }
+        let tenant = self.tenantLabels.label(of: command.principal.profile.id)
+        for (outcome, amount) in amounts {
+            let key = Key(tenant: tenant, change: command.change, outcome: outcome)
+            self.changes.withLock { $0.member(of: key) }.increment(by: amount)
+        }
+    }
+
+    /// Counts a limiter's decision.
+    func count(_ decision: LimitDecision) {
+        self.sends.count(decision)
+    }
+}

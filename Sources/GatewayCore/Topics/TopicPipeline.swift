@@ -1,0 +1,211 @@
+package import FCMModel
+
+/// The one way that requests about subscriptions take, whichever surface they came in by: scope, limits, upstream, audit.
+package struct TopicPipeline: Sendable {
+    private let limiter: any RateLimiter
+    private let upstream: any TopicUpstream
+    private let audit: AuditLog
+    private let clock: any WallClock
+    private let metrics: TopicMetrics
+
+    /// A pipeline of these parts.
+    package init(
+        limiter: any RateLimiter,
+        upstream: any TopicUpstream,
+        audit: AuditLog,
+        clock: any WallClock,
+        metrics: TopicMetrics
+    ) {
+        self.limiter = limiter
+        self.upstream = upstream
+        self.audit = audit
+        self.clock = clock
+        self.metrics = metrics
+    }
+
+    /// Changes subscriptions and records what became of them.
+    ///
+    /// A place in the audit is taken first, so that nothing is changed that can't be recorded.
+    ///
+    /// - Parameter command: what to change.
+    /// - Returns: one outcome for each entry of the command's list; one cause for all is a refusal.
+    package func change(_ command: SubscriptionCommand) async -> TopicAnswer<[SubscriptionOutcome]> {
+        let now = self.clock.now()
+        guard let place = self.audit.reserve() else {
+            self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
+            return TopicAnswer(.refused(SendRefusal(code: .auditUnavailable)))
+        }
+        let delivery = await self.deliver(command, now: now)
+        place.fill(.subscription(command, delivery.answer.content, upstreamCode: delivery.upstreamCode, at: now))
+        self.metrics.count(command, delivery.answer.content)
+        return delivery.answer
+    }
+
+    /// Looks a device up and records that somebody did.
+    package func look(up command: RegistrationCommand) async -> TopicAnswer<RegistrationInfo> {
+        let now = self.clock.now()
+        guard let place = self.audit.reserve() else {
+            return TopicAnswer(.refused(SendRefusal(code: .auditUnavailable)))
+        }
+        let delivery = await self.deliver(command, now: now)
+        place.fill(.registration(command, delivery.answer.content, upstreamCode: delivery.upstreamCode, at: now))
+        return delivery.answer
+    }
+
+    /// An answer before it is recorded.
+    private struct Delivery<Value: Sendable> {
+        var answer: TopicAnswer<Value>
+        var upstreamCode: String?
+    }
+
+    // MARK: Changes
+
+    private func deliver(_ command: SubscriptionCommand, now: Timestamp) async -> Delivery<[SubscriptionOutcome]> {
+        if let refusal = Self.refusal(of: command.principal, topic: command.topic) {
+            return Delivery(answer: TopicAnswer(.refused(refusal)))
+        }
+        let distinct = DistinctTokens(command.tokens)
+        guard !distinct.tokens.isEmpty else {
+            return Delivery(answer: TopicAnswer(.value(distinct.spread([]))))
+        }
+        let decision = await self.charge(command.principal, distinct.tokens.count, now: now)
+        let quotas = decision.tenantQuotas
+        switch decision.admission {
+        case .none(let denial):
+            return Delivery(answer: TopicAnswer(.refused(SendRefusal(denial)), quotas: quotas))
+        case .all:
+            let result = await self.upstream.change(SubscriptionCall(command, tokens: distinct.tokens))
+            let content = Self.content(distinct.spread(result.outcomes))
+            return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
+        case .some(let denials):
+            let admitted = zip(distinct.tokens, denials).compactMap { $1 == nil ? $0 : nil }
+            let result = await self.upstream.change(SubscriptionCall(command, tokens: admitted))
+            var made = result.outcomes.makeIterator()
+            let outcomes = denials.map { denial in
+                denial.map { .rejected($0.rejection) } ?? made.next() ?? .rejected(.upstreamProtocol)
+            }
+            let content = Self.content(distinct.spread(outcomes))
+            return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
+        }
+    }
+
+    /// The outcomes, or the one cause that all of them share and that is no device's own.
+    private static func content(_ outcomes: [SubscriptionOutcome]) -> TopicAnswer<[SubscriptionOutcome]>.Content {
+        guard case .rejected(let first)? = outcomes.first, first.isNobodysOwn else { return .value(outcomes) }
+        var longestDelay: Int?
+        for outcome in outcomes {
+            guard case .rejected(let rejection) = outcome, rejection.code == first.code,
+                rejection.limitedBy == first.limitedBy
+            else { return .value(outcomes) }
+            if let delay = rejection.retryAfter { longestDelay = max(longestDelay ?? 0, delay) }
+        }
+        return .refused(SendRefusal(code: first.code, retryAfter: longestDelay, limitedBy: first.limitedBy))
+    }
+
+    // MARK: Look-ups
+
+    private func deliver(_ command: RegistrationCommand, now: Timestamp) async -> Delivery<RegistrationInfo> {
+        if let refusal = Self.refusal(of: command.principal, topic: nil) {
+            return Delivery(answer: TopicAnswer(.refused(refusal)))
+        }
+        guard RegistrationToken.isPlausible(command.token) else {
+            return Delivery(answer: TopicAnswer(.refused(SendRefusal(code: .invalidToken))))
+        }
+        let decision = await self.charge(command.principal, 1, now: now)
+        let quotas = decision.tenantQuotas
+        switch decision.admission {
+        case .none(let denial):
+            return Delivery(answer: TopicAnswer(.refused(SendRefusal(denial)), quotas: quotas))
+        case .all, .some:
+            let result = await self.upstream.look(up: RegistrationCall(command))
+            let content: TopicAnswer<RegistrationInfo>.Content =
+                switch result.answer {
+                case .found(let info): .value(info.showing(to: command.principal))
+                case .rejected(let rejection):
+                    .refused(
+                        SendRefusal(
+                            code: rejection.code,
+                            retryAfter: rejection.retryAfter,
+                            limitedBy: rejection.limitedBy
+                        )
+                    )
+                }
+            return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
+        }
+    }
+
+    // MARK: Both
+
+    private static func refusal(of principal: Principal, topic: TopicName?) -> SendRefusal? {
+        guard principal.has(.manageTopics) else {
+            return SendRefusal(code: .forbidden, detail: "The key lacks the scope topics:manage")
+        }
+        if let topic, !principal.key.mayAddress(topic: topic.text) {
+            return SendRefusal(code: .forbidden, detail: "The key may not address this topic")
+        }
+        return nil
+    }
+
+    /// Charges the tenant for each device; neither devices nor topics receive a message by it.
+    private func charge(_ principal: Principal, _ count: Int, now: Timestamp) async -> LimitDecision {
+        let request = LimitRequest(
+            tenant: principal.profile.limitKey,
+            policies: principal.profile.limits,
+            recipients: .uncounted(count),
+            isCollapsible: false
+        )
+        let decision = await self.limiter.admit(request, now: now)
+        self.metrics.count(decision)
+        return decision
+    }
+}
+
+extension SubscriptionCall {
+    fileprivate init(_ command: SubscriptionCommand, tokens: [String]) {
+        self.init(
+            profile: command.principal.profile,
+            change: command.change,
+            topic: command.topic,
+            tokens: tokens,
+            deadline: command.deadline
+        )
+    }
+}
+
+extension RegistrationCall {
+    fileprivate init(_ command: RegistrationCommand) {
+        self.init(
+            profile: command.principal.profile,
+            token: command.token,
+            part: command.part,
+            deadline: command.deadline
+        )
+    }
+}
+
+extension RegistrationInfo {
+    /// Without the topics that a key must not know of.
+    fileprivate func showing(to principal: Principal) -> RegistrationInfo {
+        var info = self
+        info.subscriptions.removeAll { !principal.key.mayAddress(topic: $0.topic) }
+        return info
+    }
+}
+
+extension Rejection {
+    /// Whether the cause lies with no device: the way to FCM, the tenant's credential, its quota.
+    fileprivate var isNobodysOwn: Bool {
+        switch self.code {
+        case .upstreamUnavailable, .upstreamCredentials, .upstreamProtocol, .upstreamInternal, .tenantRateExceeded,
+            .overloaded, .invalidField:
+            true
+        case .malformedJSON, .duplicateKey, .tooDeep, .tooManyMembers, .unknownField, .invalidTarget,
+            .invalidDataKey, .messageTooBig, .invalidToken, .unregistered, .senderMismatch, .packageMismatch,
+            .unauthenticated, .forbidden, .notFound, .conflict, .methodNotAllowed, .headerTooLarge, .uriTooLong,
+            .badRequest, .bodyTooLarge, .unsupportedMediaType, .requestTimeout, .tooManyTopics, .groupTooLarge,
+            .noValidTokens, .groupConflict, .idempotencyConflict, .idempotencyInProgress, .deviceRateExceeded,
+            .topicRateExceeded, .outcomeUnknown, .auditUnavailable, .internalError:
+            false
+        }
+    }
+}

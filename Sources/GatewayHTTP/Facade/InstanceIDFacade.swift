@@ -1,0 +1,183 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+
+/// Answers in the words of the Instance ID API.
+struct InstanceIDFacade: Sendable {
+    let exchange: FacadeExchange
+    let topics: TopicPipeline
+
+    /// What is answered to a request to one of the API's routes.
+    func reply(
+        to request: HTTPServerRequest,
+        _ route: TopicFacadeRoute,
+        _ arrival: RequestArrival
+    ) async -> FacadeExchange.Reply {
+        guard route.methods.contains(request.head.method.rawValue) else {
+            return FacadeExchange.Reply(
+                response: HTTPServerResponse(
+                    InstanceIDReply(InstanceIDRefusal(.methodNotAllowed)),
+                    allow: route.methods
+                )
+            )
+        }
+        let key = request.head.fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
+        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+            return FacadeExchange.Reply(
+                response: HTTPServerResponse(InstanceIDReply(InstanceIDRefusal(.unauthenticated)))
+            )
+        }
+        var quotas: [QuotaStatus] = []
+        let reply: InstanceIDReply
+        do throws(InstanceIDRefusal) {
+            let ask = try self.ask(request, arrival, of: principal)
+            switch route {
+            case .batch(let change):
+                reply = try await self.batch(ask, change, request, &quotas)
+            case .relation(let token, let topic):
+                reply = try await self.relation(ask, token, topic, request, &quotas)
+            case .info(let token):
+                reply = try await self.info(ask, token, request, &quotas)
+            case .collection, .subscription:
+                throw InstanceIDRefusal(.notFound)
+            }
+        } catch {
+            // A key that may not do this learns no more; one that is read to the end is refused, and recorded, as usual.
+            let refusal = principal.has(.manageTopics) ? error : InstanceIDRefusal(.unauthenticated)
+            reply = InstanceIDReply(refusal)
+        }
+        var response = HTTPServerResponse(reply)
+        response.headers.append(quotas)
+        return FacadeExchange.Reply(response: response, tenant: principal.profile.id)
+    }
+
+    /// What every request has.
+    private struct Ask {
+        let principal: Principal
+        let origin: RequestOrigin
+        let deadline: ContinuousClock.Instant
+    }
+
+    private func ask(
+        _ request: HTTPServerRequest,
+        _ arrival: RequestArrival,
+        of principal: Principal
+    ) throws(InstanceIDRefusal) -> Ask {
+        guard !FacadeExchange.isEncoded(request) else {
+            throw InstanceIDRefusal(
+                .unsupportedMediaType,
+                reason: "The body must be sent without Content-Encoding"
+            )
+        }
+        do {
+            return Ask(
+                principal: principal,
+                origin: self.exchange.origin(of: request, arrival),
+                deadline: try self.exchange.deadline(of: request, arrival)
+            )
+        } catch {
+            throw InstanceIDRefusal(.badRequest, reason: error.detail ?? error.code.title)
+        }
+    }
+
+    private func batch(
+        _ ask: Ask,
+        _ change: SubscriptionChange,
+        _ request: HTTPServerRequest,
+        _ quotas: inout [QuotaStatus]
+    ) async throws(InstanceIDRefusal) -> InstanceIDReply {
+        let batch = try InstanceIDBatch(parsing: request.body)
+        let answer = await self.change(ask, change, batch.topic, batch.tokens)
+        quotas = answer.quotas
+        switch answer.content {
+        case .value(let outcomes):
+            return InstanceIDReply(outcomes)
+        case .refused(let refusal) where refusal.code == .tenantRateExceeded:
+            // As legacy FCM has it for limits: each device's own error, which clients know how to repeat.
+            return InstanceIDReply(Array(repeating: .rejected(refusal.rejection), count: batch.tokens.count))
+        case .refused(let refusal):
+            throw InstanceIDRefusal(refusal.rejection, reason: refusal.detail)
+        }
+    }
+
+    private func relation(
+        _ ask: Ask,
+        _ token: String,
+        _ topic: String,
+        _ request: HTTPServerRequest,
+        _ quotas: inout [QuotaStatus]
+    ) async throws(InstanceIDRefusal) -> InstanceIDReply {
+        guard let topic = TopicName(topic), PathSegment.isAddressable(topic.text) else {
+            throw InstanceIDRefusal(.invalidField, reason: "The path names no topic")
+        }
+        let change: SubscriptionChange = request.head.method == .delete ? .unsubscribe : .subscribe
+        let answer = await self.change(ask, change, topic, [token])
+        quotas = answer.quotas
+        switch answer.content {
+        case .value([.done]): return .done
+        case .value(let outcomes):
+            guard case .rejected(let rejection)? = outcomes.first else { throw InstanceIDRefusal(.internalError) }
+            throw InstanceIDRefusal(rejection)
+        case .refused(let refusal): throw InstanceIDRefusal(refusal.rejection, reason: refusal.detail)
+        }
+    }
+
+    private func change(
+        _ ask: Ask,
+        _ change: SubscriptionChange,
+        _ topic: TopicName,
+        _ tokens: [String]
+    ) async -> TopicAnswer<[SubscriptionOutcome]> {
+        await self.topics.change(
+            SubscriptionCommand(
+                principal: ask.principal,
+                change: change,
+                topic: topic,
+                tokens: tokens,
+                origin: ask.origin,
+                deadline: ask.deadline
+            )
+        )
+    }
+
+    private func info(
+        _ ask: Ask,
+        _ token: String,
+        _ request: HTTPServerRequest,
+        _ quotas: inout [QuotaStatus]
+    ) async throws(InstanceIDRefusal) -> InstanceIDReply {
+        let answer = await self.topics.look(
+            up: RegistrationCommand(
+                principal: ask.principal,
+                token: token,
+                part: .everything,
+                origin: ask.origin,
+                deadline: ask.deadline
+            )
+        )
+        quotas = answer.quotas
+        switch answer.content {
+        case .value(let info):
+            let details = FacadeQuery(request.head.pathBytes).text("details")
+            return InstanceIDReply(info, includesTopics: details?.lowercased() == "true")
+        case .refused(let refusal):
+            throw InstanceIDRefusal(refusal.rejection, reason: refusal.detail)
+        }
+    }
+}
+
+extension HTTPServerResponse {
+    /// An answer of the Instance ID API's on its way out.
+    fileprivate init(_ reply: InstanceIDReply, allow methods: [String] = []) {
+        var headers: HTTPHeaderLines = [.contentType: "application/json; charset=UTF-8"]
+        if let retryAfter = reply.retryAfter { headers.append(.retryAfter, String(retryAfter)) }
+        if !methods.isEmpty { headers.append(.allow, methods.joined(separator: ", ")) }
+        switch reply.status {
+        case 401: headers.append(.wwwAuthenticate, "Bearer")
+        case 415: headers.append(.acceptEncoding, "identity")
+        default: break
+        }
+        self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
+    }
+}

@@ -1,0 +1,107 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import Hummingbird
+
+/// Keeps devices' subscriptions to topics, and lists them.
+struct SubscriptionsController {
+    private static let prefix = Array("/v1/tenants/".utf8)
+    private static let lastSegments = ["/subscriptions", "/subscriptions/remove"].map { Array($0.utf8) }
+
+    let topics: TopicPipeline
+
+    var endpoints: RouteCollection<GatewayRequestContext> {
+        let routes = RouteCollection(context: GatewayRequestContext.self)
+        routes.post("v1/tenants/:tenant/topics/:topic/subscriptions") { request, context in
+            try await self.change(.subscribe, request, context)
+        }
+        routes.post("v1/tenants/:tenant/topics/:topic/subscriptions/remove") { request, context in
+            try await self.change(.unsubscribe, request, context)
+        }
+        routes.get("v1/tenants/:tenant/subscriptions", use: self.list)
+        return routes
+    }
+
+    /// Whether a path is that of a list of devices, which takes as much room as a send.
+    static func takesList(at path: [UInt8]) -> Bool {
+        guard path.starts(with: Self.prefix) else { return false }
+        let path = path.prefix { $0 != UInt8(ascii: "?") }
+        return Self.lastSegments.contains { path.count > $0.count && path.suffix($0.count).elementsEqual($0) }
+    }
+
+    private func change(
+        _ change: SubscriptionChange,
+        _ request: Request,
+        _ context: GatewayRequestContext
+    ) async throws -> Response {
+        let principal = try context.authenticatedPrincipal()
+        try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
+        try Self.refuseIdempotencyKey(request)
+        let topic = try Self.topic(context.parameters.get("topic") ?? "")
+        let tokens = try SubscriptionBody(
+            JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        )
+        .tokens
+        let answer = await self.topics.change(
+            SubscriptionCommand(
+                principal: principal,
+                change: change,
+                topic: topic,
+                tokens: tokens,
+                origin: context.origin(method: request.method.rawValue),
+                deadline: context.deadline
+            )
+        )
+        return SubscriptionAnswer.response(to: tokens, answer)
+    }
+
+    @Sendable
+    private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let principal = try context.authenticatedPrincipal()
+        try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
+        let query = try QueryReader(request, allowed: ["token", "limit", "cursor"])
+        let limit = try query.limit()
+        let cursor = try query.cursor()
+        guard let token = query.text("token") else {
+            throw Problem(.invalidField, "token must name the device whose topics are asked for")
+        }
+        guard RegistrationToken.isPlausible(token) else {
+            throw Problem(.invalidToken, "token is no registration token")
+        }
+        let answer = await self.topics.look(
+            up: RegistrationCommand(
+                principal: principal,
+                token: token,
+                part: .subscriptions,
+                origin: context.origin(method: request.method.rawValue),
+                deadline: context.deadline
+            )
+        )
+        return SubscriptionAnswer.response(answer, after: cursor, limit: limit)
+    }
+
+    /// The topic in a path, escaped as paths are.
+    private static func topic(_ segment: String) throws(Problem) -> TopicName {
+        guard let topic = PathSegment.decoded(segment.utf8).flatMap(TopicName.init),
+            PathSegment.isAddressable(topic.text)
+        else {
+            throw Problem(
+                .invalidTarget,
+                "The topic in the path is 1 to \(TopicName.maxLength) characters of A-Z a-z 0-9 - _ . ~ %, without "
+                    + "/topics/ and not of dots alone; % is written %25"
+            )
+        }
+        return topic
+    }
+
+    /// Ignoring the header would break the promise that callers attach to it.
+    private static func refuseIdempotencyKey(_ request: Request) throws(Problem) {
+        guard request.headers[.idempotencyKey] == nil else {
+            throw Problem(
+                .badRequest,
+                "Idempotency-Key is not supported; repeating this request is harmless without it"
+            )
+        }
+    }
+}

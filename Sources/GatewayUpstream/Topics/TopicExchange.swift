@@ -1,0 +1,89 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+
+/// Makes single calls about subscriptions.
+struct TopicExchange: Sendable {
+    /// Reads an answer at a moment, in seconds since 1970.
+    typealias Reader = (_ response: V1Response, _ now: Int) -> TopicReading
+
+    /// How long one attempt may take.
+    let attemptTimeout: Duration
+    let clock: any WallClock
+    let metrics: TopicCallMetrics
+
+    /// Makes one call, and once more where FCM refuses the access token (V-TOKEN).
+    func ask(
+        _ request: TopicRequest,
+        _ api: TopicAPI,
+        by route: TopicRoute,
+        until deadline: ContinuousClock.Instant,
+        read: Reader
+    ) async -> TopicReading {
+        let pool = api == .v1 ? route.account?.pool ?? route.instanceID : route.instanceID
+        switch route.authorization {
+        case .serverKey(let headers):
+            return await self.attempt(HTTPClientRequest(request, headers: headers), api, on: pool, deadline, read)
+        case .account(let account):
+            let token: AccessToken
+            switch await account.tokens.token(until: deadline) {
+            case .success(let current): token = current
+            case .failure(let failure): return TopicReading(failure)
+            }
+            let first = HTTPClientRequest(request, headers: token.headers(for: api))
+            let reading = await self.attempt(first, api, on: pool, deadline, read)
+            guard reading.signal == .tokenRefused, account.tokens.refused(token) else { return reading }
+            switch await account.tokens.token(until: deadline) {
+            case .success(let fresh):
+                let second = HTTPClientRequest(request, headers: fresh.headers(for: api))
+                return await self.attempt(second, api, on: pool, deadline, read)
+            case .failure(let failure):
+                return TopicReading(failure)
+            }
+        }
+    }
+
+    private func attempt(
+        _ request: HTTPClientRequest,
+        _ api: TopicAPI,
+        on pool: HTTPClientPool,
+        _ deadline: ContinuousClock.Instant,
+        _ read: Reader
+    ) async -> TopicReading {
+        let start = ContinuousClock.now
+        let timeLeft = min(self.attemptTimeout, deadline - start)
+        guard timeLeft > .zero else { return .notStarted }
+        let metrics = self.metrics[api]
+        metrics.began()
+        do {
+            let response = try await pool.execute(request, deadline: .now() + TimeAmount(timeLeft))
+            metrics.answered(in: ContinuousClock.now - start)
+            let answer = V1Response(
+                status: response.status.code,
+                retryAfter: response.fields[.retryAfter],
+                body: response.body
+            )
+            return read(answer, self.clock.now().seconds)
+        } catch {
+            metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
+            return TopicReading(error)
+        }
+    }
+}
+
+extension AccessToken {
+    /// The fields of a call with this token.
+    fileprivate func headers(for api: TopicAPI) -> HTTPHeaderLines {
+        var headers = self.headers
+        if api == .instanceID { headers.append(.accessTokenAuth, "true") }
+        return headers
+    }
+}
+
+extension HTTPFieldKey {
+    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
+    /// Tells the Instance ID API that the bearer token is an access token; the text is well-formed.
+    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name("access_token_auth") ?? .authorization)
+}

@@ -1,0 +1,266 @@
+import FCMModel
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("TopicPipeline", .timeLimit(.minutes(5)))
+struct TopicPipelineTests {
+    /// A pipeline with doubles on every side.
+    private struct Fixture {
+        let clock = ManualClock()
+        let store = InMemoryAuditStore()
+        let metrics = TestMetrics()
+        let upstream = ScriptedTopics()
+        let audit: AuditLog
+        let pipeline: TopicPipeline
+
+        init(queueCapacity: Int = 100) {
+            self.audit = .sample(
+                store: self.store,
+                clock: self.clock,
+                configuration: .sample(queueCapacity: queueCapacity)
+            )
+            self.pipeline = TopicPipeline(
+                limiter: MemoryRateLimiter(),
+                upstream: self.upstream,
+                audit: self.audit,
+                clock: self.clock,
+                metrics: TopicMetrics(factory: self.metrics, sends: SendMetrics(factory: self.metrics))
+            )
+        }
+
+        func records() async throws -> [AuditRecord] {
+            try await self.audit.whileRunning {}
+            return self.store.current.records.map(\.record).filter { $0.action.hasPrefix("topic.") }
+        }
+
+        func change(
+            _ tokens: [String],
+            of principal: Principal,
+            _ change: SubscriptionChange = .subscribe,
+            topic: String = "news"
+        ) async throws -> TopicAnswer<[SubscriptionOutcome]> {
+            await self.pipeline.change(
+                SubscriptionCommand(
+                    principal: principal,
+                    change: change,
+                    topic: try #require(TopicName(topic)),
+                    tokens: tokens,
+                    origin: .sample,
+                    deadline: .now + .seconds(60)
+                )
+            )
+        }
+
+        func look(up token: String, of principal: Principal) async -> TopicAnswer<RegistrationInfo> {
+            await self.pipeline.look(
+                up: RegistrationCommand(
+                    principal: principal,
+                    token: token,
+                    part: .subscriptions,
+                    origin: .sample,
+                    deadline: .now + .seconds(60)
+                )
+            )
+        }
+    }
+
+    private func refusal<Value>(_ answer: TopicAnswer<Value>) -> SendRefusal? {
+        if case .refused(let refusal) = answer.content { refusal } else { nil }
+    }
+
+    private func outcomes(_ answer: TopicAnswer<[SubscriptionOutcome]>) -> [SubscriptionOutcome]? {
+        if case .value(let outcomes) = answer.content { outcomes } else { nil }
+    }
+
+    @Test("A device that is named twice is asked about once and has its outcome twice")
+    func duplicates() async throws {
+        let fixture = Fixture()
+        fixture.upstream.answer(SubscriptionResult([.done, .rejected(.unregistered)], upstreamCode: "NOT_FOUND"))
+        let answer = try await fixture.change(["a", "b", "a", "b", "b"], of: .sample())
+        let dead = SubscriptionOutcome.rejected(.unregistered)
+        #expect(self.outcomes(answer) == [.done, dead, .done, dead, dead])
+        #expect(fixture.upstream.changes.map(\.tokens) == [["a", "b"]])
+    }
+
+    @Test("Tokens that differ in bytes alone are two")
+    func bytes() async throws {
+        let fixture = Fixture()
+        _ = try await fixture.change(["\u{E9}", "e\u{301}"], of: .sample())
+        #expect(fixture.upstream.changes.first?.tokens.count == 2)
+    }
+
+    @Test("What is no device is told so in its place, and is not sent")
+    func implausible() async throws {
+        let fixture = Fixture()
+        let answer = try await fixture.change(["", "a", "/topics/x", ".."], of: .sample())
+        let bad = SubscriptionOutcome.rejected(.invalidToken)
+        #expect(self.outcomes(answer) == [bad, .done, bad, bad])
+        #expect(fixture.upstream.changes.map(\.tokens) == [["a"]])
+        #expect(self.outcomes(try await fixture.change([""], of: .sample())) == [bad])
+        #expect(fixture.upstream.changes.count == 1)
+    }
+
+    @Test("A key needs the scope and must be allowed to address the topic; refusals are recorded")
+    func scopes() async throws {
+        let fixture = Fixture()
+        let sender = try Principal.sample(scopes: [.sendMessages])
+        #expect(self.refusal(try await fixture.change(["a"], of: sender))?.code == .forbidden)
+        #expect(self.refusal(await fixture.look(up: "a", of: sender))?.code == .forbidden)
+        let sports = try Principal.sample(topicPrefixes: ["sport"])
+        #expect(self.refusal(try await fixture.change(["a"], of: sports))?.code == .forbidden)
+        #expect(self.refusal(try await fixture.change(["a"], of: sports, topic: "sport-1")) == nil)
+        #expect(fixture.upstream.changes.count == 1)
+        #expect(fixture.upstream.lookUps.isEmpty)
+        let records = try await fixture.records()
+        #expect(records.map(\.outcome) == [.rejected, .rejected, .rejected, .accepted])
+        #expect(records.map(\.code) == ["forbidden", "forbidden", "forbidden", nil])
+    }
+
+    @Test("A key that is confined to some topics does not learn of others")
+    func hiddenTopics() async throws {
+        let fixture = Fixture()
+        let info = RegistrationInfo(subscriptions: ["sport-1", "news"].map { TopicSubscription(topic: $0) })
+        fixture.upstream.answer(RegistrationResult(.found(info), upstreamCode: "200"))
+        let answer = await fixture.look(up: "a", of: try .sample(topicPrefixes: ["sport"]))
+        guard case .value(let shown) = answer.content else {
+            Issue.record("refused")
+            return
+        }
+        #expect(shown.subscriptions.map(\.topic) == ["sport-1"])
+    }
+
+    @Test("Each device counts once against the tenant's quota; those over it are told so in their places")
+    func limits() async throws {
+        let fixture = Fixture()
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 10, burst: 3)])
+        let principal = try Principal.sample(limits: policies)
+        let answer = try await fixture.change(["a", "b", "a", "c", "d"], of: principal)
+        let outcomes = try #require(self.outcomes(answer))
+        #expect(outcomes[..<4] == [.done, .done, .done, .done])
+        guard case .rejected(let rejection)? = outcomes.last else {
+            Issue.record("the last one was not rejected")
+            return
+        }
+        #expect(rejection.code == .tenantRateExceeded)
+        #expect(rejection.limitedBy == .gateway)
+        #expect(fixture.upstream.changes.map(\.tokens) == [["a", "b", "c"]])
+        #expect(answer.quotas.map(\.remaining) == [0])
+        let denied = try await fixture.change(["a"], of: principal)
+        #expect(self.refusal(denied)?.code == .tenantRateExceeded)
+        #expect(self.refusal(denied)?.limitScope == .tenant)
+        #expect(self.refusal(await fixture.look(up: "a", of: principal))?.code == .tenantRateExceeded)
+        #expect(fixture.upstream.changes.count == 1)
+    }
+
+    @Test(
+        "One cause that is no device's own is told once, with the longest delay",
+        arguments: [
+            OutcomeCode.upstreamUnavailable, .upstreamCredentials, .upstreamProtocol, .upstreamInternal,
+            .tenantRateExceeded, .invalidField,
+        ]
+    )
+    func commonCause(code: OutcomeCode) async throws {
+        let fixture = Fixture()
+        fixture.upstream.answer(
+            SubscriptionResult(
+                [.rejected(Rejection(code: code, retryAfter: 3)), .rejected(Rejection(code: code, retryAfter: 9))],
+                upstreamCode: "x"
+            ),
+            SubscriptionResult([.rejected(code), .done], upstreamCode: "x"),
+            SubscriptionResult([.rejected(code), .rejected(.unregistered)], upstreamCode: "x")
+        )
+        let all = try await fixture.change(["a", "b"], of: .sample())
+        #expect(self.refusal(all)?.code == code)
+        #expect(self.refusal(all)?.retryAfter == 9)
+        #expect(self.outcomes(try await fixture.change(["a", "b"], of: .sample()))?.count == 2)
+        #expect(self.outcomes(try await fixture.change(["a", "b"], of: .sample()))?.count == 2)
+    }
+
+    @Test(
+        "A cause that is each device's own stays with the devices",
+        arguments: [OutcomeCode.unregistered, .invalidToken]
+    )
+    func ownCause(code: OutcomeCode) async throws {
+        let fixture = Fixture()
+        fixture.upstream.answer(SubscriptionResult([.rejected(code), .rejected(code)], upstreamCode: "x"))
+        #expect(
+            self.outcomes(try await fixture.change(["a", "b"], of: .sample())) == [.rejected(code), .rejected(code)]
+        )
+    }
+
+    @Test("An upstream that owes outcomes changed nothing that is known")
+    func owed() async throws {
+        let fixture = Fixture()
+        fixture.upstream.answer(SubscriptionResult([.done], upstreamCode: "200"))
+        let answer = try await fixture.change(["a", "b"], of: .sample())
+        #expect(self.outcomes(answer) == [.done, .rejected(.upstreamProtocol)])
+    }
+
+    @Test("A record tells who changed what for how many, by pseudonyms alone")
+    func audit() async throws {
+        let fixture = Fixture()
+        fixture.upstream.answer(SubscriptionResult([.done, .rejected(.unregistered)], upstreamCode: "NOT_FOUND"))
+        let principal = try Principal.sample()
+        _ = try await fixture.change(["token-a", "token-b", "token-a"], of: principal, .unsubscribe)
+        _ = await fixture.look(up: "token-a", of: principal)
+        let records = try await fixture.records()
+        var change = AuditRecord(
+            time: .sample,
+            tenant: "acme",
+            principal: principal.auditName,
+            action: "topic.unsubscribe",
+            outcome: .partial,
+            requestID: "request-1"
+        )
+        change.method = "POST"
+        change.targetKind = "subscription"
+        change.targets = records[0].targets
+        change.recipients = 3
+        change.accepted = 2
+        change.code = "unregistered"
+        change.upstreamCode = "NOT_FOUND"
+        change.traceID = "trace-1"
+        #expect(records[0] == change)
+        let pseudonym = principal.profile.pseudonymizer.pseudonym(of:)
+        #expect(records[0].pseudonyms == ["news", "token-a", "token-b", "token-a"].map(pseudonym))
+        #expect(records[1].action == "topic.list")
+        #expect(records[1].pseudonyms == [pseudonym("token-a")])
+        var dumped = ""
+        dump(records, to: &dumped)
+        #expect(!dumped.contains("token-a"))
+        #expect(!dumped.contains("news"))
+    }
+
+    @Test("Nothing is changed that can't be recorded")
+    func noPlace() async throws {
+        let fixture = Fixture(queueCapacity: 1)
+        let place = try fixture.audit.place()
+        #expect(self.refusal(try await fixture.change(["a"], of: .sample()))?.code == .auditUnavailable)
+        #expect(self.refusal(await fixture.look(up: "a", of: try .sample()))?.code == .auditUnavailable)
+        #expect(fixture.upstream.changes.isEmpty)
+        #expect(fixture.upstream.lookUps.isEmpty)
+        _ = consume place
+    }
+
+    @Test("Devices are counted by what became of them")
+    func metrics() async throws {
+        let fixture = Fixture()
+        fixture.upstream.answer(SubscriptionResult([.done, .rejected(.unregistered)], upstreamCode: "x"))
+        _ = try await fixture.change(["a", "b", "a"], of: .sample())
+        _ = try await fixture.change(["a"], of: .sample(scopes: []), .unsubscribe)
+        func total(_ change: String, _ outcome: String) throws -> Int64 {
+            try fixture.metrics
+                .expectCounter(
+                    "fcmgw_subscription_changes_total",
+                    [("tenant", "acme"), ("change", change), ("outcome", outcome)]
+                )
+                .totalValue
+        }
+        #expect(try total("subscribe", "accepted") == 2)
+        #expect(try total("subscribe", "unregistered") == 1)
+        #expect(try total("unsubscribe", "forbidden") == 1)
+    }
+}
