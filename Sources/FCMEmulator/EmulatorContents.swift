@@ -3,6 +3,7 @@ struct EmulatorContents {
     var journal: Journal
     var deliveries: RingBuffer<Delivery>
     var subscriptions = Subscriptions()
+    var groups = GroupRegistry()
     var faults = FaultScript()
     var settings: EmulatorSettings
     var accounts = ServiceAccounts()

@@ -47,11 +47,12 @@ final class EmulatorState: Sendable {
     /// - Parameters:
     ///   - request: the request the message came by.
     ///   - id: of the request's journal entry, if it has one.
-    ///   - settle: finds the recipients among the subscribers, and the answer.
+    ///   - settle: finds the recipients among subscribers and members of groups, and the answer.
     /// - Returns: the answer.
-    func conclude(_ request: ReceivedRequest, id: Int?, settle: (Subscriptions) -> Settlement) -> Answer {
+    func conclude(_ request: ReceivedRequest, id: Int?, settle: (Subscriptions, GroupRegistry) -> Settlement) -> Answer
+    {
         let (answer, entry) = self.contents.withLock { contents -> (Answer, JournalEntry?) in
-            let settlement = settle(contents.subscriptions)
+            let settlement = settle(contents.subscriptions, contents.groups)
             let requestID = id ?? contents.journal.nextID
             for recipient in settlement.recipients {
                 contents.deliveries.append(
@@ -134,7 +135,7 @@ final class EmulatorState: Sendable {
         for release in held { release.finish() }
     }
 
-    /// Forgets journal, deliveries, subscriptions and faults, and returns to the first settings.
+    /// Forgets journal, deliveries, subscriptions, device groups and faults, and returns to the first settings.
     ///
     /// Every held request goes on. Service accounts and access tokens stay valid: they are credentials.
     func reset() {
@@ -145,6 +146,7 @@ final class EmulatorState: Sendable {
             contents.journal.removeAll()
             contents.deliveries = RingBuffer(capacity: self.configuration.maxDeliveries)
             contents.subscriptions = Subscriptions()
+            contents.groups = GroupRegistry()
             contents.faults.removeAll()
             return contents.takeHeld()
         }
@@ -176,7 +178,7 @@ final class EmulatorState: Sendable {
         return stream
     }
 
-    private func announce(_ entry: JournalEntry?) {
+    func announce(_ entry: JournalEntry?) {
         guard let entry else { return }
         for observer in self.contents.withLock({ Array($0.observers.values) }) {
             observer.yield(entry)

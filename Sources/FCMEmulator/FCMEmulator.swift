@@ -160,7 +160,7 @@ package final class FCMEmulator: Service {
         self.state.deleteFaults()
     }
 
-    /// Forgets journal, deliveries, subscriptions and faults, and returns to the first settings.
+    /// Forgets journal, deliveries, subscriptions, device groups and faults, and returns to the first settings.
     ///
     /// Service accounts and access tokens stay valid: they are credentials.
     package func reset() {

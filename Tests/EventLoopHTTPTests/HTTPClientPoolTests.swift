@@ -1,4 +1,5 @@
 import EventLoopHTTP
+import GatewayTestKit
 import HTTPTypes
 import Logging
 import NIOCore
@@ -230,14 +231,13 @@ struct HTTPClientPoolTests {
 
     @Test("A refused connection is an error that sent nothing")
     func refused() async throws {
-        let server = try await RawServer.start { _, _ in .nothing }
-        let port = server.port
-        await server.stop()
-        let pool = try Self.pool(port: port)
-        let error = try await pool.failedExchange()
-        #expect(error.code == .connectFailed)
-        #expect(!error.requestSent)
-        await pool.shutdown()
+        try await ClosedPort.with { port in
+            let pool = try Self.pool(port: port)
+            let error = try await pool.failedExchange()
+            #expect(error.code == .connectFailed)
+            #expect(!error.requestSent)
+            await pool.shutdown()
+        }
     }
 
     @Test("Cancelling the caller ends the exchange and closes its connection")

@@ -7,7 +7,7 @@ import Testing
 struct LegacySendValidatorTests {
     /// What the emulator refuses on purpose although the facade takes it.
     private static let stricter = [
-        "is null", "is an empty string", "unknown member", "device groups", "not representable",
+        "is null", "is an empty string", "unknown member", "not representable",
     ]
 
     @Test("It disagrees with the vectors only where it is stricter", arguments: try SendVector.validate())
@@ -53,7 +53,6 @@ struct LegacySendValidatorTests {
             (#"{"to":"a","registration_ids":["b"]}"#, "several targets: to, registration_ids"),
             (#"{"to":"/topics/a b"}"#, "bad topic name in to"),
             (#"{"condition":"'a' in topics &&"}"#, "bad condition: the condition ends too early"),
-            (#"{"notification_key":"g"}"#, "this emulator does not know device groups (notification_key)"),
             (#"{"to":"a","notification":{"badge":"+1"}}"#, "notification.badge is no integer in 0 to 2147483647"),
         ]
     )
@@ -70,6 +69,7 @@ struct LegacySendValidatorTests {
             (#"{"to":"a","data":{"n":1}}"#, "data.n is a number, not a string"),
             (#"{"to":"a","delay_while_idle":7}"#, "delay_while_idle is ignored"),
             (#"{"to":"a","data":{}}"#, "data is empty"),
+            (#"{"notification_key":"g"}"#, "notification_key is deprecated; to does the same"),
             (#"{"to":"a","notification_key":"g"}"#, "notification_key is ignored beside another target"),
             (
                 #"{"condition":"\"a\"  in topics"}"#,

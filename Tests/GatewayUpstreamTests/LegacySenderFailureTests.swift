@@ -32,7 +32,7 @@ struct LegacySenderFailureTests {
     @Test("An attempt that hangs ends at its own deadline with the outcome open, and its connection is closed")
     func attemptDeadline() async throws {
         try await RawUpstream.run(.hang) { upstream in
-            try await LegacySender.run(attemptTimeout: .milliseconds(400)) { sender in
+            try await LegacySender.run(attemptTimeout: .seconds(3)) { sender in
                 let result = await sender.send(try .sample(endpoint: upstream.endpoint))
                 #expect(
                     result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "deadlineExceeded")
@@ -47,7 +47,7 @@ struct LegacySenderFailureTests {
     func callDeadline() async throws {
         try await RawUpstream.run(.hang) { upstream in
             try await LegacySender.run(attemptTimeout: .seconds(3_600)) { sender in
-                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .milliseconds(400))
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(3))
                 #expect(await sender.send(call).answer == .failed(.outcomeUnknown))
             }
         }

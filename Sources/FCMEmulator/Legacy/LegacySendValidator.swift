@@ -120,9 +120,10 @@ struct LegacySendValidator {
         guard present.count <= 1 else {
             throw .invalidParameters(reason: "several targets: " + present.joined(separator: ", "))
         }
-        if self.members["notification_key"] != nil {
+        if let key = self.string("notification_key") {
             guard !present.isEmpty else {
-                throw .invalidParameters(reason: "this emulator does not know device groups (notification_key)")
+                self.notes.append("notification_key is deprecated; to does the same")
+                return .device(key)
             }
             self.notes.append("notification_key is ignored beside another target")
         }

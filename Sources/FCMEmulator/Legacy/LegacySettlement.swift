@@ -14,11 +14,25 @@ struct LegacySettlement {
     ///   - message: a message that passed the checks.
     ///   - format: the encoding of the request, and so of the answer.
     ///   - subscriptions: who receives messages to topics and conditions.
+    ///   - groups: the device groups, whose keys stand where tokens do.
     ///   - now: the time that goes into message ids.
-    init(_ message: LegacyMessage, format: LegacyFormat, subscriptions: Subscriptions, now: Date) {
+    init(
+        _ message: LegacyMessage,
+        format: LegacyFormat,
+        subscriptions: Subscriptions,
+        groups: GroupRegistry,
+        now: Date
+    ) {
         switch message.target {
         case .device(let token):
-            self.init([token], isSingle: true, message: message, format: format, now: now)
+            switch groups.meaning(of: token) {
+            case .group(let group):
+                self.init(GroupDelivery(to: group, isDryRun: message.isDryRun, now: now), format: format)
+            case .dead:
+                self.init(deadGroupFor: format)
+            case .none:
+                self.init([token], isSingle: true, message: message, format: format, now: now)
+            }
         case .devices(let tokens):
             self.init(tokens, isSingle: false, message: message, format: format, now: now)
         case .topic(let name):
@@ -44,6 +58,22 @@ struct LegacySettlement {
         self.answer = LegacyAnswers(format: format).devices(results, isSingle: isSingle, multicastID: .random())
         self.recipients = message.isDryRun ? [] : recipients
         self.reason = failures.isEmpty ? nil : "refused recipients: " + Set(failures).sorted().joined(separator: ", ")
+    }
+
+    private init(_ delivery: GroupDelivery, format: LegacyFormat) {
+        switch format {
+        case .json: self.answer = delivery.json
+        case .form: self.answer = .text(delivery.accepted.isEmpty ? "Error=Unavailable" : "id=0")
+        }
+        self.recipients = delivery.recipients
+        self.reason = delivery.reason
+    }
+
+    private init(deadGroupFor format: LegacyFormat) {
+        let result = RecipientResult.failed(LegacyErrorName.notRegistered.rawValue)
+        self.answer = LegacyAnswers(format: format).devices([result], isSingle: true, multicastID: .random())
+        self.recipients = []
+        self.reason = "the device group is gone"
     }
 
     private init(subscribers: [String], message: LegacyMessage, format: LegacyFormat) {

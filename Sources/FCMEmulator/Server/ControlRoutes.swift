@@ -42,6 +42,7 @@ struct ControlRoutes: Sendable {
         default:
             if let answer = try self.handleCredentials(request, name: name) { return answer }
             if let answer = try self.handleConnections(request, name: name) { return answer }
+            if let answer = try self.handleGroups(request, name: name) { return answer }
             throw Self.misdirected(name: String(name), method: request.method)
         }
     }
@@ -50,7 +51,7 @@ struct ControlRoutes: Sendable {
         let methods = [
             "journal": "GET", "deliveries": "GET", "subscriptions": "POST", "faults": "POST, DELETE",
             "state": "DELETE", "service-accounts": "POST, DELETE", "access-tokens": "DELETE", "connections": "GET",
-            "goaway": "POST", "settings": "GET, POST",
+            "goaway": "POST", "groups": "GET, DELETE", "invalid-tokens": "POST", "settings": "GET, POST",
         ]
         guard let allowed = methods[name] else {
             return ControlError(status: 404, message: "nothing is served at \(Self.prefix)\(name)")

@@ -77,6 +77,7 @@ extension EmulatorResponder {
         }
         switch request.path {
         case LegacyEndpoint.path: return self.handleLegacy(request, id: id)
+        case GroupEndpoint.path: return self.handleGroups(request, id: id)
         case TokenEndpoint.path: return await self.handleToken(request, id: id)
         default: return self.refuse(request, id: id, answer: .notFound, reason: "nothing is served at this path")
         }
@@ -87,10 +88,24 @@ extension EmulatorResponder {
         case .refused(let answer, let reason):
             return self.refuse(request, id: id, answer: answer, reason: reason)
         case .accepted(let message, let format):
-            return self.state.conclude(request, id: id) { subscriptions in
-                LegacySettlement(message, format: format, subscriptions: subscriptions, now: request.time)
-                    .settlement(of: message)
+            return self.state.conclude(request, id: id) { subscriptions, groups in
+                LegacySettlement(
+                    message,
+                    format: format,
+                    subscriptions: subscriptions,
+                    groups: groups,
+                    now: request.time
+                )
+                .settlement(of: message)
             }
+        }
+    }
+
+    private func handleGroups(_ request: ReceivedRequest, id: Int?) -> Answer {
+        let endpoint = GroupEndpoint(legacy: self.legacy) { self.state.access(with: $0, now: self.now()) }
+        switch endpoint.verdict(on: request) {
+        case .refused(let answer, let reason): return self.refuse(request, id: id, answer: answer, reason: reason)
+        case .accepted(let command): return self.state.conclude(request, id: id, command)
         }
     }
 
@@ -104,8 +119,8 @@ extension EmulatorResponder {
         case .refused(let answer, let reason):
             return self.refuse(request, id: id, answer: answer, reason: reason)
         case .accepted(let message):
-            return self.state.conclude(request, id: id) { subscriptions in
-                V1Settlement.settle(message, subscriptions: subscriptions, now: request.time)
+            return self.state.conclude(request, id: id) { subscriptions, groups in
+                V1Settlement.settle(message, subscriptions: subscriptions, groups: groups, now: request.time)
             }
         }
     }

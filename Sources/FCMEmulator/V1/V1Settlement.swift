@@ -7,10 +7,29 @@ enum V1Settlement {
     /// - Parameters:
     ///   - message: the message.
     ///   - subscriptions: who receives messages to topics and conditions.
+    ///   - groups: the device groups, whose keys stand where tokens do.
     ///   - now: the time that goes into message ids.
     /// - Returns: what the message leads to.
-    static func settle(_ message: V1Message, subscriptions: Subscriptions, now: Date) -> Settlement {
+    static func settle(
+        _ message: V1Message,
+        subscriptions: Subscriptions,
+        groups: GroupRegistry,
+        now: Date
+    ) -> Settlement {
         switch message.target {
+        case .device(let key) where groups.meaning(of: key) != .none:
+            guard case .group(let group) = groups.meaning(of: key) else {
+                let failure = V1Failure(scripted: "UNREGISTERED")
+                return Self.settlement(message, answer: failure.answer, reason: "the device group is gone")
+            }
+            let delivery = GroupDelivery(to: group, isDryRun: message.isValidateOnly, now: now)
+            // Neither an id nor counts: failed members are not to be seen.
+            return Self.settlement(
+                message,
+                answer: .json("{}"),
+                recipients: delivery.recipients,
+                reason: delivery.reason
+            )
         case .device(let token):
             if case .failed(let name) = TokenScript(token: token) {
                 let failure = V1Failure(scripted: name)

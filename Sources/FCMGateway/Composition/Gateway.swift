@@ -75,6 +75,13 @@ struct Gateway: Sendable {
             metrics: registry,
             logger: logger
         )
+        let groups = DeviceGroups(
+            store: SQLiteGroupStore(database: database),
+            upstream: upstreams.groups,
+            audit: audit,
+            clock: clock,
+            metrics: GroupMetrics(factory: registry)
+        )
         let pepper = KeyPepper(ownSecrets.keyPepper)
         self.administration = Administration(
             directory: directory,
@@ -97,7 +104,8 @@ struct Gateway: Sendable {
                     upstream: upstreams.router,
                     audit: audit,
                     clock: clock,
-                    metrics: sendMetrics
+                    metrics: sendMetrics,
+                    groups: groups
                 ),
                 topics: TopicPipeline(
                     limiter: limiter,
@@ -106,6 +114,7 @@ struct Gateway: Sendable {
                     clock: clock,
                     metrics: TopicMetrics(factory: registry, sends: sendMetrics)
                 ),
+                groups: groups,
                 audit: auditStore,
                 clock: clock,
                 metrics: dataMetrics,

@@ -18,6 +18,11 @@ extension MetricDescription {
             kind: .gauge
         ),
         MetricDescription(
+            name: "fcmgw_device_group_requests_total",
+            help: "Requests to manage device groups, by tenant, action and outcome.",
+            kind: .counter
+        ),
+        MetricDescription(
             name: "fcmgw_http_rejected_total",
             help: "Requests that the server refused before routing, by reason.",
             kind: .counter

@@ -11,6 +11,8 @@ struct Upstreams: Sendable {
     let router: UpstreamRouter
     /// Keeps subscriptions to topics.
     let topics: any TopicUpstream
+    /// Manages device groups.
+    let groups: any GroupUpstream
     /// Proves credentials.
     let prover: any CredentialProver
     /// What runs or is to be closed, each before those that depend on it.
@@ -53,6 +55,14 @@ struct Upstreams: Sendable {
             metrics: TopicCallMetrics(factory: metrics),
             logger: logger
         )
+        let groups = GroupSender(
+            configuration: configuration,
+            tokens: tokens,
+            eventLoopGroup: eventLoopGroup,
+            clock: clock,
+            metrics: UpstreamMetrics(label: "device_groups", factory: metrics),
+            logger: logger
+        )
         let check = CredentialCheck(
             configuration: configuration,
             exchange: exchange,
@@ -62,6 +72,7 @@ struct Upstreams: Sendable {
         )
         self.router = UpstreamRouter(legacy: legacy, v1: v1)
         self.topics = topics
+        self.groups = groups
         self.prover = check
         self.services = [
             tokens,
@@ -69,6 +80,7 @@ struct Upstreams: Sendable {
                 await legacy.shutdown()
                 await v1.shutdown()
                 await topics.shutdown()
+                await groups.shutdown()
                 await check.shutdown()
             },
         ]

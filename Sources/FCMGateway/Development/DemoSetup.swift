@@ -5,6 +5,8 @@ import ServiceLifecycle
 
 /// Makes the demo tenant once everything runs, and prints how to send a first message.
 struct DemoSetup: Service {
+    /// Any number will do: the fake FCM asks that there be one where device groups are managed.
+    private static let senderID = "123456789012"
     private static let origin = RequestOrigin(method: "", requestID: "dev")
 
     let gateway: Gateway
@@ -27,7 +29,7 @@ struct DemoSetup: Service {
         let administration = self.gateway.administration
         guard let demo = TenantID("demo") else { throw GatewayError(.invalid, "demo is no tenant's name") }
         if (try? administration.profile(of: demo)) == nil {
-            let draft = TenantDraft(displayName: "Demo", upstream: .legacy)
+            let draft = TenantDraft(displayName: "Demo", upstream: .legacy, senderID: Self.senderID)
             _ = try await administration.put(draft, id: demo, origin: Self.origin)
         }
         let credential = LegacyCredential(serverKey: Secret(try self.files.serverKey()), endpoint: endpoint)

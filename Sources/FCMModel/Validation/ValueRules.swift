@@ -56,4 +56,9 @@ package enum ValueRules {
     private static func isLetter(_ byte: UInt8) -> Bool {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
+
+    /// Whether a text can name a device group: not empty and without control characters.
+    package static func isGroupName(_ name: String) -> Bool {
+        !name.isEmpty && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+    }
 }

@@ -6,8 +6,10 @@ package import FCMModel
 package final class SendCommand: Sendable {
     /// Who sends.
     package let principal: Principal
-    /// Whom it is for.
+    /// Whom it is for; for a device group that was named, its name stands in place of the key that is not known yet.
     package let target: Target
+    /// The name of the device group that it is for, where the caller named one.
+    package let groupName: String?
     /// What it says.
     package let message: Message
     /// The payload's size in bytes.
@@ -17,8 +19,8 @@ package final class SendCommand: Sendable {
     /// When the caller stops waiting.
     package let deadline: ContinuousClock.Instant
 
-    /// A command.
-    package init(
+    /// A command for a target in FCM's own terms.
+    package convenience init(
         principal: Principal,
         target: Target,
         message: Message,
@@ -26,8 +28,49 @@ package final class SendCommand: Sendable {
         origin: RequestOrigin,
         deadline: ContinuousClock.Instant
     ) {
+        self.init(
+            principal: principal,
+            target: target,
+            groupName: nil,
+            message: message,
+            payloadBytes: payloadBytes,
+            origin: origin,
+            deadline: deadline
+        )
+    }
+
+    /// A command for a device group by the tenant's name for it; its key is found on the way.
+    package convenience init(
+        principal: Principal,
+        groupName: String,
+        message: Message,
+        payloadBytes: Int,
+        origin: RequestOrigin,
+        deadline: ContinuousClock.Instant
+    ) {
+        self.init(
+            principal: principal,
+            target: .notificationKey(groupName),
+            groupName: groupName,
+            message: message,
+            payloadBytes: payloadBytes,
+            origin: origin,
+            deadline: deadline
+        )
+    }
+
+    private init(
+        principal: Principal,
+        target: Target,
+        groupName: String?,
+        message: Message,
+        payloadBytes: Int,
+        origin: RequestOrigin,
+        deadline: ContinuousClock.Instant
+    ) {
         self.principal = principal
         self.target = target
+        self.groupName = groupName
         self.message = message
         self.payloadBytes = payloadBytes
         self.origin = origin

@@ -7,20 +7,23 @@ package struct SendPipeline: Sendable {
     private let audit: AuditLog
     private let clock: any WallClock
     private let metrics: SendMetrics
+    private let groups: DeviceGroups?
 
-    /// A pipeline of these parts.
+    /// A pipeline of these parts; without device groups, none is known by any name.
     package init(
         limiter: any RateLimiter,
         upstream: any UpstreamSender,
         audit: AuditLog,
         clock: any WallClock,
-        metrics: SendMetrics
+        metrics: SendMetrics,
+        groups: DeviceGroups? = nil
     ) {
         self.limiter = limiter
         self.upstream = upstream
         self.audit = audit
         self.clock = clock
         self.metrics = metrics
+        self.groups = groups
     }
 
     /// Sends a message and records what became of it.
@@ -86,12 +89,60 @@ package struct SendPipeline: Sendable {
         switch decision.admission {
         case .none(let denial):
             return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
+        case .all where command.groupName != nil:
+            return await self.deliverToGroup(command, quotas: quotas)
         case .all:
             let result = await self.upstream.send(UpstreamCall(command, target: command.target))
+            if case .group = result.answer { return await self.delivery(toGroup: command, result, quotas: quotas) }
             return Self.delivery(result, to: command.target, quotas: quotas)
         case .some(let denials):
             return await self.deliverSome(command, denials: denials, quotas: quotas)
         }
+    }
+
+    /// Sends to a group by the tenant's name for it.
+    @inline(never)  // As for `record`.
+    private func deliverToGroup(_ command: SendCommand, quotas: [QuotaStatus]) async -> Delivery {
+        let profile = command.principal.profile
+        do throws(GroupObstacle) {
+            guard let groups = self.groups, let name = command.groupName,
+                let group = try await groups.group(name, of: profile, until: command.deadline), let key = group.key
+            else { throw .notFound }
+            var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key)))
+            if result.isUnregistered { await groups.forget(key: key, of: name, profile) }
+            if profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
+            return Self.delivery(result, to: command.target, quotas: quotas)
+        } catch {
+            let refusal = SendRefusal(
+                code: error.code,
+                retryAfter: error.retryAfter,
+                field: error.code == .notFound ? "device_group" : nil,
+                detail: error.detail
+            )
+            return Delivery(answer: .refused(refusal), quotas: quotas)
+        }
+    }
+
+    /// What a send to a group by FCM's own key came to.
+    @inline(never)  // As for `record`.
+    private func delivery(
+        toGroup command: SendCommand,
+        _ result: UpstreamResult,
+        quotas: [QuotaStatus]
+    ) async -> Delivery {
+        let profile = command.principal.profile
+        var result = result
+        if profile.tenant.upstream == .v1, let groups = self.groups {
+            let key: String? =
+                switch command.target {
+                case .token(let text), .notificationKey(let text): text
+                case .tokens, .installation, .installations, .topic, .condition: nil
+                }
+            if let key, let count = await groups.memberCount(ofKey: key, of: profile) {
+                result = result.counting(count)
+            }
+        }
+        return Self.delivery(result, to: command.target, quotas: quotas)
     }
 
     @inline(never)  // As for `record`.

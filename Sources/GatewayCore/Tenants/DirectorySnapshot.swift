@@ -30,6 +30,7 @@ package final class DirectorySnapshot: Sendable {
             contents.credentials.map { ([$0.tenant.text, $0.kind.rawValue], $0) },
             uniquingKeysWith: { $0.version > $1.version ? $0 : $1 }
         )
+        let senders = contents.tenants.compactMap(\.senderID).reduce(into: [:]) { $0[$1, default: 0] += 1 }
         var tenants: [TenantID: TenantProfile] = [:]
         for tenant in contents.tenants {
             let legacy = credentials[[tenant.id.text, UpstreamKind.legacy.rawValue]]
@@ -40,7 +41,8 @@ package final class DirectorySnapshot: Sendable {
                 v1Credential: v1.flatMap { ServiceAccountCredential(opening: $0, under: masterKey) },
                 storedCredentials: [legacy, v1].compactMap(\.self),
                 limits: defaultLimits.overridden(by: contents.limits[tenant.id] ?? LimitOverrides()),
-                pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? [])
+                pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? []),
+                sharesSender: tenant.senderID.map { senders[$0, default: 0] > 1 } ?? false
             )
         }
         var principals: [String: Principal] = [:]

@@ -12,6 +12,8 @@ package final class TenantProfile: Sendable {
     package let limits: LimitPolicies
     /// Makes its audit pseudonyms.
     package let pseudonymizer: Pseudonymizer
+    /// Whether another tenant has the same sender id, so that names of device groups could meet at FCM.
+    package let sharesSender: Bool
     /// The bucket of everything that it sends.
     package let limitKey: LimitKey
 
@@ -22,7 +24,8 @@ package final class TenantProfile: Sendable {
         v1Credential: ServiceAccountCredential?,
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
-        pseudonymizer: Pseudonymizer
+        pseudonymizer: Pseudonymizer,
+        sharesSender: Bool = false
     ) {
         self.tenant = tenant
         self.legacyCredential = legacyCredential
@@ -30,12 +33,20 @@ package final class TenantProfile: Sendable {
         self.storedCredentials = storedCredentials
         self.limits = limits
         self.pseudonymizer = pseudonymizer
+        self.sharesSender = sharesSender
         self.limitKey = LimitKey(pseudonymizer.pseudonym(of: tenant.id.text))
     }
 
     /// The Firebase project that its messages go to by the v1 protocol: its own, or else its service account's.
     package var v1ProjectID: String? {
         self.tenant.projectID ?? self.v1Credential?.projectID
+    }
+
+    /// FCM's name for a device group: the tenant's own, unless another tenant's groups live beside it.
+    ///
+    /// A tenant's id has no full stop, so that no name of one tenant can be made to look like another's.
+    package func upstreamGroupName(_ name: String) -> String {
+        self.sharesSender ? "\(self.id.text).\(name)" : name
     }
 
     /// The tenant's name.

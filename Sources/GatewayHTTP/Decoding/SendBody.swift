@@ -1,4 +1,5 @@
 import FCMModel
+import GatewayCore
 import StrictJSON
 
 /// The body of a send, read and checked.
@@ -23,14 +24,15 @@ struct SendBody {
         self.message = reader.message
     }
 
-    /// The target in FCM's own terms.
-    ///
-    /// - Throws: `not_found` for a device group, of which none is known.
-    func directTarget() throws(Problem) -> Target {
-        guard case .direct(let target) = self.target else {
-            throw Problem(.notFound, "The tenant has no device group of this name")
-        }
-        return target
+    /// The command to send this.
+    func command(from principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) -> SendCommand {
+        self.target.command(
+            from: principal,
+            message: self.message,
+            payloadBytes: self.message.payloadBytes,
+            origin: origin,
+            deadline: deadline
+        )
     }
 }
 
@@ -40,4 +42,34 @@ enum SendBodyTarget {
     case direct(Target)
     /// A device group by the name that the tenant gave it.
     case deviceGroup(String)
+
+    /// The command to send a message there.
+    func command(
+        from principal: Principal,
+        message: Message,
+        payloadBytes: Int,
+        origin: RequestOrigin,
+        deadline: ContinuousClock.Instant
+    ) -> SendCommand {
+        switch self {
+        case .direct(let target):
+            SendCommand(
+                principal: principal,
+                target: target,
+                message: message,
+                payloadBytes: payloadBytes,
+                origin: origin,
+                deadline: deadline
+            )
+        case .deviceGroup(let name):
+            SendCommand(
+                principal: principal,
+                groupName: name,
+                message: message,
+                payloadBytes: payloadBytes,
+                origin: origin,
+                deadline: deadline
+            )
+        }
+    }
 }

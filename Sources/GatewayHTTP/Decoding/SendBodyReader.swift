@@ -87,6 +87,14 @@ struct SendBodyReader {
         case "condition":
             return self.readCondition(key, text).map { .direct(.condition($0)) }
         default:
+            guard ValueRules.isGroupName(text), text.utf8.count <= DeviceGroupName.maxBytes else {
+                self.problems.report(
+                    .invalidTarget,
+                    at: Self.pointer(key),
+                    "A device group's name has at most \(DeviceGroupName.maxBytes) bytes and no control characters"
+                )
+                return nil
+            }
             return .deviceGroup(text)
         }
     }

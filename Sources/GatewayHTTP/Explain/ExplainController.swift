@@ -8,6 +8,7 @@ import Hummingbird
 /// Nothing is sent, spent or recorded.
 struct ExplainController {
     let pipeline: SendPipeline
+    let groups: DeviceGroups
     let upstreams: UpstreamEndpoints
     let clock: any WallClock
 
@@ -27,18 +28,15 @@ struct ExplainController {
             contentType: request.headers[.contentType],
             form: Self.form(of: request)
         )
-        let command = SendCommand(
-            principal: principal,
-            target: body.target,
-            message: body.message,
-            payloadBytes: body.payloadBytes,
+        let command = body.command(
+            from: principal,
             origin: context.origin(method: "POST"),
             deadline: context.deadline
         )
         let explanation = SendExplanation(
             body.message,
             payloadBytes: body.payloadBytes,
-            to: body.target,
+            to: try await self.target(of: command),
             of: principal.profile,
             endpoints: self.upstreams,
             preview: await self.pipeline.preview(command),
@@ -53,5 +51,22 @@ struct ExplainController {
             throw Problem(.invalidField, "form must be rest or legacy")
         }
         return form
+    }
+
+    /// The target in FCM's own terms.
+    ///
+    /// - Throws: `not_found` for a device group whose key the gateway does not know: FCM is not asked for it here.
+    private func target(of command: SendCommand) async throws(Problem) -> Target {
+        guard let name = command.groupName else { return command.target }
+        let group: DeviceGroup?
+        do {
+            group = try await self.groups.stored(name, of: command.principal.profile)
+        } catch {
+            throw Problem(error)
+        }
+        guard let key = group?.key else {
+            throw Problem(.notFound, "The gateway knows no key of such a device group; a send asks FCM for one")
+        }
+        return .notificationKey(key)
     }
 }

@@ -12,9 +12,9 @@ struct ExplainedBody {
         case legacy
     }
 
-    let target: Target
     let message: Message
     let payloadBytes: Int
+    private let target: SendBodyTarget
 
     /// Reads a body.
     ///
@@ -23,7 +23,7 @@ struct ExplainedBody {
         switch form {
         case .rest:
             let body = try SendBody(JSONBody.members(of: body, contentType: contentType))
-            self.target = try body.directTarget()
+            self.target = body.target
             self.message = body.message
             self.payloadBytes = body.message.payloadBytes
         case .legacy:
@@ -34,10 +34,21 @@ struct ExplainedBody {
             guard let target = request.sentTarget, !target.isDisguisedTopic else {
                 throw Problem(.invalidTarget, "None of the recipients is a registration token")
             }
-            self.target = target
+            self.target = .direct(target)
             self.message = request.message
             self.payloadBytes = request.payloadBytes
         }
+    }
+
+    /// The command to send this.
+    func command(from principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) -> SendCommand {
+        self.target.command(
+            from: principal,
+            message: self.message,
+            payloadBytes: self.payloadBytes,
+            origin: origin,
+            deadline: deadline
+        )
     }
 
     private static func legacyRequest(_ body: ByteBuffer) throws(Problem) -> LegacySendRequest {

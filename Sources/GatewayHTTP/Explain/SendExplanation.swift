@@ -64,7 +64,7 @@ package struct SendExplanation: Sendable {
         self.requests =
             self.refusal == nil ? plan.requests(message, to: target, limit: Self.maxShownRequests) : []
         self.requestCount = self.requests.isEmpty ? 0 : plan.requestCount(to: target)
-        self.fields = [FieldTrace(pointer: "/\(target.kind.rawValue)", becomes: [plan.targetMember(target)])] + traces
+        self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [plan.targetMember(target)])] + traces
         self.warnings = Self.warnings(message, traces, upstream: plan.kind, profile: profile)
     }
 
@@ -109,4 +109,14 @@ package struct SendExplanation: Sendable {
 
     /// The longest `apns-collapse-id` (http-v1, section 7).
     private static let maxAppleCollapseBytes = 64
+}
+
+extension TargetKind {
+    /// The field of a send that names such a target.
+    fileprivate var fieldName: String {
+        switch self {
+        case .token, .tokens, .installation, .installations, .topic, .condition: self.rawValue
+        case .group: "device_group"
+        }
+    }
 }

@@ -10,6 +10,8 @@ package enum DataListener {
         package var authenticator: Authenticator
         /// Sends messages.
         package var pipeline: SendPipeline
+        /// Tenants' device groups.
+        package var groups: DeviceGroups
         /// Holds the audit's records.
         package var audit: any AuditStore
         /// Tells the time.
@@ -28,6 +30,7 @@ package enum DataListener {
             authenticator: Authenticator,
             pipeline: SendPipeline,
             topics: TopicPipeline,
+            groups: DeviceGroups,
             audit: any AuditStore,
             clock: any WallClock,
             metrics: HTTPMetrics,
@@ -37,6 +40,7 @@ package enum DataListener {
             self.authenticator = authenticator
             self.pipeline = pipeline
             self.topics = topics
+            self.groups = groups
             self.audit = audit
             self.clock = clock
             self.metrics = metrics
@@ -75,11 +79,13 @@ package enum DataListener {
                 AuditController(audit: dependencies.audit).endpoints,
                 ExplainController(
                     pipeline: dependencies.pipeline,
+                    groups: dependencies.groups,
                     upstreams: dependencies.upstreams,
                     clock: dependencies.clock
                 )
                 .endpoints,
                 SubscriptionsController(topics: dependencies.topics).endpoints,
+                DeviceGroupsController(groups: dependencies.groups).endpoints,
             ],
             direct: [SendRoute.template, LegacyFacade.template, V1Facade.template],
             logger: logger
@@ -107,6 +113,7 @@ package enum DataListener {
             legacy: LegacyFacade(exchange: exchange),
             v1: V1Facade(exchange: exchange),
             topics: TopicFacade(exchange: exchange, topics: dependencies.topics),
+            groups: GroupFacade(exchange: exchange, groups: dependencies.groups),
             routed: routing.responder
         )
     }

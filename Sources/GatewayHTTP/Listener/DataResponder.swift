@@ -7,13 +7,22 @@ package struct DataResponder: HTTPServerResponder {
     private let legacy: LegacyFacade
     private let v1: V1Facade
     private let topics: TopicFacade
+    private let groups: GroupFacade
     private let routed: RoutedResponder
 
-    init(sending: SendRoute, legacy: LegacyFacade, v1: V1Facade, topics: TopicFacade, routed: RoutedResponder) {
+    init(
+        sending: SendRoute,
+        legacy: LegacyFacade,
+        v1: V1Facade,
+        topics: TopicFacade,
+        groups: GroupFacade,
+        routed: RoutedResponder
+    ) {
         self.sending = sending
         self.legacy = legacy
         self.v1 = v1
         self.topics = topics
+        self.groups = groups
         self.routed = routed
     }
 
@@ -30,6 +39,9 @@ package struct DataResponder: HTTPServerResponder {
             if let project = V1Facade.project(in: path) {
                 return await self.v1.respond(to: request, project: project)
             }
+        }
+        if GroupFacade.serves(request.head.pathBytes) {
+            return await self.groups.respond(to: request)
         }
         if let route = TopicFacadeRoute(request.head.pathBytes) {
             return await self.topics.respond(to: request, route)

@@ -82,6 +82,12 @@ package struct Problem: Error, Sendable, Hashable {
         self.messageID = messageID
     }
 
+    /// A device group that is not as a caller wants it.
+    init(_ obstacle: GroupObstacle) {
+        self.init(obstacle.code, obstacle.detail)
+        self.retryAfter = obstacle.retryAfter
+    }
+
     /// Trouble inside the gateway.
     init(_ error: GatewayError) {
         switch error.code {

@@ -73,28 +73,23 @@ struct SendRoute: Sendable {
                 throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
             }
             let body = try SendBody(JSONBody.members(of: request.body, contentType: fields[.contentType]))
-            let target = try body.directTarget()
-            let payloadBytes = body.message.payloadBytes
-            guard payloadBytes <= target.maxPayloadBytes else {
+            let command = body.command(
+                from: principal,
+                origin: RequestOrigin(
+                    method: "POST",
+                    requestID: arrival.requestID,
+                    traceID: fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+                ),
+                deadline: arrival.instant + timeout
+            )
+            let limit = command.target.maxPayloadBytes
+            guard command.payloadBytes <= limit else {
                 throw Problem(
                     .messageTooBig,
-                    Problem.messageTooBigDetail(payloadBytes: payloadBytes, limit: target.maxPayloadBytes)
+                    Problem.messageTooBigDetail(payloadBytes: command.payloadBytes, limit: limit)
                 )
             }
-            return .command(
-                SendCommand(
-                    principal: principal,
-                    target: target,
-                    message: body.message,
-                    payloadBytes: payloadBytes,
-                    origin: RequestOrigin(
-                        method: "POST",
-                        requestID: arrival.requestID,
-                        traceID: fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
-                    ),
-                    deadline: arrival.instant + timeout
-                )
-            )
+            return .command(command)
         } catch {
             return .refusal(self.rendering.response(for: error, path: Self.template, requestID: arrival.requestID))
         }

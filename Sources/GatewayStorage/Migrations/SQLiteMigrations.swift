@@ -8,12 +8,15 @@ enum SQLiteMigrations {
     static let directory = "v001-directory"
     /// The audit's chains.
     static let audit = "v002-audit"
+    /// Tenants' device groups.
+    static let deviceGroups = "v003-device-groups"
 
     /// All migrations in order, each in a transaction of its own.
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration(Self.directory, migrate: Self.makeDirectory)
         migrator.registerMigration(Self.audit, migrate: Self.makeAudit)
+        migrator.registerMigration(Self.deviceGroups, migrate: Self.makeDeviceGroups)
         return migrator
     }()
 }

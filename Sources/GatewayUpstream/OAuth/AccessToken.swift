@@ -10,12 +10,18 @@ final class AccessToken: Sendable {
 
     /// The fields of a `messages:send` call with this token.
     let headers: HTTPHeaderLines
+    /// The fields of a call that manages device groups with this token, but for the sender id.
+    let groupHeaders: HTTPHeaderLines
 
     init(_ text: String) {
         var headers = HTTPHeaderLines()
         headers.append(.authorization, Self.scheme + Array(text.utf8))
+        var groupHeaders = headers
         headers.append(.contentType, Self.mediaType)
         self.headers = headers
+        groupHeaders.append(.contentType, "application/json")
+        groupHeaders.append(.accessTokenAuth, "true")
+        self.groupHeaders = groupHeaders
     }
 }
 
@@ -27,6 +33,7 @@ extension AccessToken: CustomStringConvertible, CustomReflectable {
 }
 
 extension HTTPFieldKey {
+    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name("access_token_auth") ?? .authorization)
     fileprivate static let authorization = HTTPFieldKey(.authorization)
     fileprivate static let contentType = HTTPFieldKey(.contentType)
 }

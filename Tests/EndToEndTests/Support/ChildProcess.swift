@@ -23,7 +23,7 @@ final class ChildProcess: Sendable {
     let output = ProcessOutput()
     /// What it wrote to standard error.
     let errors = ProcessOutput()
-    private let process = Process()
+    private let process: Spawned
     private let ends: AsyncStream<End>
 
     /// Starts a program, runs a body, and kills the program if it still runs then, or when the test is cancelled.
@@ -76,27 +76,30 @@ final class ChildProcess: Sendable {
         let inherited = ProcessInfo.processInfo.environment.filter { name, _ in
             ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"].contains(name)
         }
-        self.process.executableURL = program
-        self.process.arguments = arguments
-        self.process.environment = inherited.merging(environment) { $1 }
-        self.process.standardInput = input
-        self.process.standardOutput = self.output.pipe
-        self.process.standardError = self.errors.pipe
-        self.process.terminationHandler = { process in
-            let status = process.terminationStatus
-            continuation.yield(process.terminationReason == .exit ? .code(status) : .signal(status))
+        defer { try? input?.close() }
+        self.process = try Spawned(
+            program.path,
+            arguments,
+            environment: inherited.merging(environment) { $1 },
+            descriptors: [
+                input?.fileDescriptor ?? STDIN_FILENO, self.output.pipe.fileHandleForWriting.fileDescriptor,
+                self.errors.pipe.fileHandleForWriting.fileDescriptor,
+            ]
+        )
+        // The child has its own; without ours its end is the stream's end.
+        try self.output.pipe.fileHandleForWriting.close()
+        try self.errors.pipe.fileHandleForWriting.close()
+        self.process.whenEnded { end in
+            continuation.yield(end)
             continuation.finish()
         }
-        defer { try? input?.close() }
-        try self.process.run()
         self.output.start()
         self.errors.start()
     }
 
     /// Sends a signal, unless the process has ended.
     func signal(_ number: Int32) {
-        guard self.process.isRunning else { return }
-        kill(self.process.processIdentifier, number)
+        self.process.signal(number)
     }
 
     /// Waits for the end and for all output.

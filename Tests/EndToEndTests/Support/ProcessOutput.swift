@@ -1,6 +1,14 @@
 import Foundation
 import Synchronization
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// What a process writes to one of its streams, for a test to wait on.
 final class ProcessOutput: Sendable {
     /// The process ended before it wrote what was waited for.
@@ -18,7 +26,15 @@ final class ProcessOutput: Sendable {
     }
 
     /// Where the process writes.
-    let pipe = Pipe()
+    ///
+    /// No other child inherits it: its end would be waited for, too.
+    let pipe: Pipe = {
+        let pipe = Pipe()
+        for handle in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+            _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+        }
+        return pipe
+    }()
     private let state = Mutex(State())
 
     /// Reads from now on, on a thread of its own.

@@ -76,7 +76,11 @@ struct RunningGateway: Sendable {
     ///
     /// - Returns: the key.
     func makeTenant(_ name: String, serverKey: String, endpoint: String) async throws -> String {
-        _ = try await self.admin("PUT", "tenants/\(name)", #"{"display_name": "Test", "upstream": "legacy"}"#)
+        _ = try await self.admin(
+            "PUT",
+            "tenants/\(name)",
+            #"{"display_name": "Test", "upstream": "legacy", "sender_id": "123456789012"}"#
+        )
         let credential = JSONValue.object(["server_key": .string(serverKey), "endpoint": .string(endpoint)])
         let stored = try await self.admin("PUT", "tenants/\(name)/credentials/legacy", credential.compactText())
         let scopes = #"{"name": "test", "scopes": ["messages:send", "audit:read"]}"#

@@ -21,6 +21,8 @@ struct TestGateway: Sendable {
     let upstream: ScriptedUpstream
     let topics = ScriptedTopics()
     let directoryStore = InMemoryDirectoryStore()
+    let groupStore = InMemoryGroupStore()
+    let groups: DeviceGroups
     let auditStore = InMemoryAuditStore()
     let metrics = TestMetrics()
     let logs = InMemoryLogHandler()
@@ -36,15 +38,17 @@ struct TestGateway: Sendable {
     /// - Parameters:
     ///   - limits: the tenants' default limits.
     ///   - auditCapacity: how many records may wait.
+    ///   - groupUpstream: manages device groups.
     ///   - body: what to do with the gateway and the key of `demo`.
     /// - Returns: what the body returns.
     /// - Throws: what the body throws.
     static func run<Result: Sendable>(
         limits: LimitPolicies = LimitPolicies(),
         auditCapacity: Int = 100_000,
+        groupUpstream: any GroupUpstream = ScriptedGroupUpstream(),
         _ body: @Sendable (TestGateway, _ key: String) async throws -> Result
     ) async throws -> Result {
-        let gateway = try TestGateway(limits: limits, auditCapacity: auditCapacity)
+        let gateway = try TestGateway(limits: limits, auditCapacity: auditCapacity, groupUpstream: groupUpstream)
         return try await gateway.audit.whileRunning {
             let key = try await gateway.makeTenant("demo")
             _ = try await gateway.makeTenant("other")
@@ -52,7 +56,7 @@ struct TestGateway: Sendable {
         }
     }
 
-    private init(limits: LimitPolicies, auditCapacity: Int) throws {
+    private init(limits: LimitPolicies, auditCapacity: Int, groupUpstream: any GroupUpstream) throws {
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
         let script = self.script
@@ -86,6 +90,13 @@ struct TestGateway: Sendable {
         )
         let limiter = MemoryRateLimiter(maxEntries: 100_000)
         let sendMetrics = SendMetrics(factory: self.metrics)
+        self.groups = DeviceGroups(
+            store: self.groupStore,
+            upstream: groupUpstream,
+            audit: self.audit,
+            clock: self.clock,
+            metrics: GroupMetrics(factory: self.metrics)
+        )
         self.dataListener = DataListener.responder(
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
@@ -94,7 +105,8 @@ struct TestGateway: Sendable {
                     upstream: upstream,
                     audit: self.audit,
                     clock: self.clock,
-                    metrics: sendMetrics
+                    metrics: sendMetrics,
+                    groups: self.groups
                 ),
                 topics: TopicPipeline(
                     limiter: limiter,
@@ -103,6 +115,7 @@ struct TestGateway: Sendable {
                     clock: self.clock,
                     metrics: TopicMetrics(factory: self.metrics, sends: sendMetrics)
                 ),
+                groups: self.groups,
                 audit: self.auditStore,
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),

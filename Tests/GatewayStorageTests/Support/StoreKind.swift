@@ -18,6 +18,20 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
+    /// Runs a body with device groups of the tenants `acme` and `other`, of which there are none yet.
+    func withGroupStore(_ body: (any GroupStore) async throws -> Void) async throws {
+        switch self {
+        case .sqlite:
+            try await withSQLiteDatabase { database in
+                let directory = SQLiteDirectoryStore(database: database)
+                for name in ["acme", "other"] {
+                    try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1]))
+                }
+                try await body(SQLiteGroupStore(database: database))
+            }
+        }
+    }
+
     /// Runs a body with an audit that holds nothing yet.
     func withAuditStore(_ body: (any AuditStore) async throws -> Void) async throws {
         switch self {

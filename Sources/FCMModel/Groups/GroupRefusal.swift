@@ -1,0 +1,10 @@
+/// Why a request to manage device groups is refused before FCM sees it.
+package struct GroupRefusal: Error, Sendable, Hashable {
+    /// What is wrong, in words for a developer; holds nothing of the request's own texts.
+    package var reason: String
+
+    /// A refusal.
+    package init(_ reason: String) {
+        self.reason = reason
+    }
+}

@@ -1,0 +1,49 @@
+package import NIOCore
+import StrictJSON
+
+/// Writes requests to `/fcm/notification` (T10).
+package enum GroupRequestEncoder {
+    /// Where device groups are managed.
+    package static let path = "/fcm/notification"
+
+    /// The path with the query of a request.
+    package static func path(of request: GroupRequest) -> String {
+        switch request {
+        case .change: Self.path
+        case .lookUp(let name): "\(Self.path)?notification_key_name=\(Self.escaped(name))"
+        }
+    }
+
+    /// The body of a request; empty for a look-up.
+    package static func body(of request: GroupRequest) -> ByteBuffer {
+        guard case .change(let change) = request else { return ByteBuffer() }
+        var writer = JSONWriter(reservingCapacity: 256 + change.tokens.count * 192)
+        writer.beginObject()
+        writer.member("operation", change.operation.rawValue)
+        if let name = change.name { writer.member("notification_key_name", name) }
+        if let key = change.key { writer.member("notification_key", key) }
+        writer.key("registration_ids")
+        writer.beginArray()
+        for token in change.tokens { writer.string(token) }
+        writer.endArray()
+        writer.endObject()
+        return writer.finish()
+    }
+
+    /// A text in which everything but unreserved characters is escaped (RFC 3986, 2.3).
+    private static func escaped(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                bytes.append(byte)
+            default:
+                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

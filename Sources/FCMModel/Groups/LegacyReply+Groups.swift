@@ -1,0 +1,50 @@
+import StrictJSON
+
+extension LegacyReply {
+    /// What a client of `/fcm/notification` gets to see of FCM's answer.
+    ///
+    /// A client can do nothing about the gateway's own credential or a foreign answer: both are an internal error to it.
+    package init(_ result: GroupResult) {
+        switch result.answer {
+        case .success(let key):
+            self.init(status: 200, member: "notification_key", key)
+        case .failure(let failure):
+            switch failure.kind {
+            case .groupExists, .groupNotFound, .noValidTokens, .groupKeyInvalid, .invalidField:
+                self.init(status: 400, member: "error", failure.text ?? failure.kind.rawValue)
+            case .upstreamCredentials, .upstreamInternal, .upstreamProtocol:
+                self.init(
+                    status: 500,
+                    member: "error",
+                    LegacyErrorName.internalServerError.rawValue,
+                    retryAfter: failure.retryAfter
+                )
+            case .upstreamUnavailable:
+                self.init(
+                    status: 503,
+                    member: "error",
+                    LegacyErrorName.unavailable.rawValue,
+                    retryAfter: failure.retryAfter
+                )
+            }
+        }
+    }
+
+    /// What a client of `/fcm/notification` gets to see whose request is refused: 400 `{"error": …}`.
+    package init(_ refusal: GroupRefusal) {
+        self.init(status: 400, member: "error", refusal.reason)
+    }
+
+    /// What a client of `/fcm/notification` gets to see when the gateway itself can't serve it.
+    package static func groupsUnavailable(retryAfter: Int?) -> LegacyReply {
+        LegacyReply(status: 503, member: "error", LegacyErrorName.unavailable.rawValue, retryAfter: retryAfter)
+    }
+
+    private init(status: Int, member: StaticString, _ text: String, retryAfter: Int? = nil) {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member(member, text)
+        writer.endObject()
+        self.init(status: status, json: writer, retryAfter: retryAfter)
+    }
+}

@@ -1,0 +1,354 @@
+import FCMModel
+
+/// Tenants' device groups: what the gateway knows of them, kept in step with FCM.
+///
+/// Whatever FCM is asked to change is written down before and after, so that the next request can finish what a crash
+/// broke off. Two writers of one group follow each other; across processes the version of what is stored keeps one from
+/// overwriting the other.
+package final class DeviceGroups: Sendable {
+    let store: any GroupStore
+    let upstream: any GroupUpstream
+    let audit: AuditLog
+    let clock: any WallClock
+    let metrics: GroupMetrics
+    private let queue = GroupQueue()
+
+    /// Device groups.
+    ///
+    /// - Parameters:
+    ///   - store: keeps what is known of them.
+    ///   - upstream: asks FCM.
+    ///   - audit: hears of every change.
+    ///   - clock: tells the time.
+    ///   - metrics: what is counted.
+    package init(
+        store: any GroupStore,
+        upstream: any GroupUpstream,
+        audit: AuditLog,
+        clock: any WallClock,
+        metrics: GroupMetrics
+    ) {
+        self.store = store
+        self.upstream = upstream
+        self.audit = audit
+        self.clock = clock
+        self.metrics = metrics
+    }
+
+    // MARK: Changing
+
+    /// Makes a group hold exactly some tokens; one that FCM does not have is made.
+    ///
+    /// - Parameters:
+    ///   - name: the tenant's name for it.
+    ///   - tokens: 1 to 20 different ones.
+    ///   - caller: whose group.
+    /// - Returns: the group, and whether the gateway did not know it before.
+    /// - Throws: `group_too_large`, `group_conflict`, `no_valid_tokens`, or what keeps FCM or the store from serving.
+    package func put(
+        _ name: String,
+        tokens: [String],
+        by caller: GroupCaller
+    ) async throws(GroupObstacle) -> (DeviceGroup, isNew: Bool) {
+        try await self.changing(name, .put, tokens, by: caller) { group, trace throws(GroupObstacle) in
+            try Self.checkCount(tokens)
+            let isNew = !group.isStored
+            let reconciliation = GroupReconciliation(group, toward: tokens, verifies: true)
+            let result = try await self.reconcile(reconciliation, by: caller, trace)
+            return (result ?? group, isNew)
+        }
+    }
+
+    /// Adds tokens to a group that is there.
+    ///
+    /// - Returns: the group.
+    /// - Throws: `not_found`, and as for ``put(_:tokens:by:)``.
+    package func add(
+        _ tokens: [String],
+        to name: String,
+        by caller: GroupCaller
+    ) async throws(GroupObstacle) -> DeviceGroup {
+        try await self.changing(name, .add, tokens, by: caller) { group, trace throws(GroupObstacle) in
+            let wanted = group.tokens + tokens.filter { !group.tokens.contains($0) }
+            try Self.checkCount(wanted)
+            let reconciliation = GroupReconciliation(group, toward: wanted, mustExist: !group.isStored)
+            guard let result = try await self.reconcile(reconciliation, by: caller, trace) else { throw .notFound }
+            return result
+        }
+    }
+
+    /// Removes tokens from a group that is there; with its last member FCM deletes it.
+    ///
+    /// - Returns: the group, without members where it is gone.
+    /// - Throws: `not_found`, and as for ``put(_:tokens:by:)``.
+    package func remove(
+        _ tokens: [String],
+        from name: String,
+        by caller: GroupCaller
+    ) async throws(GroupObstacle) -> DeviceGroup {
+        try await self.changing(name, .remove, tokens, by: caller) { group, trace throws(GroupObstacle) in
+            let known = group.isStored ? group : try await self.adopted(group, by: caller, trace)
+            let reconciliation = GroupReconciliation(
+                known,
+                toward: known.tokens.filter { !tokens.contains($0) },
+                removing: tokens,
+                mayRemain: true
+            )
+            var rest = known
+            (rest.members, rest.key) = ([], nil)
+            return try await self.reconcile(reconciliation, by: caller, trace) ?? rest
+        }
+    }
+
+    /// Removes every member, so that FCM deletes the group.
+    ///
+    /// - Throws: `not_found` for a group that neither the gateway nor FCM knows, `conflict` for one with members that the
+    ///   gateway does not know, and as for ``put(_:tokens:by:)``.
+    package func delete(_ name: String, by caller: GroupCaller) async throws(GroupObstacle) {
+        try await self.changing(name, .delete, [], by: caller) { group, trace throws(GroupObstacle) in
+            let result = try await self.reconcile(GroupReconciliation(group, toward: []), by: caller, trace)
+            if result == nil, !group.isStored { throw GroupObstacle.notFound }
+        }
+    }
+
+    /// Asks FCM for a group that is not stored.
+    private func adopted(
+        _ group: DeviceGroup,
+        by caller: GroupCaller,
+        _ trace: GroupTrace
+    ) async throws(GroupObstacle) -> DeviceGroup {
+        guard let found = try await self.lookUp(group, caller.profile, until: caller.deadline, trace) else {
+            throw .notFound
+        }
+        return found
+    }
+
+    private static func checkCount(_ tokens: [String]) throws(GroupObstacle) {
+        guard tokens.count <= GroupChange.maxTokens else {
+            throw GroupObstacle(
+                .groupTooLarge,
+                detail: "The group would have \(tokens.count) members; it may have \(GroupChange.maxTokens)"
+            )
+        }
+    }
+
+    // MARK: Knowing
+
+    /// A group as the gateway knows it; where it knows no key, FCM is asked for one.
+    ///
+    /// - Parameters:
+    ///   - name: the tenant's name for it.
+    ///   - profile: whose group.
+    ///   - deadline: when the caller stops waiting.
+    /// - Returns: the group, which has a key; `nil` where FCM has no such group.
+    /// - Throws: what keeps FCM or the store from serving.
+    package func group(
+        _ name: String,
+        of profile: TenantProfile,
+        until deadline: ContinuousClock.Instant
+    ) async throws(GroupObstacle) -> DeviceGroup? {
+        if let known = try await self.stored(name, of: profile), known.key != nil { return known }
+        return try await self.inTurn(name, of: profile, until: deadline) { () throws(GroupObstacle) in
+            let known = try await self.stored(name, of: profile)
+            if let known, known.key != nil { return known }
+            let group = known ?? self.unknown(name, of: profile)
+            return try await self.lookUp(group, profile, until: deadline, GroupTrace())
+        }
+    }
+
+    /// A group as the gateway has it written down; FCM is not asked.
+    ///
+    /// - Throws: `overloaded` when the store does not answer.
+    package func stored(_ name: String, of profile: TenantProfile) async throws(GroupObstacle) -> DeviceGroup? {
+        do {
+            return try await self.store.group(named: name, of: profile.id)
+        } catch {
+            throw GroupObstacle(error)
+        }
+    }
+
+    /// Names of a tenant's groups, as ``GroupStore/names(of:after:limit:)`` has them.
+    ///
+    /// - Throws: `overloaded` when the store does not answer.
+    package func names(
+        of profile: TenantProfile,
+        after name: String?,
+        limit: Int
+    ) async throws(GroupObstacle) -> [String] {
+        do {
+            return try await self.store.names(of: profile.id, after: name, limit: limit)
+        } catch {
+            throw GroupObstacle(error)
+        }
+    }
+
+    /// How many members are known of the group that a key belongs to; `nil` where the gateway has not seen the key.
+    func memberCount(ofKey key: String, of profile: TenantProfile) async -> Int? {
+        (try? await self.store.group(withKey: key, of: profile.id))?.tokens.count
+    }
+
+    /// Forgets a key that FCM no longer takes, so that the next user of the group asks for another.
+    func forget(key: String, of name: String, _ profile: TenantProfile) async {
+        guard var group = try? await self.store.group(named: name, of: profile.id), group.key == key else { return }
+        group.key = nil
+        group.updatedAt = self.clock.now()
+        // Somebody who changes the group at this moment has found out already.
+        _ = try? await self.store.save(group)
+    }
+
+    private func lookUp(
+        _ group: DeviceGroup,
+        _ profile: TenantProfile,
+        until deadline: ContinuousClock.Instant,
+        _ trace: GroupTrace
+    ) async throws(GroupObstacle) -> DeviceGroup? {
+        var group = group
+        let result = await self.upstream.perform(.lookUp(name: group.upstreamName), of: profile, deadline: deadline)
+        trace.note(result.upstreamCode)
+        switch result.answer {
+        case .success(let key):
+            group.key = key
+            return try await self.save(group)
+        case .failure(let failure):
+            guard failure.kind == .groupNotFound else { throw GroupObstacle(failure) }
+            return nil
+        }
+    }
+
+    // MARK: Steps
+
+    /// Takes the steps of a reconciliation, each of them written down before it is taken.
+    ///
+    /// - Returns: the group as it is then; `nil` where there is none.
+    private func reconcile(
+        _ reconciliation: GroupReconciliation,
+        by caller: GroupCaller,
+        _ trace: GroupTrace
+    ) async throws(GroupObstacle) -> DeviceGroup? {
+        var reconciliation = reconciliation
+        var saved = reconciliation.original
+        while true {
+            let step = reconciliation.next()
+            if case .absent = step {
+                if saved.isStored { try await self.forget(saved) }
+                return nil
+            }
+            if reconciliation.group.isEmpty {
+                // What FCM does not have and refuses to make is nothing to remember.
+                if saved.isStored, reconciliation.isAbsent, case .refused = step { try await self.forget(saved) }
+            } else if reconciliation.group != saved {
+                saved = try await self.save(reconciliation.group)
+                reconciliation.stored(version: saved.version, at: saved.updatedAt)
+            }
+            switch step {
+            case .call(let request):
+                let result = await self.upstream.perform(request, of: caller.profile, deadline: caller.deadline)
+                trace.note(result.upstreamCode)
+                reconciliation.received(result, of: request)
+            case .settled: return reconciliation.group
+            case .refused(let obstacle): throw obstacle
+            case .absent: return nil
+            }
+        }
+    }
+
+    /// Stores a group.
+    ///
+    /// - Returns: the group with its new version.
+    func save(_ group: DeviceGroup) async throws(GroupObstacle) -> DeviceGroup {
+        var group = group
+        group.updatedAt = self.clock.now()
+        do {
+            group.version = try await self.store.save(group)
+        } catch {
+            throw GroupObstacle(error)
+        }
+        return group
+    }
+
+    /// Forgets a group that FCM does not have.
+    func forget(_ group: DeviceGroup) async throws(GroupObstacle) {
+        do {
+            try await self.store.remove(group)
+        } catch {
+            throw GroupObstacle(error)
+        }
+    }
+
+    // MARK: Around a change
+
+    /// Records, counts and serialises a change of a group.
+    private func changing<Answer: Sendable>(
+        _ name: String,
+        _ action: GroupAction,
+        _ tokens: [String],
+        by caller: GroupCaller,
+        _ change: (DeviceGroup, GroupTrace) async throws(GroupObstacle) -> Answer
+    ) async throws(GroupObstacle) -> Answer {
+        try await self.recording(name, action, tokens, by: caller) { trace throws(GroupObstacle) in
+            try await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(GroupObstacle) in
+                let known = try await self.stored(name, of: caller.profile)
+                return try await change(known ?? self.unknown(name, of: caller.profile), trace)
+            }
+        }
+    }
+
+    /// Records and counts what is done; nothing is done that can't be recorded.
+    func recording<Answer: Sendable>(
+        _ name: String,
+        _ action: GroupAction,
+        _ tokens: [String],
+        by caller: GroupCaller,
+        _ body: (GroupTrace) async throws(GroupObstacle) -> Answer
+    ) async throws(GroupObstacle) -> Answer {
+        let now = self.clock.now()
+        guard let place = self.audit.reserve() else {
+            self.metrics.count(action, of: caller.profile.id, outcome: OutcomeCode.auditUnavailable.rawValue)
+            throw GroupObstacle(.auditUnavailable)
+        }
+        let trace = GroupTrace()
+        let result: Result<Answer, GroupObstacle>
+        do throws(GroupObstacle) {
+            result = .success(try await body(trace))
+        } catch {
+            result = .failure(error)
+        }
+        let code: OutcomeCode? = if case .failure(let obstacle) = result { obstacle.code } else { trace.refusal }
+        place.fill(
+            .group(
+                action,
+                name,
+                tokens: tokens,
+                by: caller,
+                obstacle: code,
+                upstreamCode: trace.upstreamCode,
+                at: now
+            )
+        )
+        self.metrics.count(action, of: caller.profile.id, outcome: code?.rawValue ?? "done")
+        return try result.get()
+    }
+
+    /// Does something while nobody else changes a group.
+    func inTurn<Answer: Sendable>(
+        _ name: String,
+        of profile: TenantProfile,
+        until deadline: ContinuousClock.Instant,
+        _ body: () async throws(GroupObstacle) -> Answer
+    ) async throws(GroupObstacle) -> Answer {
+        let key = GroupQueue.Key(tenant: profile.id, name: name)
+        guard await self.queue.enter(key, until: deadline) else { throw .conflict }
+        defer { self.queue.leave(key) }
+        return try await body()
+    }
+
+    /// A group of which nothing is known yet.
+    func unknown(_ name: String, of profile: TenantProfile) -> DeviceGroup {
+        DeviceGroup(
+            tenant: profile.id,
+            name: name,
+            upstreamName: profile.upstreamGroupName(name),
+            updatedAt: self.clock.now()
+        )
+    }
+}

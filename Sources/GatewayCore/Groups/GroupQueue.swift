@@ -1,0 +1,84 @@
+import Synchronization
+
+/// Lets one writer of each group through at a time, the others in the order of their coming.
+final class GroupQueue: Sendable {
+    /// One group.
+    struct Key: Sendable, Hashable {
+        let tenant: TenantID
+        let name: String
+    }
+
+    private struct State {
+        var taken: Set<Key> = []
+        var waiters: [Key: [(number: Int, continuation: CheckedContinuation<Bool, Never>)]] = [:]
+        /// Who has a number and neither waits nor gave up yet.
+        var pending: Set<Int> = []
+        var lastNumber = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// Waits for a group's turn, until a deadline or until the surrounding task is cancelled.
+    ///
+    /// - Returns: whether the turn came; then ``leave(_:)`` must follow.
+    func enter(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
+        let number = self.state.withLock { state -> Int? in
+            if state.taken.insert(key).inserted { return nil }
+            state.lastNumber += 1
+            state.pending.insert(state.lastNumber)
+            return state.lastNumber
+        }
+        guard let number else { return true }
+        return await withTaskGroup(of: Bool?.self) { group in
+            group.addTask { await self.turn(of: number, for: key) }
+            group.addTask {
+                try? await Task.sleep(until: deadline, clock: .continuous)
+                self.giveUp(number, for: key)
+                return nil
+            }
+            defer { group.cancelAll() }
+            for await hasTurn in group {
+                if let hasTurn { return hasTurn }
+            }
+            return false
+        }
+    }
+
+    /// Ends a turn; the next in the queue gets it.
+    func leave(_ key: Key) {
+        let next = self.state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            guard var waiters = state.waiters[key], !waiters.isEmpty else {
+                state.taken.remove(key)
+                return nil
+            }
+            let next = waiters.removeFirst()
+            state.waiters[key] = waiters.isEmpty ? nil : waiters
+            return next.continuation
+        }
+        next?.resume(returning: true)
+    }
+
+    private func turn(of number: Int, for key: Key) async -> Bool {
+        await withCheckedContinuation { continuation in
+            let answer = self.state.withLock { state -> Bool? in
+                guard state.pending.remove(number) != nil else { return false }
+                if state.taken.insert(key).inserted { return true }
+                state.waiters[key, default: []].append((number, continuation))
+                return nil
+            }
+            if let answer { continuation.resume(returning: answer) }
+        }
+    }
+
+    private func giveUp(_ number: Int, for key: Key) {
+        let waiter = self.state.withLock { state -> CheckedContinuation<Bool, Never>? in
+            guard state.pending.remove(number) == nil,
+                let index = state.waiters[key]?.firstIndex(where: { $0.number == number })
+            else { return nil }
+            let waiter = state.waiters[key]?.remove(at: index)
+            if state.waiters[key]?.isEmpty == true { state.waiters[key] = nil }
+            return waiter?.continuation
+        }
+        waiter?.resume(returning: false)
+    }
+}

@@ -1,0 +1,215 @@
+import FCMModel
+
+/// Brings one device group to the members that its tenant wants, one request to FCM at a time.
+///
+/// Pure: the caller stores ``group`` whenever it has changed, makes the requests, and tells what came of them. A fresh
+/// start over a stored group goes on wherever an earlier one was broken off.
+struct GroupReconciliation: Sendable {
+    /// What comes next.
+    enum Step: Sendable, Hashable {
+        /// A request to FCM; the group must be stored first.
+        case call(GroupRequest)
+        /// The group is as it was wanted.
+        case settled
+        /// FCM has no such group.
+        case absent
+        /// It can't be done, or not now.
+        case refused(GroupObstacle)
+    }
+
+    /// Far more requests than any change takes: beyond them somebody else must be changing the group.
+    private static let maxCalls = 24
+
+    /// The group as it is known now.
+    private(set) var group: DeviceGroup
+    /// The group as it was at first.
+    let original: DeviceGroup
+    /// Whether FCM has said that it has no such group.
+    private(set) var isAbsent = false
+    private let wanted: [String]
+    /// Whether a group that FCM does not have is an error rather than one to be made.
+    private let mustExist: Bool
+    /// Whether members that the gateway does not know may stay when all others are gone.
+    private let mayRemain: Bool
+    /// Whether FCM must have said that there is a group where nothing had to be changed.
+    private let verifies: Bool
+    private var calls = 0
+    /// Whether FCM has said that there is a group since the last removal.
+    private var isConfirmed = false
+    private var hasRenewedKey = false
+    private var mayEmpty = false
+    private var obstacle: GroupObstacle?
+    /// The group before the request that is under way.
+    private var before: DeviceGroup
+
+    /// A reconciliation.
+    ///
+    /// - Parameters:
+    ///   - group: what is known of the group.
+    ///   - wanted: the tokens it shall have, at most 20; none for a group that shall be deleted.
+    ///   - removing: tokens that FCM is asked to remove even where the gateway does not know them.
+    ///   - mustExist: whether a group that FCM does not have is an error.
+    ///   - mayRemain: whether the group may stay, for members that the gateway does not know, where none are wanted.
+    ///   - verifies: whether FCM is asked, at the end, if it still has the group, which it may have forgotten.
+    init(
+        _ group: DeviceGroup,
+        toward wanted: [String],
+        removing: [String] = [],
+        mustExist: Bool = false,
+        mayRemain: Bool = false,
+        verifies: Bool = false
+    ) {
+        self.group = group
+        self.original = group
+        self.before = group
+        self.wanted = wanted
+        self.mustExist = mustExist
+        self.mayRemain = mayRemain
+        self.verifies = verifies
+        if !group.isComplete { self.group.begin(.remove, removing.filter { !wanted.contains($0) }) }
+    }
+
+    /// Decides what comes next, and notes the intent in the group.
+    mutating func next() -> Step {
+        if let obstacle = self.obstacle { return .refused(obstacle) }
+        guard let request = self.nextRequest() else { return self.ending }
+        self.calls += 1
+        guard self.calls <= Self.maxCalls else { return .refused(.conflict) }
+        self.before = self.group
+        if case .change(let change) = request {
+            if change.operation == .create { self.group.isComplete = true }
+            self.group.begin(change.operation, change.tokens)
+        }
+        return .call(request)
+    }
+
+    /// Notes that the group was stored.
+    mutating func stored(version: Int, at time: Timestamp) {
+        self.group.version = version
+        self.group.updatedAt = time
+        self.before.version = version
+        self.before.updatedAt = time
+    }
+
+    private var ending: Step {
+        if self.isAbsent { return .absent }
+        guard self.wanted.isEmpty, !self.mayRemain else { return .settled }
+        return .refused(
+            GroupObstacle(.conflict, detail: "FCM's group has members that the gateway does not know and can't remove")
+        )
+    }
+
+    // MARK: Deciding
+
+    private func nextRequest() -> GroupRequest? {
+        if self.isAbsent {
+            guard !self.wanted.isEmpty, !self.mustExist else { return nil }
+            return .change(GroupChange(.create, name: self.group.upstreamName, tokens: self.wanted))
+        }
+        guard let key = self.group.key else { return .lookUp(name: self.group.upstreamName) }
+        guard let (operation, tokens) = self.nextChange() else {
+            // FCM deletes a group with its last member; that it did tells only a look.
+            let mustLook = (self.wanted.isEmpty || self.verifies) && !self.isConfirmed
+            return mustLook ? .lookUp(name: self.group.upstreamName) : nil
+        }
+        return .change(GroupChange(operation, name: self.group.upstreamName, key: key, tokens: tokens))
+    }
+
+    /// Removes before it adds, so that a group never has too many members, but leaves it one until others have come, so
+    /// that FCM does not delete it.
+    private func nextChange() -> (GroupOperation, [String])? {
+        let surplus = self.group.members.filter { !self.wanted.contains($0.token) }
+        let kept = self.group.members.filter { self.wanted.contains($0.token) }
+        let certain = Set(kept.filter { $0.standing == .member }.map(\.token))
+        // Those that may be members already come first: they take no room.
+        let open = kept.map(\.token) + self.wanted.filter { token in !kept.contains { $0.token == token } }
+        let missing = open.filter { !certain.contains($0) }
+        if !surplus.isEmpty {
+            if self.wanted.isEmpty || !certain.isEmpty || self.mayEmpty {
+                return (.remove, Self.batch(surplus.map(\.token)))
+            }
+            let anchor = surplus.first { $0.standing == .member } ?? surplus[0]
+            let others = surplus.map(\.token).filter { $0 != anchor.token }
+            if !others.isEmpty { return (.remove, Self.batch(others)) }
+            return (.add, Array(missing.prefix(GroupChange.maxTokens - 1)))
+        }
+        return missing.isEmpty ? nil : (.add, Self.batch(missing))
+    }
+
+    private static func batch(_ tokens: [String]) -> [String] {
+        Array(tokens.prefix(GroupChange.maxTokens))
+    }
+
+    // MARK: Learning
+
+    /// Takes what a request came to.
+    mutating func received(_ result: GroupResult, of request: GroupRequest) {
+        switch (request, result.answer) {
+        case (.lookUp, .success(let key)):
+            self.group.key = key
+            self.isConfirmed = true
+            if self.wanted.isEmpty, self.group.members.isEmpty { self.group.isComplete = false }
+        case (.lookUp, .failure(let failure)):
+            if failure.kind == .groupNotFound {
+                self.isAbsent = true
+                self.forgetMembers()
+            } else {
+                self.obstacle = GroupObstacle(failure)
+            }
+        case (.change(let change), .success(let key)):
+            self.group.finish(change.operation, change.tokens, key: key)
+            self.isAbsent = false
+            self.isConfirmed = change.operation != .remove
+        case (.change(let change), .failure(let failure)):
+            self.failed(change, failure)
+        }
+    }
+
+    private mutating func failed(_ change: GroupChange, _ failure: GroupFailure) {
+        switch (change.operation, failure.kind) {
+        case (.create, .groupExists):
+            // Somebody else made it since the look-up.
+            self.isAbsent = false
+            self.forgetMembers()
+        case (.add, .groupNotFound), (.remove, .groupNotFound):
+            // Gone, or another group has the name by now: a look-up tells.
+            self.forgetMembers()
+        case (.remove, .noValidTokens):
+            self.group.drop(change.tokens)
+            self.isConfirmed = false
+        case (.add, .noValidTokens):
+            self.group = self.before
+            self.group.drop(
+                self.group.members.filter { $0.standing != .member }.map(\.token).filter(change.tokens.contains)
+            )
+            self.obstacle = GroupObstacle(failure)
+        case (.add, .groupKeyInvalid), (.add, .upstreamInternal), (.remove, .groupKeyInvalid),
+            (.remove, .upstreamInternal):
+            // FCM fails so over keys that are damaged or foreign.
+            guard !self.hasRenewedKey else { return self.give(up: failure) }
+            self.hasRenewedKey = true
+            self.group.key = nil
+        case (.add, .invalidField):
+            // The last of the old members may take up the room that the new ones need.
+            guard !self.mayEmpty, self.before.members.contains(where: { !self.wanted.contains($0.token) }) else {
+                return self.give(up: failure)
+            }
+            self.mayEmpty = true
+        default:
+            self.give(up: failure)
+        }
+    }
+
+    /// Ends with a failure; what FCM surely did not do is taken back.
+    private mutating func give(up failure: GroupFailure) {
+        if failure.isDefinite { self.group = self.before }
+        self.obstacle = GroupObstacle(failure)
+    }
+
+    private mutating func forgetMembers() {
+        self.group.key = nil
+        self.group.members = []
+        self.group.isComplete = false
+        self.isConfirmed = false
+    }
+}

@@ -1,0 +1,107 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+
+/// Manages device groups as FCM does: `POST` and `GET /fcm/notification`.
+///
+/// Names, keys and errors are FCM's own; only the credential and the sender id are the gateway's (G-PROJECT).
+struct GroupFacade: Sendable {
+    /// The route's template, for metrics and logs.
+    static let template = GroupRequestEncoder.path
+    private static let path = Array(Self.template.utf8)
+
+    let exchange: FacadeExchange
+    let groups: DeviceGroups
+
+    /// Whether a path is this route's, by whatever method.
+    static func serves(_ path: [UInt8]) -> Bool {
+        path.starts(with: Self.path) && (path.count == Self.path.count || path[Self.path.count] == UInt8(ascii: "?"))
+    }
+
+    /// Answers a request.
+    func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+        let arrival = self.exchange.began(request)
+        let reply: FacadeExchange.Reply
+        switch self.reading(of: request, arrival) {
+        case .forwarding(let groupRequest, let caller):
+            reply = FacadeExchange.Reply(
+                response: HTTPServerResponse(await self.answer(groupRequest, caller)),
+                tenant: caller.principal.profile.id
+            )
+        case .answered(let answer):
+            reply = answer
+        }
+        return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+    }
+
+    private func answer(_ request: GroupRequest, _ caller: GroupCaller) async -> LegacyReply {
+        do throws(GroupObstacle) {
+            return LegacyReply(try await self.groups.forward(request, by: caller))
+        } catch {
+            return .groupsUnavailable(retryAfter: error.retryAfter)
+        }
+    }
+
+    /// What a request turned out to be.
+    private enum Reading {
+        case forwarding(GroupRequest, GroupCaller)
+        case answered(FacadeExchange.Reply)
+    }
+
+    private func reading(of request: HTTPServerRequest, _ arrival: RequestArrival) -> Reading {
+        let fields = request.head.fields
+        guard request.head.method == .post || request.head.method == .get else {
+            var response = HTTPServerResponse(LegacyReply.text(status: 405, "Method Not Allowed"))
+            response.headers.append(.allow, "GET, POST")
+            return .answered(FacadeExchange.Reply(response: response))
+        }
+        let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
+        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
+        }
+        let tenant = principal.profile.tenant
+        let answered = { (reply: LegacyReply) -> Reading in
+            .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), tenant: tenant.id))
+        }
+        let senderID = fields[.projectID]
+        guard principal.has(.manageDeviceGroups), senderID == nil || senderID == tenant.senderID else {
+            return answered(.unauthorized)
+        }
+        do throws(GroupRefusal) {
+            let deadline = try self.deadline(of: request, arrival)
+            let origin = self.exchange.origin(of: request, arrival)
+            let caller = GroupCaller(principal: principal, origin: origin, deadline: deadline)
+            return .forwarding(try Self.groupRequest(in: request), caller)
+        } catch {
+            return answered(LegacyReply(error))
+        }
+    }
+
+    private static func groupRequest(in request: HTTPServerRequest) throws(GroupRefusal) -> GroupRequest {
+        guard request.head.method == .post else {
+            let query = request.head.pathBytes.dropFirst(Self.path.count + 1)
+            return try GroupRequestDecoder.decode(query: ByteBuffer(bytes: query))
+        }
+        guard !FacadeExchange.isEncoded(request) else {
+            throw GroupRefusal("The body must be sent without Content-Encoding")
+        }
+        return try GroupRequestDecoder.decode(request.body, contentType: request.head.fields[.contentType])
+    }
+
+    private func deadline(
+        of request: HTTPServerRequest,
+        _ arrival: RequestArrival
+    ) throws(GroupRefusal) -> ContinuousClock.Instant {
+        do {
+            return try self.exchange.deadline(of: request, arrival)
+        } catch {
+            throw GroupRefusal(error.detail ?? error.code.title)
+        }
+    }
+}
+
+extension HTTPFieldKey {
+    fileprivate static let projectID = HTTPFieldKey(HTTPField.Name("project_id") ?? .from)
+}

@@ -1,0 +1,51 @@
+import FCMModel
+import StrictJSON
+
+/// The body of a change of a device group: `{"tokens": […]}`.
+struct DeviceGroupBody {
+    /// Far beyond what FCM issues.
+    private static let maxTokenBytes = 4_096
+
+    /// Different tokens, at their first positions; 1 to 20.
+    let tokens: [String]
+
+    /// Reads a body.
+    ///
+    /// - Throws: a problem with every field at fault; `group_too_large` for more tokens than a group can have.
+    init(_ members: JSONMembers) throws(Problem) {
+        var problems = FieldProblems()
+        var given: [String]?
+        var isThere = false
+        for member in members {
+            let pointer = JSONPointer().appending(member.key)
+            guard member.key == "tokens" else {
+                problems.unknown(pointer)
+                continue
+            }
+            isThere = true
+            given = problems.strings(member.value, at: pointer)
+        }
+        let pointer = JSONPointer().appending("tokens")
+        if !isThere { problems.report(.invalidField, at: pointer, "This is needed: an array of registration tokens") }
+        var tokens: [String] = []
+        var seen: Set<String> = []
+        for (index, token) in (given ?? []).enumerated() {
+            Self.check(token, at: pointer.appending(index), &problems)
+            if seen.insert(token).inserted { tokens.append(token) }
+        }
+        if given?.isEmpty == true { problems.report(.invalidField, at: pointer, "This must not be empty") }
+        if tokens.count > GroupChange.maxTokens {
+            problems.report(.groupTooLarge, at: pointer, "This may hold \(GroupChange.maxTokens) different tokens")
+        }
+        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        self.tokens = tokens
+    }
+
+    private static func check(_ token: String, at pointer: JSONPointer, _ problems: inout FieldProblems) {
+        if TopicName.hasLegacyPrefix(token) {
+            problems.report(.invalidField, at: pointer, "This is a topic, not a device")
+        } else if token.utf8.count > Self.maxTokenBytes {
+            problems.report(.invalidToken, at: pointer, "This is too long for a registration token")
+        }
+    }
+}

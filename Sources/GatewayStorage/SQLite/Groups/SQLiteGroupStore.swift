@@ -1,0 +1,146 @@
+import GRDB
+package import GatewayCore
+
+/// Device groups in the gateway's own file.
+package struct SQLiteGroupStore: GroupStore {
+    private let database: SQLiteDatabase
+
+    /// Device groups in an open database.
+    package init(database: SQLiteDatabase) {
+        self.database = database
+    }
+
+    /// A tenant's group of a name.
+    ///
+    /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
+    package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try await self.database.read { db in
+            try Self.group(db, where: "name = ?", name, of: tenant)
+        }
+    }
+
+    /// A tenant's group with exactly this key.
+    ///
+    /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
+    package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try await self.database.read { db in
+            try Self.group(db, where: "notification_key = ?", key, of: tenant)
+        }
+    }
+
+    /// Stores a group in place of the version that it was made from.
+    ///
+    /// - Returns: its new version.
+    /// - Throws: `conflict`, `notFound` for a tenant that is not there, `storeUnavailable`.
+    package func save(_ group: DeviceGroup) async throws(GatewayError) -> Int {
+        try await self.database.write { db in
+            if group.version == 0 {
+                try Self.insert(db, group)
+            } else {
+                try Self.update(db, group)
+            }
+            guard db.changesCount > 0 else { throw Self.conflict }
+            return group.version + 1
+        }
+    }
+
+    /// Forgets a group.
+    ///
+    /// - Throws: `conflict`, `storeUnavailable`.
+    package func remove(_ group: DeviceGroup) async throws(GatewayError) {
+        try await self.database.write { db in
+            try db.execute(
+                sql: "DELETE FROM device_groups WHERE tenant = ? AND name = ? AND version = ?",
+                arguments: [group.tenant.text, group.name, group.version]
+            )
+            guard db.changesCount > 0 else { throw Self.conflict }
+        }
+    }
+
+    /// Names of a tenant's groups in the order of their bytes.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func names(
+        of tenant: TenantID,
+        after name: String?,
+        limit: Int
+    ) async throws(GatewayError) -> [String] {
+        try await self.database.read { db in
+            // The empty text is before every name, and none.
+            try String.fetchAll(
+                db,
+                sql: "SELECT name FROM device_groups WHERE tenant = ? AND name > ? ORDER BY name LIMIT ?",
+                arguments: [tenant.text, name ?? "", limit]
+            )
+        }
+    }
+
+    // MARK: Rows
+
+    private static func group(
+        _ db: Database,
+        where condition: String,
+        _ text: String,
+        of tenant: TenantID
+    ) throws -> DeviceGroup? {
+        let row = try Row.fetchOne(
+            db,
+            sql: """
+                SELECT name, upstream_name, notification_key, members, is_complete, version, updated_at
+                FROM device_groups WHERE tenant = ? AND \(condition)
+                """,
+            arguments: [tenant.text, text]
+        )
+        guard let row else { return nil }
+        let reader = RowReader(row, of: "device_groups")
+        return DeviceGroup(
+            tenant: tenant,
+            name: try reader.value("name"),
+            upstreamName: try reader.value("upstream_name"),
+            key: try reader.optional("notification_key"),
+            members: try reader.parsed("members") { StoredMember.decode($0) },
+            isComplete: try reader.value("is_complete"),
+            version: try reader.value("version"),
+            updatedAt: try reader.time("updated_at")
+        )
+    }
+
+    private static func insert(_ db: Database, _ group: DeviceGroup) throws {
+        let hasTenant = try Bool.fetchOne(
+            db,
+            sql: "SELECT EXISTS (SELECT 1 FROM tenants WHERE id = ?)",
+            arguments: [group.tenant.text]
+        )
+        guard hasTenant == true else { throw GatewayError(.notFound, "There is no tenant \(group.tenant.text)") }
+        try db.execute(
+            sql: """
+                INSERT INTO device_groups
+                    (tenant, name, upstream_name, notification_key, members, is_complete, version, updated_at)
+                VALUES (?, ?, ?, ?, ?, ?, 1, ?)
+                ON CONFLICT (tenant, name) DO NOTHING
+                """,
+            arguments: [
+                group.tenant.text, group.name, group.upstreamName, group.key, try StoredMember.encode(group.members),
+                group.isComplete, group.updatedAt.microseconds,
+            ]
+        )
+    }
+
+    private static func update(_ db: Database, _ group: DeviceGroup) throws {
+        try db.execute(
+            sql: """
+                UPDATE device_groups SET
+                    notification_key = ?, members = ?, is_complete = ?, version = version + 1, updated_at = ?
+                WHERE tenant = ? AND name = ? AND version = ?
+                """,
+            arguments: [
+                group.key, try StoredMember.encode(group.members), group.isComplete, group.updatedAt.microseconds,
+                group.tenant.text, group.name, group.version,
+            ]
+        )
+    }
+
+    private static var conflict: GatewayError {
+        GatewayError(.conflict, "The device group was changed meanwhile")
+    }
+}

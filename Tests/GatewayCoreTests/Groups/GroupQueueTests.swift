@@ -1,0 +1,65 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+struct GroupQueueTests {
+    private struct Count: Sendable {
+        var inside = 0
+        var most = 0
+        var total = 0
+    }
+
+    private static func key(_ name: String) throws -> GroupQueue.Key {
+        GroupQueue.Key(tenant: try .sample(), name: name)
+    }
+
+    @Test("One at a time is let through, and everybody in the end")
+    func exclusive() async throws {
+        let (queue, key) = (GroupQueue(), try Self.key("g"))
+        let state = Observed(Count())
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<200 {
+                group.addTask {
+                    guard await queue.enter(key, until: .now + .seconds(60)) else { return }
+                    state.change { state in
+                        state.inside += 1
+                        state.most = max(state.most, state.inside)
+                        state.total += 1
+                    }
+                    await Task.yield()
+                    state.change { $0.inside -= 1 }
+                    queue.leave(key)
+                }
+            }
+        }
+        #expect(state.current.most == 1)
+        #expect(state.current.total == 200)
+    }
+
+    @Test("Groups do not wait for one another")
+    func apart() async throws {
+        let queue = GroupQueue()
+        let (one, two) = (try Self.key("one"), try Self.key("two"))
+        #expect(await queue.enter(one, until: .now))
+        #expect(await queue.enter(two, until: .now))
+        #expect(await !queue.enter(one, until: .now))
+        queue.leave(one)
+        #expect(await queue.enter(one, until: .now))
+    }
+
+    @Test("Who gives up, by deadline or by cancellation, does not hold up those behind")
+    func givenUp() async throws {
+        let (queue, key) = (GroupQueue(), try Self.key("g"))
+        #expect(await queue.enter(key, until: .now))
+        #expect(await !queue.enter(key, until: .now + .milliseconds(1)))
+        let cancelled = Task { await queue.enter(key, until: .now + .seconds(60)) }
+        cancelled.cancel()
+        #expect(await !cancelled.value)
+        async let last = queue.enter(key, until: .now + .seconds(60))
+        queue.leave(key)
+        #expect(await last)
+        queue.leave(key)
+        #expect(await queue.enter(key, until: .now))
+    }
+}

@@ -1,0 +1,135 @@
+import FCMModel
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+struct GroupReconciliationTests {
+    private static func group(
+        _ members: [DeviceGroup.Member] = [],
+        key: String? = "k",
+        version: Int = 1
+    ) throws -> DeviceGroup {
+        DeviceGroup(
+            tenant: try .sample(),
+            name: "g",
+            upstreamName: "g",
+            key: key,
+            members: members,
+            isComplete: true,
+            version: version,
+            updatedAt: .sample
+        )
+    }
+
+    /// Plays a reconciliation against an FCM that takes everything.
+    ///
+    /// - Returns: the changes, each as its operation and number of tokens.
+    private static func changes(_ group: DeviceGroup, toward wanted: [String]) -> [String] {
+        var reconciliation = GroupReconciliation(group, toward: wanted)
+        var changes: [String] = []
+        while case .call(let request) = reconciliation.next() {
+            guard case .change(let change) = request else {
+                reconciliation.received(.failing(.groupNotFound), of: request)
+                continue
+            }
+            changes.append("\(change.operation) \(change.tokens.count)")
+            reconciliation.received(GroupResult(.success("k"), upstreamCode: "200"), of: request)
+        }
+        return changes
+    }
+
+    private static func members(_ prefix: String, _ count: Int) -> [DeviceGroup.Member] {
+        (0..<count).map { DeviceGroup.Member("\(prefix)-\($0)", .member) }
+    }
+
+    @Test("No call names more than 20 tokens, and one member stays until others have come")
+    func steps() throws {
+        let new = (0..<20).map { "new-\($0)" }
+        #expect(
+            Self.changes(try Self.group(Self.members("old", 20)), toward: new)
+                == ["remove 19", "add 19", "remove 1", "add 1"]
+        )
+        #expect(Self.changes(try Self.group(Self.members("old", 1)), toward: ["x"]) == ["add 1", "remove 1"])
+        #expect(Self.changes(try Self.group(Self.members("old", 2)), toward: ["old-0", "x"]) == ["remove 1", "add 1"])
+        #expect(
+            Self.changes(try Self.group(Self.members("old", 45)), toward: []) == ["remove 20", "remove 20", "remove 5"]
+        )
+        #expect(Self.changes(try Self.group(key: nil), toward: new) == ["create 20"])
+        #expect(Self.changes(try Self.group(Self.members("new", 20)), toward: new) == [])
+    }
+
+    @Test("An intent is in the group before the request, and taken back when FCM refuses")
+    func intents() throws {
+        var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["old-0", "x"])
+        guard case .call(let request) = reconciliation.next() else { return #expect(Bool(false)) }
+        #expect(reconciliation.group.members.last == DeviceGroup.Member("x", .adding))
+        #expect(!reconciliation.group.isExact)
+        reconciliation.stored(version: 2, at: .sample)
+        reconciliation.received(.failing(.upstreamCredentials), of: request)
+        #expect(reconciliation.next() == .refused(GroupObstacle(.upstreamCredentials)))
+        #expect(reconciliation.group.tokens == ["old-0"])
+        #expect(reconciliation.group.isExact)
+        #expect(reconciliation.group.version == 2)
+    }
+
+    @Test(
+        "Where nobody knows what FCM did, the intent stays",
+        arguments: [GroupFailure.Kind.upstreamUnavailable, .upstreamProtocol]
+    )
+    func open(kind: GroupFailure.Kind) throws {
+        var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 2)), toward: ["old-0"])
+        guard case .call(let request) = reconciliation.next() else { return #expect(Bool(false)) }
+        reconciliation.received(.failing(kind), of: request)
+        #expect(reconciliation.group.members.last == DeviceGroup.Member("old-1", .removing))
+        #expect(reconciliation.group.tokens == ["old-0"])
+        guard case .refused = reconciliation.next() else { return #expect(Bool(false)) }
+    }
+
+    @Test("An FCM that contradicts itself is left after a bounded number of calls")
+    func bounded() throws {
+        var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["x"])
+        var calls = 0
+        while case .call(let request) = reconciliation.next() {
+            calls += 1
+            switch request {
+            case .lookUp: reconciliation.received(GroupResult(.success("k"), upstreamCode: "200"), of: request)
+            case .change: reconciliation.received(.failing(.groupNotFound), of: request)
+            }
+        }
+        #expect(calls < 30)
+        #expect(reconciliation.next() == .refused(GroupObstacle(.groupConflict)))
+    }
+
+    @Test("A key that FCM does not take is replaced once")
+    func renewedKey() throws {
+        var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["old-0", "x"])
+        var lookUps = 0
+        while case .call(let request) = reconciliation.next() {
+            switch request {
+            case .lookUp:
+                lookUps += 1
+                reconciliation.received(GroupResult(.success("k2"), upstreamCode: "200"), of: request)
+            case .change: reconciliation.received(.failing(.groupKeyInvalid), of: request)
+            }
+        }
+        #expect(lookUps == 1)
+        #expect(reconciliation.next() == .refused(GroupObstacle(.upstreamProtocol)))
+    }
+
+    @Test("Where the last of the old members takes the room of the new ones, it goes first")
+    func room() throws {
+        var reconciliation = GroupReconciliation(try Self.group(Self.members("old", 1)), toward: ["x"])
+        var changes: [GroupOperation] = []
+        while case .call(let request) = reconciliation.next() {
+            guard case .change(let change) = request else { break }
+            changes.append(change.operation)
+            reconciliation.received(
+                changes.count == 1 ? .failing(.invalidField) : GroupResult(.success("k"), upstreamCode: "200"),
+                of: request
+            )
+        }
+        #expect(changes == [.add, .remove, .add])
+        #expect(reconciliation.next() == .settled)
+    }
+}

@@ -1,0 +1,221 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import NIOCore
+import Testing
+
+@testable import GatewayHTTP
+
+struct GroupFacadeTests {
+    private static let path = "/fcm/notification"
+
+    private static func ask(
+        _ listener: LiveListener,
+        _ request: JSON,
+        key: String,
+        authorization: String? = "key"
+    ) async throws -> WireAnswer {
+        var headers: [String: String] = [:]
+        for name in request["headers"]?.keys ?? [] { headers[name] = request["headers"]?[name]?.text }
+        let method = request["method"]?.text ?? "POST"
+        if method != "GET", headers["Content-Type"] == nil { headers["Content-Type"] = "application/json" }
+        switch request["auth"]?.text ?? "valid" {
+        case "valid": headers["Authorization"] = authorization == "key" ? "key=\(key)" : "Bearer \(key)"
+        case "none": break
+        case let auth: Issue.record("unknown credential \(auth)")
+        }
+        let query = request["query"]?.text.map { "?\($0)" } ?? ""
+        let body = request["raw_body"]?.text ?? request["body"]?.encoded ?? ""
+        return try await listener.ask(method, Self.path + query, headers: headers, body: Array(body.utf8))
+    }
+
+    @Test("Requests over a socket are handed on, or refused, as the vectors have it", arguments: ["key", "bearer"])
+    func requests(authorization: String) async throws {
+        let upstream = ScriptedGroupUpstream()
+        let vectors = try GroupVector.all(kind: "request")
+        #expect(vectors.count == 35)
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            try await gateway.setSender()
+            try await LiveListener.run(gateway) { listener in
+                for vector in vectors {
+                    let id = vector["id"]?.text ?? ""
+                    let count = upstream.requests.count
+                    let expect = try #require(vector["expect"])
+                    if expect["action"]?.text == "forward" {
+                        upstream.answer(GroupResult(.success("key-1"), upstreamCode: "200"))
+                    }
+                    let answer = try await Self.ask(listener, vector, key: key, authorization: authorization)
+                    #expect(answer.fields["x-request-id"]?.isEmpty == false, "\(id)")
+                    guard expect["action"]?.text == "forward" else {
+                        #expect(upstream.requests.count == count, "\(id)")
+                        #expect(answer.status == expect["status"]?.int, "\(id)")
+                        if let body = expect["body"] {
+                            #expect(body.matches(try JSON(parsing: answer.body)), "\(id): \(answer.body)")
+                        }
+                        continue
+                    }
+                    #expect(answer.status == 200, "\(id)")
+                    #expect(answer.fields["content-type"] == "application/json; charset=UTF-8", "\(id)")
+                    #expect(try JSON(parsing: answer.body) == ["notification_key": "key-1"], "\(id)")
+                    let request = try #require(upstream.requests.dropFirst(count).first, "\(id)")
+                    #expect(upstream.requests.count == count + 1, "\(id)")
+                    let expected = try #require(expect["upstream"])
+                    let path = GroupRequestEncoder.path(of: request)
+                    #expect(path.prefix { $0 != "?" } == expected["path"]?.text ?? "", "\(id)")
+                    if let body = expected["body"] {
+                        let written = String(buffer: GroupRequestEncoder.body(of: request))
+                        #expect(try JSON(parsing: written) == body, "\(id): \(written)")
+                    } else {
+                        let name = try #require(expected["query"]?["notification_key_name"]?.text)
+                        #expect(request == .lookUp(name: name), "\(id)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("FCM's answers reach a client over a socket as the vectors have it")
+    func responses() async throws {
+        let upstream = ScriptedGroupUpstream()
+        let vectors = try GroupVector.all(kind: "response")
+        #expect(vectors.count == 13)
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            try await gateway.setSender()
+            try await LiveListener.run(gateway) { listener in
+                for vector in vectors {
+                    let id = vector["id"]?.text ?? ""
+                    let given = try #require(vector["upstream"])
+                    if given["transport"] != nil {
+                        upstream.answer(GroupResult(transportFailure: "timeout"))
+                    } else {
+                        let body = given["body"]?.text ?? given["body"]?.encoded ?? ""
+                        let response = LegacyResponse(
+                            status: given["status"]?.int ?? 0,
+                            retryAfter: given["headers"]?["Retry-After"]?.text,
+                            body: ByteBuffer(string: body)
+                        )
+                        upstream.answer(GroupResponseReader.read(response, now: vector["now"]?.int ?? 0))
+                    }
+                    let request: JSON = ["method": "GET", "query": "notification_key_name=g"]
+                    let answer = try await Self.ask(listener, request, key: key)
+                    let expect = try #require(vector["expect"])
+                    #expect(answer.status == expect["status"]?.int, "\(id)")
+                    #expect(answer.fields["retry-after"] == expect["headers"]?["Retry-After"]?.text, "\(id)")
+                    let body = try #require(expect["body"])
+                    #expect(body.matches(try JSON(parsing: answer.body)), "\(id): \(answer.body)")
+                }
+            }
+        }
+    }
+
+    @Test("Whole lives of groups pass over a socket to FCM and back as the vectors have it")
+    func scenarios() async throws {
+        let vectors = try GroupVector.all(kind: "scenario")
+        #expect(vectors.count == 4)
+        for vector in vectors {
+            try await TestGateway.runWithGroups { gateway, key, upstream in
+                upstream.refuse(tokens: Set((vector["invalid_tokens"]?.elements ?? []).compactMap(\.text)))
+                try await LiveListener.run(gateway) { listener in
+                    var references: [String: String] = [:]
+                    for (index, step) in (vector["steps"]?.elements ?? []).enumerated() {
+                        let at = "\(vector["id"]?.text ?? "") step \(index)"
+                        let request = try #require(step["request"]).resolving(references)
+                        let answer = try await Self.ask(listener, request, key: key)
+                        #expect(answer.status == step["expect"]?["status"]?.int, "\(at): \(answer.body)")
+                        let body = try JSON(parsing: answer.body)
+                        #expect(step["expect"]?["body"]?.matches(body) == true, "\(at): \(answer.body)")
+                        if let name = step["save_notification_key_as"]?.text {
+                            references[name] = body["notification_key"]?.text
+                        }
+                    }
+                }
+                // What FCM drops in silence the gateway can't know.
+                guard vector["invalid_tokens"] == nil else { return }
+                // What the gateway knows of the groups is what FCM has.
+                for group in gateway.groupStore.groups {
+                    #expect(
+                        upstream.members(ofGroup: group.name).map(Set.init)
+                            == Set(group.tokens),
+                        "\(group.name)"
+                    )
+                    #expect(group.isExact)
+                }
+                let names = upstream.groupNames
+                #expect(names == gateway.groupStore.groups.map(\.name))
+            }
+        }
+    }
+
+    @Test("A key without the scope is refused like any other bad one, and FCM hears nothing")
+    func scope() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, _ in
+            try await gateway.setSender()
+            let key = try await gateway.makeKey(scopes: [.sendMessages])
+            let answer = await gateway.data(
+                .post,
+                Self.path,
+                key: nil,
+                body: #"{"operation":"create","notification_key_name":"g","registration_ids":["a"]}"#,
+                headers: ["Authorization": "key=\(key)"]
+            )
+            #expect(answer.status == 401)
+            #expect(upstream.requests.isEmpty)
+        }
+    }
+
+    @Test("What passes is recorded by pseudonym and counted, with FCM's refusals as such")
+    func recorded() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            try await gateway.setSender()
+            upstream.answer(GroupResult(.success("secret-key"), upstreamCode: "200"), .failing(.groupExists))
+            for _ in 0..<2 {
+                _ = await gateway.data(
+                    .post,
+                    Self.path,
+                    key: key,
+                    body: #"{"operation":"create","notification_key_name":"user-7","registration_ids":["tok-1"]}"#
+                )
+            }
+            try await gateway.settleAudit()
+            let list = await gateway.data(.get, "/v1/tenants/demo/audit?action=device_group.put", key: key)
+            let records = list.value["records"]?.elements ?? []
+            #expect(records.map { $0["outcome"] } == ["rejected", "accepted"])
+            #expect(records.first?["code"] == "group_conflict")
+            #expect(records.allSatisfy { $0["targets"]?.elements.count == 2 && $0["recipients"] == 1 })
+            for text in ["user-7", "tok-1", "secret-key"] { #expect(!list.body.contains(text)) }
+            let found = await gateway.data(.get, "/v1/tenants/demo/audit?target=user-7", key: key)
+            #expect(found.value["records"]?.elements.count == 2)
+        }
+    }
+
+    @Test("Tenants of one sender id have their groups apart")
+    func sharedSender() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            try await gateway.setSender()
+            try await gateway.setSender(tenant: "other")
+            _ = await gateway.data(.get, Self.path + "?notification_key_name=g", key: key)
+            let other = try await gateway.makeKey(scopes: [.manageDeviceGroups], tenant: "other")
+            _ = await gateway.data(.put, "/v1/tenants/other/device-groups/g", key: other, body: #"{"tokens":["a"]}"#)
+            #expect(Array(upstream.requests.prefix(2)) == [.lookUp(name: "demo.g"), .lookUp(name: "other.g")])
+        }
+    }
+
+    @Test("A body beyond 64 KiB is refused before it is read")
+    func tooLarge() async throws {
+        try await TestGateway.run { gateway, key in
+            try await LiveListener.run(gateway) { listener in
+                let answer = try await listener.ask(
+                    "POST",
+                    Self.path,
+                    headers: ["Authorization": "key=\(key)", "Content-Type": "application/json"],
+                    body: Array(repeating: UInt8(ascii: " "), count: 64 * 1024 + 1)
+                )
+                #expect(answer.status == 413)
+            }
+        }
+    }
+}

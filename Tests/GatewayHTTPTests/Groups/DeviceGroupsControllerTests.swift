@@ -1,0 +1,288 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+struct DeviceGroupsControllerTests {
+    private static let path = "/v1/tenants/demo/device-groups"
+    private static let routes: [(method: HTTPRequest.Method, suffix: String, body: String)] = [
+        (.get, "", ""), (.get, "/g", ""), (.put, "/g", #"{"tokens":["a"]}"#), (.delete, "/g", ""),
+        (.post, "/g/members", #"{"tokens":["a"]}"#), (.post, "/g/members/remove", #"{"tokens":["a"]}"#),
+    ]
+
+    @Test("A group is declared, extended, shrunk, shown, listed and deleted")
+    func life() async throws {
+        try await TestGateway.runWithGroups { gateway, key, upstream in
+            func members() -> [String]? { upstream.members(ofGroup: "app user/ü") }
+            let group = Self.path + "/app%20user%2F%C3%BC"
+            let made = await gateway.data(.put, group, key: key, body: #"{"tokens":["a","b","a"]}"#)
+            #expect(made.status == 201)
+            #expect(made.value.without("updated_at") == ["name": "app user/ü", "tokens": ["a", "b"], "exact": true])
+            #expect(made.value["updated_at"] == "2026-03-01T12:00:00.000Z")
+            #expect(members() == ["a", "b"])
+
+            let same = await gateway.data(.put, group, key: key, body: #"{"tokens":["b","c"]}"#)
+            #expect(same.status == 200)
+            #expect(members().map(Set.init) == ["b", "c"])
+            let more = await gateway.data(.post, group + "/members", key: key, body: #"{"tokens":["d","b"]}"#)
+            #expect(more.status == 200)
+            #expect(more.value["tokens"] == ["b", "c", "d"])
+            let less = await gateway.data(.post, group + "/members/remove", key: key, body: #"{"tokens":["b","x"]}"#)
+            #expect(less.status == 200)
+            #expect(members().map(Set.init) == ["c", "d"])
+            let shown = await gateway.data(.get, group, key: key)
+            #expect(shown.value == less.value)
+            let list = await gateway.data(.get, Self.path, key: key)
+            #expect(list.value == ["device_groups": ["app user/ü"]])
+            // FCM's key never shows.
+            #expect(!(made.body + shown.body + list.body).contains("key-"))
+
+            #expect(await gateway.data(.delete, group, key: key).status == 204)
+            #expect(members() == nil)
+            for method in [HTTPRequest.Method.get, .delete] {
+                let gone = await gateway.data(method, group, key: key)
+                #expect(gone.status == 404)
+                let code = try gone.code()
+                #expect(code == "not_found")
+            }
+        }
+    }
+
+    @Test("Removing the last member answers an empty group, which is gone")
+    func emptied() async throws {
+        try await TestGateway.runWithGroups { gateway, key, upstream in
+            _ = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["a"]}"#)
+            let last = await gateway.data(.post, Self.path + "/g/members/remove", key: key, body: #"{"tokens":["a"]}"#)
+            #expect(last.status == 200)
+            #expect(last.value["tokens"] == [])
+            #expect(upstream.groupNames.isEmpty)
+            #expect(await gateway.data(.get, Self.path + "/g", key: key).status == 404)
+        }
+    }
+
+    @Test("A foreign tenant, or one that is not there, is not found by any route")
+    func foreign() async throws {
+        try await TestGateway.run { gateway, key in
+            for tenant in ["other", "nobody"] {
+                for route in Self.routes {
+                    let answer = await gateway.data(
+                        route.method,
+                        "/v1/tenants/\(tenant)/device-groups\(route.suffix)",
+                        key: key,
+                        body: route.body
+                    )
+                    #expect(answer.status == 404, "\(tenant) \(route)")
+                    let detail = try answer.problem()["detail"]
+                    #expect(detail == "There is no such tenant")
+                }
+            }
+        }
+    }
+
+    @Test("Without the scope, or without a key, every route is closed")
+    func scopes() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, _ in
+            let others = Set(Scope.allCases).subtracting([.manageDeviceGroups])
+            let key = try await gateway.makeKey(scopes: others)
+            let own = try await gateway.makeKey(scopes: [.manageDeviceGroups])
+            for route in Self.routes {
+                let path = Self.path + route.suffix
+                let code = try await gateway.data(route.method, path, key: key, body: route.body).code()
+                #expect(code == "forbidden")
+                let code2 = try await gateway.data(route.method, path, key: nil, body: route.body).code()
+                #expect(code2 == "unauthenticated")
+            }
+            #expect(upstream.requests.isEmpty)
+            #expect(await gateway.data(.put, Self.path + "/g", key: own, body: #"{"tokens":["a"]}"#).status == 201)
+        }
+    }
+
+    @Test(
+        "A bad body is refused with its field, and FCM hears nothing",
+        arguments: [
+            (#"{}"#, "/tokens: invalid_field"), (#"{"tokens":[]}"#, "/tokens: invalid_field"),
+            (#"{"tokens":"a"}"#, "/tokens: invalid_field"), (#"{"tokens":["a",""]}"#, "/tokens/1: invalid_field"),
+            (#"{"tokens":[null]}"#, "/tokens/0: invalid_field"),
+            (#"{"tokens":["a"],"name":"g"}"#, "/name: unknown_field"),
+            (#"{"tokens":["/topics/x"]}"#, "/tokens/0: invalid_field"),
+            (#"{"tokens":["\#(String(repeating: "x", count: 4_097))"]}"#, "/tokens/0: invalid_token"),
+            (#"{"tokens":["\#((0..<21).map(String.init).joined(separator: #"",""#))"]}"#, "/tokens: group_too_large"),
+        ]
+    )
+    func badBodies(body: String, fault: String) async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            for route in Self.routes where !route.body.isEmpty {
+                let answer = await gateway.data(route.method, Self.path + route.suffix, key: key, body: body)
+                #expect(answer.status == 422)
+                let faults = try answer.faults()
+                #expect(faults == [fault])
+            }
+            #expect(upstream.requests.isEmpty)
+        }
+    }
+
+    @Test("A body that is no JSON object, or says that it is none, is refused")
+    func badMediaType() async throws {
+        try await TestGateway.run { gateway, key in
+            let path = Self.path + "/g"
+            let code = try await gateway.data(.put, path, key: key, body: "[]").code()
+            #expect(code == "malformed_json")
+            let code2 = try await gateway.data(.put, path, key: key).code()
+            #expect(code2 == "unsupported_media_type")
+            let headers = ["Content-Type": "text/plain"]
+            let text = await gateway.data(.put, path, key: key, body: #"{"tokens":["a"]}"#, headers: headers)
+            let code3 = try text.code()
+            #expect(code3 == "unsupported_media_type")
+        }
+    }
+
+    @Test(
+        "A name that no group can have is refused",
+        arguments: ["%", "%zz", "%ff", "a%00b", "a%0Ab", String(repeating: "x", count: 257)]
+    )
+    func badNames(name: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.data(.put, "\(Self.path)/\(name)", key: key, body: #"{"tokens":["a"]}"#)
+            #expect(answer.status == 422)
+            let code = try answer.code()
+            #expect(code == "invalid_field")
+        }
+    }
+
+    @Test("20 tokens are taken, and their last counts")
+    func twenty() async throws {
+        try await TestGateway.runWithGroups { gateway, key, upstream in
+            let tokens = (0..<20).map { "token-\($0)" }
+            let body = #"{"tokens":["\#((tokens + tokens).joined(separator: #"",""#))"]}"#
+            #expect(await gateway.data(.put, Self.path + "/g", key: key, body: body).status == 201)
+            #expect(upstream.members(ofGroup: "g") == tokens)
+            let more = await gateway.data(.post, Self.path + "/g/members", key: key, body: #"{"tokens":["x"]}"#)
+            #expect(more.status == 422)
+            let code = try more.code()
+            #expect(code == "group_too_large")
+        }
+    }
+
+    @Test(
+        "FCM's trouble has the codes of the contract",
+        arguments: [
+            (GroupFailure.Kind.noValidTokens, 422, "no_valid_tokens"),
+            (.upstreamCredentials, 502, "upstream_credentials"), (.upstreamUnavailable, 503, "upstream_unavailable"),
+            (.upstreamInternal, 502, "upstream_internal"), (.upstreamProtocol, 502, "upstream_protocol"),
+            (.invalidField, 422, "invalid_field"),
+        ]
+    )
+    func codes(kind: GroupFailure.Kind, status: Int, code: String) async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            upstream.answer(.failing(.groupNotFound), .failing(kind, retryAfter: 17))
+            let answer = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["a"]}"#)
+            #expect(answer.status == status)
+            let problem = try answer.problem()
+            #expect(problem["code"]?.text == code)
+            #expect(answer.header("Retry-After") == (problem["retryable"] == true ? "17" : nil))
+        }
+    }
+
+    @Test("A store that refuses is told, and so is an audit that is full")
+    func refusing() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.groupStore.refuse()
+            for route in Self.routes {
+                let answer = await gateway.data(route.method, Self.path + route.suffix, key: key, body: route.body)
+                let code = try answer.code()
+                #expect(code == "overloaded", "\(route)")
+            }
+        }
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(auditCapacity: 0, groupUpstream: upstream) { gateway, key in
+            let answer = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["a"]}"#)
+            let code2 = try answer.code()
+            #expect(code2 == "audit_unavailable")
+            #expect(upstream.requests.isEmpty)
+        }
+    }
+
+    @Test("Every change is recorded once, whatever became of it, with nothing that names anybody")
+    func audit() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            let group = Self.path + "/user-7"
+            _ = await gateway.data(.put, group, key: key, body: #"{"tokens":["tok-1","tok-2"]}"#)
+            _ = await gateway.data(.post, group + "/members", key: key, body: #"{"tokens":["tok-3"]}"#)
+            upstream.answer(.failing(.upstreamCredentials))
+            _ = await gateway.data(.post, group + "/members/remove", key: key, body: #"{"tokens":["tok-3"]}"#)
+            upstream.answer(.failing(.groupNotFound), .failing(.groupNotFound))
+            _ = await gateway.data(.delete, group, key: key)
+            try await gateway.settleAudit()
+            let list = await gateway.data(.get, "/v1/tenants/demo/audit?target=user-7", key: key)
+            let records = (list.value["records"]?.elements ?? []).reversed()
+                .map { record in
+                    [record["action"], record["outcome"], record["code"], record["recipients"], record["accepted"]]
+                }
+            #expect(
+                records == [
+                    ["device_group.put", "accepted", nil, 2, 2], ["device_group.add", "accepted", nil, 1, 1],
+                    ["device_group.remove", "rejected", "upstream_credentials", 1, 0],
+                    ["device_group.delete", "accepted", nil, 0, 0],
+                ]
+            )
+            #expect(list.value["records"]?.elements.allSatisfy { $0["target_kind"] == "group" } == true)
+            for text in ["user-7", "tok-", "key-1"] { #expect(!list.body.contains(text)) }
+            #expect(!gateway.logText.contains("tok-") && !gateway.logText.contains("user-7"))
+        }
+    }
+
+    @Test("Requests are counted by tenant, action and outcome")
+    func counted() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            _ = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["a"]}"#)
+            upstream.answer(.failing(.upstreamUnavailable))
+            _ = await gateway.data(.put, Self.path + "/h", key: key, body: #"{"tokens":["a"]}"#)
+            func count(_ outcome: String) throws -> Int64 {
+                try gateway.metrics
+                    .expectCounter(
+                        "fcmgw_device_group_requests_total",
+                        [("tenant", "demo"), ("action", "device_group.put"), ("outcome", outcome)]
+                    )
+                    .totalValue
+            }
+            let (done, unavailable) = (try count("done"), try count("upstream_unavailable"))
+            #expect(done == 1)
+            #expect(unavailable == 1)
+        }
+    }
+
+    @Test("Names are paged in the order of their bytes")
+    func pages() async throws {
+        try await TestGateway.run { gateway, key in
+            for name in ["b", "a", "%C3%A4", "c"] {
+                _ = await gateway.data(.put, "\(Self.path)/\(name)", key: key, body: #"{"tokens":["a"]}"#)
+            }
+            let first = await gateway.data(.get, Self.path + "?limit=3", key: key)
+            #expect(first.value["device_groups"] == ["a", "b", "c"])
+            let cursor = try #require(first.value["next_cursor"]?.text)
+            let second = await gateway.data(.get, "\(Self.path)?limit=3&cursor=\(cursor)", key: key)
+            #expect(second.value == ["device_groups": ["ä"]])
+            for query in ["limit=0", "limit=501", "cursor=x", "limit=1&limit=2", "name=a"] {
+                #expect(await gateway.data(.get, "\(Self.path)?\(query)", key: key).status == 422, "\(query)")
+            }
+        }
+    }
+
+    @Test("Another method is named what is served")
+    func methods() async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.data(.post, Self.path + "/g", key: key, body: "{}")
+            #expect(answer.status == 405)
+            #expect(answer.header("Allow") == "DELETE, GET, PUT")
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct GroupSendTests {
+    private static let body = #"{"device_group":"g","data":{"k":"v"}}"#
+
+    private static func put(_ gateway: TestGateway, _ key: String, tokens: String = #"["a","b"]"#) async {
+        _ = await gateway.data(.put, "/v1/tenants/demo/device-groups/g", key: key, body: #"{"tokens":\#(tokens)}"#)
+    }
+
+    @Test("A group is sent to by the key that the gateway knows, and failed members come back")
+    func byName() async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+            await Self.put(gateway, key)
+            let count = groups.requests.count
+            gateway.answer(
+                UpstreamResult(
+                    answer: .group(GroupOutcome(success: 1, failure: 1, failedTokens: ["b"])),
+                    upstreamCode: "200"
+                )
+            )
+            let answer = await gateway.send(Self.body, key: key)
+            #expect(answer.status == 200)
+            #expect(gateway.upstream.calls.map(\.target) == [.notificationKey("key-1")])
+            #expect(groups.requests.count == count)
+            #expect(
+                answer.value.without("id") == [
+                    "accepted": 1, "rejected": 1,
+                    "results": [
+                        [
+                            "token": "b", "status": "rejected", "code": "upstream_unavailable", "retryable": true,
+                            "action": "wait",
+                        ]
+                    ],
+                ]
+            )
+        }
+    }
+
+    @Test("By v1, which counts nothing, the known members are counted: by name, and by key on the facade")
+    func v1Counts() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            await Self.put(gateway, key)
+            let empty = UpstreamResult(
+                answer: .group(GroupOutcome(success: 1, failure: 0, failedTokens: [])),
+                upstreamCode: "200"
+            )
+            gateway.answer(empty, empty, empty)
+            #expect(await gateway.send(Self.body, key: key).value["accepted"] == 2)
+            let facade = await gateway.legacy(
+                #"{"to":"key-1"}"#,
+                key: key,
+                headers: ["Content-Type": "application/json"]
+            )
+            #expect(facade.value == ["success": 2, "failure": 0])
+            let unknown = await gateway.legacy(
+                #"{"to":"key-2"}"#,
+                key: key,
+                headers: ["Content-Type": "application/json"]
+            )
+            #expect(unknown.value == ["success": 1, "failure": 0])
+        }
+    }
+
+    @Test("A name that nobody knows is not found, by its field; FCM is asked each time, and nothing is sent")
+    func unknown() async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+            let answer = await gateway.send(Self.body, key: key)
+            #expect(answer.status == 404)
+            let faults = try answer.faults()
+            #expect(faults == ["/device_group: not_found"])
+            #expect(gateway.upstream.calls.isEmpty)
+            #expect(groups.requests == [.lookUp(name: "g")])
+            #expect(gateway.groupStore.groups.isEmpty)
+            // FCM has it by now: asked once more, and never again.
+            groups.answer(GroupResult(.success("key-1"), upstreamCode: "200"))
+            for _ in 0..<3 { #expect(await gateway.send(Self.body, key: key).status == 200) }
+            #expect(groups.requests.count == 2)
+        }
+    }
+
+    @Test("Neither a key without the scope nor one over its quota makes FCM be asked")
+    func guarded() async throws {
+        let groups = ScriptedGroupUpstream()
+        let policy = try #require(RatePolicy(rate: 1, periodSeconds: 60, burst: 1))
+        try await TestGateway.run(limits: LimitPolicies(tenant: [policy]), groupUpstream: groups) { gateway, key in
+            let other = try await gateway.makeKey(scopes: [.manageDeviceGroups])
+            #expect(await gateway.send(Self.body, key: other).status == 403)
+            #expect(groups.requests.isEmpty)
+            _ = await gateway.send(#"{"token":"t"}"#, key: key)
+            _ = await gateway.send(#"{"token":"t"}"#, key: key)
+            let count = groups.requests.count
+            #expect(await gateway.send(Self.body, key: key).status == 429)
+            #expect(groups.requests.count == count)
+        }
+    }
+
+    @Test("A group counts as one device, by its name, however its key changes")
+    func limited() async throws {
+        let groups = ScriptedGroupUpstream()
+        let policy = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 1))
+        try await TestGateway.run(limits: LimitPolicies(device: [policy]), groupUpstream: groups) { gateway, key in
+            await Self.put(gateway, key)
+            var statuses: [Int] = []
+            for _ in 0..<3 {
+                statuses.append(await gateway.send(Self.body, key: key).status)
+                if var group = gateway.groupStore.groups.first {
+                    group.key = "another key \(statuses.count)"
+                    _ = try await gateway.groupStore.save(group)
+                }
+            }
+            #expect(statuses.last == 429)
+            try await gateway.settleAudit()
+            let list = await gateway.data(.get, "/v1/tenants/demo/audit?action=message.send&target=g", key: key)
+            #expect(list.value["records"]?.elements.count == 3)
+        }
+    }
+
+    @Test("A key that FCM no longer takes is forgotten, so that the next send asks for another")
+    func deadKey() async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+            await Self.put(gateway, key)
+            gateway.answer(.rejecting(Rejection(code: .unregistered)))
+            #expect(await gateway.send(Self.body, key: key).status == 410)
+            groups.answer(GroupResult(.success("key-2"), upstreamCode: "200"))
+            #expect(await gateway.send(Self.body, key: key).status == 200)
+            #expect(gateway.upstream.calls.last?.target == .notificationKey("key-2"))
+        }
+    }
+
+    @Test("FCM's trouble with a look-up is the send's")
+    func trouble() async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+            groups.answer(.failing(.upstreamUnavailable, retryAfter: 9))
+            let answer = await gateway.send(Self.body, key: key)
+            #expect(answer.status == 503)
+            #expect(answer.header("Retry-After") == "9")
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("An explanation shows the request to a known group, and asks FCM for nothing")
+    func explained() async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+            let path = "/v1/tenants/demo/messages/explain"
+            let unknown = await gateway.data(.post, path, key: key, body: Self.body)
+            let code = try unknown.code()
+            #expect(code == "not_found")
+            #expect(groups.requests.isEmpty)
+            await Self.put(gateway, key)
+            let count = groups.requests.count
+            let known = await gateway.data(.post, path, key: key, body: Self.body)
+            #expect(known.status == 200)
+            #expect(known.value["requests"]?[0]?["body"]?["to"] == "key-1")
+            #expect(known.value["fields"]?[0] == ["pointer": "/device_group", "becomes": ["/to"]])
+            #expect(groups.requests.count == count)
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("A name that no group can have is refused by its field")
+    func badName() async throws {
+        try await TestGateway.run { gateway, key in
+            for name in [#""#, #"a\u0000"#, String(repeating: "x", count: 257)] {
+                let answer = await gateway.send(#"{"device_group":"\#(name)"}"#, key: key)
+                #expect(answer.status == 422)
+                let faults = try answer.faults().first?.hasPrefix("/device_group: ")
+                #expect(faults == true)
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import GatewayCore
+import GatewayStorage
+import Testing
+
+struct GroupStoreTests {
+    private static func group(
+        _ name: String = "family",
+        tenant: String = "acme",
+        key: String? = "key-1",
+        version: Int = 0
+    ) throws -> DeviceGroup {
+        DeviceGroup(
+            tenant: try #require(TenantID(tenant)),
+            name: name,
+            upstreamName: "\(tenant).\(name)",
+            key: key,
+            members: [
+                DeviceGroup.Member("cK:APA91b_\"x\"/+", .member), DeviceGroup.Member("b", .adding),
+                DeviceGroup.Member("a", .removing),
+            ],
+            isComplete: true,
+            version: version,
+            updatedAt: DirectoryFixtures.start
+        )
+    }
+
+    @Test("What is stored comes back unchanged, by name and by key", arguments: StoreKind.available)
+    func roundTrip(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            for name in ["family", "größe/ 😀 %2F'\"--", "FAMILY"] {
+                var group = try Self.group(name, key: "key of \(name)")
+                group.version = try await store.save(group)
+                #expect(group.version == 1)
+                #expect(try await store.group(named: name, of: group.tenant) == group)
+                #expect(try await store.group(withKey: "key of \(name)", of: group.tenant) == group)
+            }
+        }
+    }
+
+    @Test("A group without a key and without members is one too", arguments: StoreKind.available)
+    func bare(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            var group = try Self.group(key: nil)
+            group.members = []
+            group.isComplete = false
+            group.version = try await store.save(group)
+            #expect(try await store.group(named: group.name, of: group.tenant) == group)
+            #expect(try await store.group(withKey: "", of: group.tenant) == nil)
+        }
+    }
+
+    @Test("Another tenant's groups can't be seen, replaced or removed", arguments: StoreKind.available)
+    func tenants(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            let other = try #require(TenantID("other"))
+            var group = try Self.group()
+            group.version = try await store.save(group)
+            #expect(try await store.group(named: group.name, of: other) == nil)
+            #expect(try await store.group(withKey: "key-1", of: other) == nil)
+            #expect(try await store.names(of: other, after: nil, limit: 10) == [])
+            let foreign = try Self.group(tenant: "other", version: 1)
+            await #expect(throws: GatewayError.self) { try await store.remove(foreign) }
+            await #expect(throws: GatewayError.self) { _ = try await store.save(foreign) }
+            #expect(try await store.save(try Self.group(tenant: "other")) == 1)
+            #expect(try await store.group(named: group.name, of: group.tenant) == group)
+        }
+    }
+
+    @Test("Only the version that something was made from is replaced or removed", arguments: StoreKind.available)
+    func versions(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            func expectConflict(_ body: () async throws -> Void) async {
+                await #expect { try await body() } throws: { ($0 as? GatewayError)?.code == .conflict }
+            }
+            var group = try Self.group()
+            group.version = try await store.save(group)
+            await expectConflict { _ = try await store.save(try Self.group()) }
+            let stale = group
+            group.key = "key-2"
+            group.version = try await store.save(group)
+            #expect(group.version == 2)
+            await expectConflict { _ = try await store.save(stale) }
+            await expectConflict { try await store.remove(stale) }
+            #expect(try await store.group(named: group.name, of: group.tenant) == group)
+            #expect(try await store.group(withKey: "key-1", of: group.tenant) == nil)
+            try await store.remove(group)
+            #expect(try await store.group(named: group.name, of: group.tenant) == nil)
+            await expectConflict { try await store.remove(group) }
+            await expectConflict { _ = try await store.save(group) }
+        }
+    }
+
+    @Test("Of writers of one version exactly one succeeds", arguments: StoreKind.available)
+    func race(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            let group = try Self.group()
+            let successes = await withTaskGroup(of: Bool.self) { tasks in
+                for _ in 0..<20 {
+                    tasks.addTask { (try? await store.save(group)) != nil }
+                }
+                return await tasks.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+            }
+            #expect(successes == 1)
+        }
+    }
+
+    @Test("A group of a tenant that is not there is refused", arguments: StoreKind.available)
+    func noTenant(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            await #expect {
+                _ = try await store.save(try Self.group(tenant: "nobody"))
+            } throws: {
+                ($0 as? GatewayError)?.code == .notFound
+            }
+        }
+    }
+
+    @Test("Names come in the order of their bytes, page by page", arguments: StoreKind.available)
+    func names(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            let tenant = try #require(TenantID("acme"))
+            #expect(try await store.names(of: tenant, after: nil, limit: 10) == [])
+            for name in ["b", "ä", "a", "Z", "a b"] {
+                _ = try await store.save(try Self.group(name, key: nil))
+            }
+            #expect(try await store.names(of: tenant, after: nil, limit: 10) == ["Z", "a", "a b", "b", "ä"])
+            #expect(try await store.names(of: tenant, after: nil, limit: 2) == ["Z", "a"])
+            #expect(try await store.names(of: tenant, after: "a", limit: 2) == ["a b", "b"])
+            #expect(try await store.names(of: tenant, after: "ä", limit: 2) == [])
+        }
+    }
+
+    @Test("A tenant's groups go with it")
+    func cascade() async throws {
+        try await withSQLiteDatabase { database in
+            let (directory, store) = (SQLiteDirectoryStore(database: database), SQLiteGroupStore(database: database))
+            let tenant = try DirectoryFixtures.tenant()
+            try await directory.apply(.putTenant(tenant, salt: [1]))
+            _ = try await store.save(try Self.group())
+            try await directory.apply(.deleteTenant(tenant.id))
+            #expect(try await store.group(named: "family", of: tenant.id) == nil)
+        }
+    }
+}

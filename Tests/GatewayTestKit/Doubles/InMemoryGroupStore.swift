@@ -1,0 +1,101 @@
+package import GatewayCore
+import Synchronization
+
+/// Device groups that live as long as the test.
+package final class InMemoryGroupStore: GroupStore {
+    private struct Key: Hashable {
+        let tenant: TenantID
+        let name: String
+    }
+
+    private struct State {
+        var groups: [Key: DeviceGroup] = [:]
+        var refuses = false
+        var willWrite: @Sendable () -> Bool = { true }
+    }
+
+    private let state = Mutex(State())
+
+    /// A store that holds nothing.
+    package init() {}
+
+    /// Makes everything fail from now on, or succeed again.
+    package func refuse(_ refuses: Bool = true) {
+        self.state.withLock { $0.refuses = refuses }
+    }
+
+    /// Asks before every write whether it may be made; a write that may not fails.
+    package func ask(_ willWrite: @escaping @Sendable () -> Bool) {
+        self.state.withLock { $0.willWrite = willWrite }
+    }
+
+    /// Everything that is stored.
+    package var groups: [DeviceGroup] {
+        self.state.withLock { $0.groups.values.sorted { $0.name < $1.name } }
+    }
+
+    /// A tenant's group of a name.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try self.read { $0[Key(tenant: tenant, name: name)] }
+    }
+
+    /// A tenant's group with a key.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try self.read { $0.values.first { $0.tenant == tenant && $0.key == key } }
+    }
+
+    /// Stores a group.
+    ///
+    /// - Throws: `conflict`; `storeUnavailable` while told to refuse.
+    package func save(_ group: DeviceGroup) async throws(GatewayError) -> Int {
+        try self.write(group) { stored in
+            var group = group
+            group.version += 1
+            stored = group
+        }
+        return group.version + 1
+    }
+
+    /// Forgets a group.
+    ///
+    /// - Throws: `conflict`; `storeUnavailable` while told to refuse.
+    package func remove(_ group: DeviceGroup) async throws(GatewayError) {
+        try self.write(group) { $0 = nil }
+    }
+
+    /// Names of a tenant's groups.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func names(of tenant: TenantID, after name: String?, limit: Int) async throws(GatewayError) -> [String] {
+        let names = try self.read { $0.keys.filter { $0.tenant == tenant }.map(\.name) }
+        let rest = names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }
+            .filter { $0 > (name ?? "") }
+        return Array(rest.prefix(limit))
+    }
+
+    private func read<Value: Sendable>(_ body: (borrowing [Key: DeviceGroup]) -> Value) throws(GatewayError) -> Value {
+        let value = self.state.withLock { $0.refuses ? nil : body($0.groups) }
+        guard let value else { throw Self.unavailable }
+        return value
+    }
+
+    private func write(_ group: DeviceGroup, _ body: (inout DeviceGroup?) -> Void) throws(GatewayError) {
+        let (refuses, willWrite) = self.state.withLock { ($0.refuses, $0.willWrite) }
+        guard !refuses, willWrite() else { throw Self.unavailable }
+        let isMade = self.state.withLock { state in
+            let key = Key(tenant: group.tenant, name: group.name)
+            guard (state.groups[key]?.version ?? 0) == group.version else { return false }
+            body(&state.groups[key])
+            return true
+        }
+        guard isMade else { throw GatewayError(.conflict, "The device group was changed meanwhile") }
+    }
+
+    private static var unavailable: GatewayError {
+        GatewayError(.storeUnavailable, "The store refuses, as it was told to")
+    }
+}

@@ -1,0 +1,14 @@
+package import GatewayCore
+
+extension GroupCaller {
+    /// A caller of a sample tenant who waits a minute.
+    ///
+    /// - Throws: ``SampleError`` for a malformed tenant name.
+    package static func sample(_ principal: Principal? = nil, timeLeft: Duration = .seconds(60)) throws -> GroupCaller {
+        GroupCaller(
+            principal: try principal ?? .sample(),
+            origin: RequestOrigin(method: "PUT", requestID: "request-1"),
+            deadline: .now + timeLeft
+        )
+    }
+}

@@ -1,0 +1,194 @@
+import FCMEmulator
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct DeviceGroupsTests {
+    private static func code(_ body: () async throws -> Void) async -> OutcomeCode? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return (error as? GroupObstacle)?.code ?? .internalError
+        }
+    }
+
+    @Test("A declaration that is repeated asks FCM no more than whether it still has the group")
+    func idempotent() async throws {
+        try await GroupFixture.legacy { fixture in
+            let (_, isNew) = try await fixture.groups().put("g", tokens: ["a", "b"], by: fixture.caller())
+            let count = fixture.requests.count
+            let (group, isNewAgain) = try await fixture.groups().put("g", tokens: ["b", "a"], by: fixture.caller())
+            #expect(isNew && !isNewAgain)
+            #expect(group.isExact)
+            #expect(fixture.requests.dropFirst(count).map(\.method) == ["GET"])
+            fixture.emulator.deleteGroup(named: "g", senderID: GroupFixture.senderID)
+            _ = try await fixture.groups().put("g", tokens: ["a", "b"], by: fixture.caller())
+            #expect(fixture.upstreamMembers("g") == ["a", "b"])
+        }
+    }
+
+    @Test("A group never lacks members while others take their places, and never has more than 20")
+    func exchange() async throws {
+        try await GroupFixture.legacy { fixture in
+            let (old, new) = ((0..<20).map { "old-\($0)" }, (0..<20).map { "new-\($0)" })
+            let (before, _) = try await fixture.groups().put("g", tokens: old, by: fixture.caller())
+            let (after, _) = try await fixture.groups().put("g", tokens: new, by: fixture.caller())
+            #expect(fixture.upstreamMembers("g") == Set(new))
+            // The old key still works, so that FCM has not deleted the group in between.
+            let key = try #require(before.key)
+            let change = GroupChange(.remove, name: "g", key: key, tokens: ["new-0"])
+            let result = await fixture.sender.perform(
+                .change(change),
+                of: fixture.profile,
+                deadline: .now + .seconds(60)
+            )
+            #expect((try? result.answer.get()) != nil)
+            #expect(after.isExact)
+        }
+    }
+
+    @Test("More than 20 members are refused before FCM is asked")
+    func tooLarge() async throws {
+        try await GroupFixture.legacy { fixture in
+            let tokens = (0..<21).map { "t\($0)" }
+            #expect(
+                await Self.code { _ = try await fixture.groups().put("g", tokens: tokens, by: fixture.caller()) }
+                    == .groupTooLarge
+            )
+            _ = try await fixture.groups().put("g", tokens: Array(tokens.prefix(15)), by: fixture.caller())
+            let count = fixture.requests.count
+            #expect(
+                await Self.code {
+                    _ = try await fixture.groups().add((15..<21).map { "t\($0)" }, to: "g", by: fixture.caller())
+                } == .groupTooLarge
+            )
+            #expect(fixture.requests.count == count)
+        }
+    }
+
+    @Test("Tokens of which none is valid are refused, and nothing is kept of the group")
+    func noValidTokens() async throws {
+        try await GroupFixture.legacy { fixture in
+            fixture.emulator.refuse(tokens: ["bad"])
+            #expect(
+                await Self.code { _ = try await fixture.groups().put("g", tokens: ["bad"], by: fixture.caller()) }
+                    == .noValidTokens
+            )
+            #expect(fixture.store.groups.isEmpty)
+            _ = try await fixture.groups().put("g", tokens: ["good"], by: fixture.caller())
+            #expect(
+                await Self.code { _ = try await fixture.groups().add(["bad"], to: "g", by: fixture.caller()) }
+                    == .noValidTokens
+            )
+            let group = try await fixture.groups().stored("g", of: fixture.profile)
+            #expect(group?.tokens == ["good"])
+            #expect(group?.isExact == true)
+        }
+    }
+
+    @Test("A group that somebody else made is taken over, and known to be so")
+    func adopted() async throws {
+        try await GroupFixture.legacy { fixture in
+            let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["stranger"]))
+            _ = await fixture.sender.perform(create, of: fixture.profile, deadline: .now + .seconds(60))
+            let (group, _) = try await fixture.groups().put("g", tokens: ["a"], by: fixture.caller())
+            #expect(fixture.upstreamMembers("g") == ["stranger", "a"])
+            #expect(!group.isExact)
+            #expect(await Self.code { try await fixture.groups().delete("g", by: fixture.caller()) } == .conflict)
+            #expect(fixture.upstreamMembers("g") == ["stranger"])
+            // Whoever names the stranger gets rid of it, and of the group.
+            _ = try await fixture.groups().remove(["stranger"], from: "g", by: fixture.caller())
+            #expect(fixture.upstreamMembers("g") == nil)
+            #expect(fixture.store.groups.isEmpty)
+        }
+    }
+
+    @Test("A name that the gateway does not know is asked of FCM once")
+    func lookedUpOnce() async throws {
+        try await GroupFixture.legacy { fixture in
+            let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
+            _ = await fixture.sender.perform(create, of: fixture.profile, deadline: .now + .seconds(60))
+            let groups = fixture.groups()
+            for _ in 0..<3 {
+                let group = try await groups.group("g", of: fixture.profile, until: .now + .seconds(60))
+                #expect(group?.key != nil)
+            }
+            #expect(fixture.requests.count == 2)
+            #expect(try await groups.group("none", of: fixture.profile, until: .now + .seconds(60)) == nil)
+            #expect(fixture.store.groups.map(\.name) == ["g"])
+        }
+    }
+
+    @Test("Writers of one group do not mix, and what the last one declared is there", arguments: 0..<4)
+    func writers(round: Int) async throws {
+        try await GroupFixture.legacy { fixture in
+            let groups = fixture.groups()
+            let caller = try fixture.caller()
+            await withDiscardingTaskGroup { tasks in
+                for writer in 0..<8 {
+                    let tokens = (0..<20).map { "writer-\(writer)-\($0)" }
+                    tasks.addTask { _ = try? await groups.put("g", tokens: tokens, by: caller) }
+                }
+            }
+            let stored = try #require(try await groups.stored("g", of: fixture.profile))
+            #expect(fixture.upstreamMembers("g") == Set(stored.tokens))
+            #expect(stored.isExact)
+            #expect(Set(stored.tokens.map { $0.split(separator: "-")[1] }).count == 1)
+        }
+    }
+
+    @Test("What FCM refused leaves the group as it was; what it did not answer is open and settled later")
+    func failures() async throws {
+        try await GroupFixture.legacy { fixture in
+            let groups = fixture.groups()
+            _ = try await groups.put("g", tokens: ["a", "b"], by: fixture.caller())
+            fixture.emulator.addFault(Fault(path: "/fcm/notification", action: .status(401, body: nil, headers: [])))
+            #expect(
+                await Self.code { _ = try await groups.add(["c"], to: "g", by: fixture.caller()) }
+                    == .upstreamCredentials
+            )
+            #expect(try await groups.stored("g", of: fixture.profile)?.isExact == true)
+            fixture.emulator.addFault(Fault(path: "/fcm/notification", action: .status(503, body: nil, headers: [])))
+            #expect(
+                await Self.code { _ = try await groups.add(["c"], to: "g", by: fixture.caller()) }
+                    == .upstreamUnavailable
+            )
+            let open = try await groups.stored("g", of: fixture.profile)
+            #expect(open?.isExact == false)
+            #expect(open?.tokens == ["a", "b", "c"])
+            _ = try await groups.remove(["a"], from: "g", by: fixture.caller())
+            #expect(fixture.upstreamMembers("g") == ["b", "c"])
+            #expect(try await groups.stored("g", of: fixture.profile)?.isExact == true)
+        }
+    }
+
+    @Test("A store that refuses stops everything before FCM is asked")
+    func refusingStore() async throws {
+        try await GroupFixture.legacy { fixture in
+            _ = try await fixture.groups().put("g", tokens: ["a"], by: fixture.caller())
+            let count = fixture.requests.count
+            fixture.store.ask { false }
+            #expect(
+                await Self.code { _ = try await fixture.groups().add(["b"], to: "g", by: fixture.caller()) }
+                    == .overloaded
+            )
+            #expect(fixture.requests.count == count)
+            #expect(fixture.upstreamMembers("g") == ["a"])
+        }
+    }
+
+    @Test("By v1 a group lives as well")
+    func v1() async throws {
+        try await GroupFixture.v1 { fixture in
+            _ = try await fixture.groups().put("g", tokens: ["a", "b"], by: fixture.caller())
+            _ = try await fixture.groups().put("g", tokens: ["c"], by: fixture.caller())
+            #expect(fixture.upstreamMembers("g") == ["c"])
+            try await fixture.groups().delete("g", by: fixture.caller())
+            #expect(fixture.upstreamMembers("g") == nil)
+        }
+    }
+}
