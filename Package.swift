@@ -179,6 +179,8 @@ let package = Package(
                 "GatewayCore",
                 "GatewayStorage",
                 "StrictJSON",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
             ],
             path: "Benchmarks/Micro"

@@ -26,6 +26,7 @@ struct Micro {
             print(try await Self.auditRows(batch: batch).row)
         }
         for row in await Self.limiting() { print(row) }
+        for row in try await Self.screening() { print(row) }
     }
 
     private static func reading() async throws -> Measurement {

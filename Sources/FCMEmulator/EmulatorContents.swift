@@ -4,6 +4,7 @@ struct EmulatorContents {
     var deliveries: RingBuffer<Delivery>
     var subscriptions = Subscriptions()
     var groups = GroupRegistry()
+    var registrations = Registrations()
     var faults = FaultScript()
     var settings: EmulatorSettings
     var accounts = ServiceAccounts()

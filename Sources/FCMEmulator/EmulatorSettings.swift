@@ -12,6 +12,9 @@ package struct EmulatorSettings: Sendable, Equatable {
     /// How long an access token is valid, in whole seconds.
     package var tokenLifetimeSeconds: Int
 
+    /// How many of a hundred tokens are called unregistered whatever they are, always the same ones; 0 to 100.
+    package var unregisteredPercent: Int
+
     /// Creates settings.
     ///
     /// - Parameters:
@@ -19,15 +22,18 @@ package struct EmulatorSettings: Sendable, Equatable {
     ///   - maxConcurrentStreams: streams per HTTP/2 connection, at least 1; the real service usually allows 100.
     ///   - goAwayInterval: pause between two rounds of GOAWAY, nil for none.
     ///   - tokenLifetimeSeconds: life of an access token, at least 1.
+    ///   - unregisteredPercent: how many of a hundred tokens are called unregistered, 0 to 100.
     package init(
         latency: Duration = .zero,
         maxConcurrentStreams: Int = 100,
         goAwayInterval: Duration? = nil,
-        tokenLifetimeSeconds: Int = 3_599
+        tokenLifetimeSeconds: Int = 3_599,
+        unregisteredPercent: Int = 0
     ) {
         self.latency = latency
         self.maxConcurrentStreams = maxConcurrentStreams
         self.goAwayInterval = goAwayInterval
         self.tokenLifetimeSeconds = tokenLifetimeSeconds
+        self.unregisteredPercent = unregisteredPercent
     }
 }

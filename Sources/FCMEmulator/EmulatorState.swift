@@ -147,6 +147,7 @@ final class EmulatorState: Sendable {
             contents.deliveries = RingBuffer(capacity: self.configuration.maxDeliveries)
             contents.subscriptions = Subscriptions()
             contents.groups = GroupRegistry()
+            contents.registrations = Registrations()
             contents.faults.removeAll()
             return contents.takeHeld()
         }

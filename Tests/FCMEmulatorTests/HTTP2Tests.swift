@@ -81,8 +81,8 @@ struct HTTP2Tests {
                 #expect(await limits.next() == 7)
                 let reply = try await raw.control("POST", "settings", #"{"max_concurrent_streams":3}"#)
                 #expect(
-                    reply.body
-                        == #"{"goaway_every_ms":0,"latency_ms":0,"max_concurrent_streams":3,"token_lifetime_s":3599}"#
+                    reply.body == #"{"goaway_every_ms":0,"latency_ms":0,"max_concurrent_streams":3,"#
+                        + #""token_lifetime_s":3599,"unregistered_percent":0}"#
                 )
                 #expect(await limits.next() == 3)
                 emulator.reset()

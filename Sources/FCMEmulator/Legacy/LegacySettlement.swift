@@ -15,12 +15,14 @@ struct LegacySettlement {
     ///   - format: the encoding of the request, and so of the answer.
     ///   - subscriptions: who receives messages to topics and conditions.
     ///   - groups: the device groups, whose keys stand where tokens do.
+    ///   - registrations: which tokens are dead, and which have a canonical one.
     ///   - now: the time that goes into message ids.
     init(
         _ message: LegacyMessage,
         format: LegacyFormat,
         subscriptions: Subscriptions,
         groups: GroupRegistry,
+        registrations: Registrations,
         now: Date
     ) {
         switch message.target {
@@ -31,10 +33,10 @@ struct LegacySettlement {
             case .dead:
                 self.init(deadGroupFor: format)
             case .none:
-                self.init([token], isSingle: true, message: message, format: format, now: now)
+                self.init([token], registrations, isSingle: true, message: message, format: format, now: now)
             }
         case .devices(let tokens):
-            self.init(tokens, isSingle: false, message: message, format: format, now: now)
+            self.init(tokens, registrations, isSingle: false, message: message, format: format, now: now)
         case .topic(let name):
             self.init(subscribers: subscriptions.tokens(of: name), message: message, format: format)
         case .condition(let condition):
@@ -42,11 +44,18 @@ struct LegacySettlement {
         }
     }
 
-    private init(_ tokens: [String], isSingle: Bool, message: LegacyMessage, format: LegacyFormat, now: Date) {
+    private init(
+        _ tokens: [String],
+        _ registrations: Registrations,
+        isSingle: Bool,
+        message: LegacyMessage,
+        format: LegacyFormat,
+        now: Date
+    ) {
         var recipients: [Recipient] = []
         var failures: [String] = []
         let results = tokens.map { token in
-            let result = Self.result(for: token, isDryRun: message.isDryRun, now: now)
+            let result = Self.result(for: token, registrations, isDryRun: message.isDryRun, now: now)
             switch result {
             case .accepted(let messageID, _):
                 recipients.append(Recipient(token: token, messageID: messageID))
@@ -104,10 +113,15 @@ struct LegacySettlement {
         )
     }
 
-    private static func result(for token: String, isDryRun: Bool, now: Date) -> RecipientResult {
+    private static func result(
+        for token: String,
+        _ registrations: Registrations,
+        isDryRun: Bool,
+        now: Date
+    ) -> RecipientResult {
         guard !token.isEmpty else { return .failed(LegacyErrorName.missingRegistration.rawValue) }
         guard !token.hasPrefix(TopicName.prefix) else { return .failed(LegacyErrorName.invalidRegistration.rawValue) }
-        switch TokenScript(token: token) {
+        switch registrations.script(of: token) {
         case .accepted(let canonical):
             let messageID = isDryRun ? MessageID.dryRun : MessageID.device(at: now)
             return .accepted(messageID: messageID, canonical: canonical)

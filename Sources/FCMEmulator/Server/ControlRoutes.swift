@@ -43,6 +43,7 @@ struct ControlRoutes: Sendable {
             if let answer = try self.handleCredentials(request, name: name) { return answer }
             if let answer = try self.handleConnections(request, name: name) { return answer }
             if let answer = try self.handleGroups(request, name: name) { return answer }
+            if let answer = try self.handleRegistrations(request, name: name) { return answer }
             throw Self.misdirected(name: String(name), method: request.method)
         }
     }
@@ -52,6 +53,7 @@ struct ControlRoutes: Sendable {
             "journal": "GET", "deliveries": "GET", "subscriptions": "POST", "faults": "POST, DELETE",
             "state": "DELETE", "service-accounts": "POST, DELETE", "access-tokens": "DELETE", "connections": "GET",
             "goaway": "POST", "groups": "GET, DELETE", "invalid-tokens": "POST", "settings": "GET, POST",
+            "registrations": "POST, DELETE",
         ]
         guard let allowed = methods[name] else {
             return ControlError(status: 404, message: "nothing is served at \(Self.prefix)\(name)")

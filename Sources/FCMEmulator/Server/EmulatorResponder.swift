@@ -88,12 +88,14 @@ extension EmulatorResponder {
         case .refused(let answer, let reason):
             return self.refuse(request, id: id, answer: answer, reason: reason)
         case .accepted(let message, let format):
+            let registrations = self.state.registrations
             return self.state.conclude(request, id: id) { subscriptions, groups in
                 LegacySettlement(
                     message,
                     format: format,
                     subscriptions: subscriptions,
                     groups: groups,
+                    registrations: registrations,
                     now: request.time
                 )
                 .settlement(of: message)
@@ -119,8 +121,15 @@ extension EmulatorResponder {
         case .refused(let answer, let reason):
             return self.refuse(request, id: id, answer: answer, reason: reason)
         case .accepted(let message):
+            let registrations = self.state.registrations
             return self.state.conclude(request, id: id) { subscriptions, groups in
-                V1Settlement.settle(message, subscriptions: subscriptions, groups: groups, now: request.time)
+                V1Settlement.settle(
+                    message,
+                    subscriptions: subscriptions,
+                    groups: groups,
+                    registrations: registrations,
+                    now: request.time
+                )
             }
         }
     }

@@ -8,12 +8,14 @@ enum V1Settlement {
     ///   - message: the message.
     ///   - subscriptions: who receives messages to topics and conditions.
     ///   - groups: the device groups, whose keys stand where tokens do.
+    ///   - registrations: which tokens are dead.
     ///   - now: the time that goes into message ids.
     /// - Returns: what the message leads to.
     static func settle(
         _ message: V1Message,
         subscriptions: Subscriptions,
         groups: GroupRegistry,
+        registrations: Registrations,
         now: Date
     ) -> Settlement {
         switch message.target {
@@ -31,7 +33,7 @@ enum V1Settlement {
                 reason: delivery.reason
             )
         case .device(let token):
-            if case .failed(let name) = TokenScript(token: token) {
+            if case .failed(let name) = registrations.script(of: token) {
                 let failure = V1Failure(scripted: name)
                 return Self.settlement(message, answer: failure.answer, reason: "refused recipient: \(name)")
             }

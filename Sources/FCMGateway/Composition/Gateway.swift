@@ -66,6 +66,14 @@ struct Gateway: Sendable {
             metrics: AuditMetrics(factory: registry),
             logger: logger
         )
+        let retired = RetiredTokens(
+            store: SQLiteRetiredTokenStore(database: database),
+            clock: clock,
+            metrics: RetiredTokenMetrics(factory: registry),
+            logger: logger,
+            profiles: { Array(directory.snapshot.tenants.values) }
+        )
+        try await retired.load()
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
         let tokenHosts = tokenHosts ?? TokenHosts(configuration.upstream.allowedTokenHosts)
         let upstreams = Upstreams(
@@ -100,6 +108,7 @@ struct Gateway: Sendable {
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
                 pipeline: SendPipeline(
+                    retired: retired,
                     limiter: limiter,
                     upstream: upstreams.router,
                     audit: audit,
@@ -115,6 +124,7 @@ struct Gateway: Sendable {
                     metrics: TopicMetrics(factory: registry, sends: sendMetrics)
                 ),
                 groups: groups,
+                retired: retired,
                 audit: auditStore,
                 clock: clock,
                 metrics: dataMetrics,
@@ -168,7 +178,7 @@ struct Gateway: Sendable {
             shutdownTimeout: configuration.http.shutdownTimeout
         )
         self.services =
-            [ClosingService("store") { try database.close() }, audit]
+            [ClosingService("store") { try database.close() }, audit, retired]
             + upstreams.services
             + [self.adminListener, self.dataListener]
     }

@@ -80,6 +80,27 @@ extension MetricDescription {
             buckets: Self.shortSeconds
         ),
         MetricDescription(
+            name: "fcmgw_retired_tokens",
+            help: "Tokens that FCM reported dead or replaced, by how they stand.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_retired_token_refusals_total",
+            help: "Recipients that were refused without asking FCM, because it called them unregistered lately.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_retired_token_changes_total",
+            help:
+                "Changes of the list of retired tokens that became durable, were refused by the store, or were dropped.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_purge_guard_active",
+            help: "Tenants whose reports of dead tokens are held back after a sudden jump, by tenant.",
+            kind: .gauge
+        ),
+        MetricDescription(
             name: "fcmgw_build_info",
             help: "Always 1; the version is the label.",
             kind: .gauge

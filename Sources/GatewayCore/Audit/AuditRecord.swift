@@ -16,7 +16,7 @@ package struct AuditRecord: Sendable, Hashable {
     package var targetKind = ""
     /// The pseudonyms of the recipients, 16 bytes each, in the request's order.
     package var targets: [UInt8] = []
-    /// A name that is no secret, such as the changed key's id.
+    /// A name that is no secret, such as the changed key's id; of a send, how many recipients were refused as retired.
     package var object: String?
     /// How many recipients were asked for.
     package var recipients = 0

@@ -5,17 +5,22 @@ import Crypto
 /// With the salt destroyed, nobody can tell any more which token a pseudonym stood for.
 package struct Pseudonymizer: Sendable {
     private let keyed: HMAC<SHA256>
+    /// Seals what must be stored of a tenant's tokens; a key of its own, lost with the salt as well.
+    let sealingKey: SymmetricKey
 
     /// Derives a tenant's key.
     package init(auditKey: Secret, tenantSalt: [UInt8]) {
-        let key = HKDF<SHA256>
-            .deriveKey(
-                inputKeyMaterial: auditKey.symmetricKey,
-                salt: tenantSalt,
-                info: Array("fcm-gateway audit pseudonym 1".utf8),
-                outputByteCount: 32
-            )
-        self.keyed = HMAC<SHA256>(key: key)
+        func key(for use: String) -> SymmetricKey {
+            HKDF<SHA256>
+                .deriveKey(
+                    inputKeyMaterial: auditKey.symmetricKey,
+                    salt: tenantSalt,
+                    info: Array(use.utf8),
+                    outputByteCount: 32
+                )
+        }
+        self.keyed = HMAC<SHA256>(key: key(for: "fcm-gateway audit pseudonym 1"))
+        self.sealingKey = key(for: "fcm-gateway token sealing 1")
     }
 
     /// The pseudonym of a token, topic or other name.

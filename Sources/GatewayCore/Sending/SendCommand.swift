@@ -76,6 +76,18 @@ package final class SendCommand: Sendable {
         self.origin = origin
         self.deadline = deadline
     }
+
+    /// The same message to some of its recipients.
+    func addressing(_ target: Target) -> SendCommand {
+        SendCommand(
+            principal: self.principal,
+            target: target,
+            message: self.message,
+            payloadBytes: self.payloadBytes,
+            origin: self.origin,
+            deadline: self.deadline
+        )
+    }
 }
 
 /// What is recorded of the request behind an action.

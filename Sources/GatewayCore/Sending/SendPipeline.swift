@@ -1,7 +1,8 @@
 import FCMModel
 
-/// The one way that a message takes, whichever surface it came in by: scope, limits, upstream, audit.
+/// The one way that a message takes, whichever surface it came in by: scope, retired tokens, limits, upstream, audit.
 package struct SendPipeline: Sendable {
+    private let retired: RetiredTokens
     private let limiter: any RateLimiter
     private let upstream: any UpstreamSender
     private let audit: AuditLog
@@ -11,6 +12,7 @@ package struct SendPipeline: Sendable {
 
     /// A pipeline of these parts; without device groups, none is known by any name.
     package init(
+        retired: RetiredTokens,
         limiter: any RateLimiter,
         upstream: any UpstreamSender,
         audit: AuditLog,
@@ -18,6 +20,7 @@ package struct SendPipeline: Sendable {
         metrics: SendMetrics,
         groups: DeviceGroups? = nil
     ) {
+        self.retired = retired
         self.limiter = limiter
         self.upstream = upstream
         self.audit = audit
@@ -44,16 +47,17 @@ package struct SendPipeline: Sendable {
             quotas: delivery.quotas,
             handedOn: delivery.handedOn
         )
-        self.record(command, outcome, targets: targets, upstreamCode: delivery.upstreamCode, at: now, in: place)
+        self.record(command, outcome, targets: targets, delivery, at: now, in: place)
         return outcome
     }
 
     /// Tells how far a send would get; nothing is sent, spent or recorded.
     package func preview(_ command: SendCommand) async -> SendPreview {
         let targets = SendTargets(command.target, profile: command.principal.profile)
+        let now = self.clock.now()
         return SendPreview(
-            refusal: self.refusal(of: command),
-            limits: await self.limiter.status(of: LimitRequest(command, targets), now: self.clock.now())
+            refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
+            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
         )
     }
 
@@ -62,11 +66,19 @@ package struct SendPipeline: Sendable {
         _ command: SendCommand,
         _ outcome: SendOutcome,
         targets: SendTargets,
-        upstreamCode: String?,
+        _ delivery: Delivery,
         at time: Timestamp,
         in place: consuming AuditReservation
     ) {
-        place.fill(.send(command, outcome, targets: targets, upstreamCode: upstreamCode, at: time))
+        var record = AuditRecord.send(
+            command,
+            outcome,
+            targets: targets,
+            upstreamCode: delivery.upstreamCode,
+            at: time
+        )
+        if delivery.refusedAsRetired > 0 { record.object = "retired: \(delivery.refusedAsRetired)" }
+        place.fill(record)
         self.metrics.count(command, outcome.answer)
     }
 
@@ -76,12 +88,18 @@ package struct SendPipeline: Sendable {
         var quotas: [QuotaStatus] = []
         var upstreamCode: String?
         var handedOn: V1HandedOn?
+        /// How many recipients were refused without asking FCM, because it called them unregistered lately.
+        var refusedAsRetired = 0
     }
 
     @inline(never)  // As for `record`: two frames of half the size cost less than one.
     private func deliver(_ command: SendCommand, targets: SendTargets, now: Timestamp) async -> Delivery {
         if let refusal = self.refusal(of: command) {
             return Delivery(answer: .refused(refusal))
+        }
+        let screening = self.screening(of: command, targets, now)
+        if case .refused(let isRefused) = screening {
+            return await self.deliverRest(command, targets, isRefused: isRefused, now: now)
         }
         let decision = await self.limiter.admit(LimitRequest(command, targets), now: now)
         self.metrics.count(decision)
@@ -94,12 +112,95 @@ package struct SendPipeline: Sendable {
         case .all:
             let result = await self.upstream.send(UpstreamCall(command, target: command.target))
             if case .group = result.answer { return await self.delivery(toGroup: command, result, quotas: quotas) }
+            self.learn(result, command, targets, screening, now)
             return Self.delivery(result, to: command.target, quotas: quotas)
         case .some(let denials):
-            return await self.deliverSome(command, denials: denials, quotas: quotas)
+            return await self.deliverSome(command, targets, screening, denials: denials, quotas: quotas, now: now)
         }
     }
 
+    // MARK: Retired tokens
+
+    @inline(never)  // As for `record`.
+    private func screening(
+        of command: SendCommand,
+        _ targets: SendTargets,
+        _ now: Timestamp
+    ) -> RetiredTokenScreening {
+        self.retired.screen(command.target, targets.pseudonyms, of: command.principal.profile, at: now)
+    }
+
+    @inline(never)  // As for `record`.
+    private func learn(
+        _ result: UpstreamResult,
+        _ command: SendCommand,
+        _ targets: SendTargets,
+        _ screening: RetiredTokenScreening,
+        _ now: Timestamp
+    ) {
+        self.retired.learn(
+            result,
+            to: command.target,
+            targets.pseudonyms,
+            isListed: screening != .clear,
+            of: command.principal.profile,
+            at: now
+        )
+    }
+
+    /// Why nobody would be sent to, where all recipients are retired.
+    private func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> SendRefusal? {
+        guard case .refused(let isRefused) = self.screening(of: command, targets, now), !isRefused.contains(false)
+        else {
+            return nil
+        }
+        return SendRefusal(
+            code: .unregistered,
+            field: command.target.kind.rawValue,
+            detail: "FCM called this unregistered within the last day, so that it is not asked again"
+        )
+    }
+
+    /// Sends to the recipients that are not retired and puts every result at its recipient's place.
+    ///
+    /// The refused ones cost nobody's quota, nor FCM's.
+    @inline(never)  // As for `record`.
+    private func deliverRest(
+        _ command: SendCommand,
+        _ targets: SendTargets,
+        isRefused: [Bool],
+        now: Timestamp
+    ) async -> Delivery {
+        let refusedCount = isRefused.count { $0 }
+        self.retired.countRefused(refusedCount)
+        let isKept = isRefused.map { !$0 }
+        guard refusedCount < isRefused.count, let target = command.target.keeping(isKept) else {
+            let quotas = await self.limiter.status(of: .nothing(of: command, targets), now: now).tenant
+            let outcomes = isRefused.map { _ in RecipientOutcome.rejected(.unregistered) }
+            let answer: SendOutcome.Answer =
+                command.target.isList ? .multiple(outcomes) : .single(.rejected(.unregistered))
+            return Delivery(answer: answer, quotas: quotas, refusedAsRetired: refusedCount)
+        }
+        var delivery = await self.deliver(command.addressing(target), targets: targets.keeping(isKept), now: now)
+        var rest = Self.outcomes(of: delivery.answer, count: target.recipientCount).makeIterator()
+        delivery.answer = .multiple(
+            isRefused.map { $0 ? .rejected(.unregistered) : rest.next() ?? .rejected(.upstreamProtocol) }
+        )
+        delivery.refusedAsRetired += refusedCount
+        return delivery
+    }
+
+    /// One outcome for each recipient of a list that was answered in whichever way.
+    private static func outcomes(of answer: SendOutcome.Answer, count: Int) -> [RecipientOutcome] {
+        switch answer {
+        case .multiple(let outcomes): outcomes
+        case .single(let outcome): [outcome]
+        case .refused(let refusal): Array(repeating: .rejected(refusal.rejection), count: count)
+        case .group: Array(repeating: .rejected(.upstreamProtocol), count: count)
+        }
+    }
+
+    // MARK: Steps
     /// Sends to a group by the tenant's name for it.
     @inline(never)  // As for `record`.
     private func deliverToGroup(_ command: SendCommand, quotas: [QuotaStatus]) async -> Delivery {
@@ -162,10 +263,14 @@ package struct SendPipeline: Sendable {
     /// Sends to the recipients that were not denied and puts every result at its recipient's place.
     private func deliverSome(
         _ command: SendCommand,
+        _ targets: SendTargets,
+        _ screening: RetiredTokenScreening,
         denials: [LimitDenial?],
-        quotas: [QuotaStatus]
+        quotas: [QuotaStatus],
+        now: Timestamp
     ) async -> Delivery {
-        guard let target = command.target.keeping(denials.map { $0 == nil }) else {
+        let isAdmitted = denials.map { $0 == nil }
+        guard let target = command.target.keeping(isAdmitted) else {
             // Only a list of recipients can be admitted in part.
             let denial = denials.lazy.compactMap { $0 }.first ?? LimitDenial(scope: .tenant, retryAfter: 1)
             return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
@@ -175,6 +280,7 @@ package struct SendPipeline: Sendable {
             return Delivery(answer: .multiple(outcomes.compactMap { $0 }), quotas: quotas)
         }
         let result = await self.upstream.send(UpstreamCall(command, target: target))
+        self.learn(result, command.addressing(target), targets.keeping(isAdmitted), screening, now)
         var sent = Self.outcomes(of: result, count: target.recipientCount).makeIterator()
         for index in outcomes.indices where outcomes[index] == nil {
             outcomes[index] = sent.next()
@@ -245,6 +351,16 @@ extension LimitRequest {
             policies: command.principal.profile.limits,
             recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
             isCollapsible: command.message.collapseKey != nil
+        )
+    }
+
+    /// A send's tenant alone, to look at its quotas without charging them.
+    fileprivate static func nothing(of command: SendCommand, _ targets: SendTargets) -> LimitRequest {
+        LimitRequest(
+            tenant: targets.tenantKey,
+            policies: command.principal.profile.limits,
+            recipients: .uncounted(0),
+            isCollapsible: false
         )
     }
 }

@@ -24,6 +24,21 @@ struct SendTargets: Sendable {
         self.tenantKey = profile.limitKey
     }
 
+    private init(pseudonyms: [Pseudonym], tenantKey: LimitKey, areTopics: Bool) {
+        self.pseudonyms = pseudonyms
+        self.tenantKey = tenantKey
+        self.areTopics = areTopics
+    }
+
+    /// The same without the recipients whose entry is `false`.
+    func keeping(_ isKept: [Bool]) -> SendTargets {
+        SendTargets(
+            pseudonyms: zip(self.pseudonyms, isKept).compactMap { pseudonym, isKept in isKept ? pseudonym : nil },
+            tenantKey: self.tenantKey,
+            areTopics: self.areTopics
+        )
+    }
+
     /// How many events the tenant pays for.
     var count: Int { self.areTopics ? 1 : self.pseudonyms.count }
 

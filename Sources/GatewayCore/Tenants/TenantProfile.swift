@@ -1,3 +1,5 @@
+import Synchronization
+
 /// A tenant with what its requests need at hand.
 package final class TenantProfile: Sendable {
     /// The tenant.
@@ -16,6 +18,11 @@ package final class TenantProfile: Sendable {
     package let sharesSender: Bool
     /// The bucket of everything that it sends.
     package let limitKey: LimitKey
+    /// Its book of retired tokens, once a send has asked for it.
+    ///
+    /// An `AtomicLazyReference` would be the thing, but its look-up is not compiled for its type and costs three times as
+    /// much as this lock.
+    let retiredTokens = Mutex<RetiredTokenLedger?>(nil)
 
     /// A tenant's picture.
     package init(

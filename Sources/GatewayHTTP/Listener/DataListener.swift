@@ -12,6 +12,8 @@ package enum DataListener {
         package var pipeline: SendPipeline
         /// Tenants' device groups.
         package var groups: DeviceGroups
+        /// Knows the retired tokens.
+        package var retired: RetiredTokens
         /// Holds the audit's records.
         package var audit: any AuditStore
         /// Tells the time.
@@ -31,6 +33,7 @@ package enum DataListener {
             pipeline: SendPipeline,
             topics: TopicPipeline,
             groups: DeviceGroups,
+            retired: RetiredTokens,
             audit: any AuditStore,
             clock: any WallClock,
             metrics: HTTPMetrics,
@@ -41,6 +44,7 @@ package enum DataListener {
             self.pipeline = pipeline
             self.topics = topics
             self.groups = groups
+            self.retired = retired
             self.audit = audit
             self.clock = clock
             self.metrics = metrics
@@ -77,6 +81,7 @@ package enum DataListener {
             open: [],
             guarded: [
                 AuditController(audit: dependencies.audit).endpoints,
+                RetiredTokensController(retired: dependencies.retired).endpoints,
                 ExplainController(
                     pipeline: dependencies.pipeline,
                     groups: dependencies.groups,

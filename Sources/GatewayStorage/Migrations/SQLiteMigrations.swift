@@ -10,6 +10,8 @@ enum SQLiteMigrations {
     static let audit = "v002-audit"
     /// Tenants' device groups.
     static let deviceGroups = "v003-device-groups"
+    /// Tokens that FCM reported dead or replaced.
+    static let retiredTokens = "v004-retired-tokens"
 
     /// All migrations in order, each in a transaction of its own.
     static let migrator: DatabaseMigrator = {
@@ -17,6 +19,7 @@ enum SQLiteMigrations {
         migrator.registerMigration(Self.directory, migrate: Self.makeDirectory)
         migrator.registerMigration(Self.audit, migrate: Self.makeAudit)
         migrator.registerMigration(Self.deviceGroups, migrate: Self.makeDeviceGroups)
+        migrator.registerMigration(Self.retiredTokens, migrate: Self.makeRetiredTokens)
         return migrator
     }()
 }

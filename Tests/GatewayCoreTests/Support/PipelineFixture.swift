@@ -11,21 +11,35 @@ struct PipelineFixture {
     let store = InMemoryAuditStore()
     let metrics = TestMetrics()
     let limiter = MemoryRateLimiter()
+    let retiredStore: InMemoryRetiredTokenStore
+    let retired: RetiredTokens
     let upstream: ScriptedUpstream
     let audit: AuditLog
     let pipeline: SendPipeline
 
     init(
         queueCapacity: Int = 100,
+        retiredStore: InMemoryRetiredTokenStore = InMemoryRetiredTokenStore(),
+        retiredConfiguration: RetiredTokenConfiguration = .sample(),
+        profiles: [TenantProfile] = [],
         upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
     ) {
         self.upstream = ScriptedUpstream(respond)
+        self.retiredStore = retiredStore
+        self.retired = .sample(
+            store: retiredStore,
+            clock: self.clock,
+            configuration: retiredConfiguration,
+            metrics: RetiredTokenMetrics(factory: self.metrics),
+            profiles: { profiles }
+        )
         self.audit = .sample(
             store: self.store,
             clock: self.clock,
             configuration: .sample(queueCapacity: queueCapacity)
         )
         self.pipeline = SendPipeline(
+            retired: self.retired,
             limiter: self.limiter,
             upstream: self.upstream,
             audit: self.audit,

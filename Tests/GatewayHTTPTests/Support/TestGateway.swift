@@ -24,6 +24,8 @@ struct TestGateway: Sendable {
     let groupStore = InMemoryGroupStore()
     let groups: DeviceGroups
     let auditStore = InMemoryAuditStore()
+    let retiredStore = InMemoryRetiredTokenStore()
+    let retired: RetiredTokens
     let metrics = TestMetrics()
     let logs = InMemoryLogHandler()
     let readiness = Readiness()
@@ -80,6 +82,13 @@ struct TestGateway: Sendable {
             metrics: AuditMetrics(factory: self.metrics),
             logger: logger
         )
+        self.retired = .sample(
+            store: self.retiredStore,
+            clock: self.clock,
+            metrics: RetiredTokenMetrics(factory: self.metrics),
+            logger: logger,
+            profiles: { Array(directory.snapshot.tenants.values) }
+        )
         self.administration = Administration(
             directory: directory,
             store: self.directoryStore,
@@ -101,6 +110,7 @@ struct TestGateway: Sendable {
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
                 pipeline: SendPipeline(
+                    retired: self.retired,
                     limiter: limiter,
                     upstream: upstream,
                     audit: self.audit,
@@ -116,6 +126,7 @@ struct TestGateway: Sendable {
                     metrics: TopicMetrics(factory: self.metrics, sends: sendMetrics)
                 ),
                 groups: self.groups,
+                retired: self.retired,
                 audit: self.auditStore,
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),

@@ -32,6 +32,21 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
+    /// Runs a body with a list of retired tokens that holds nothing yet, and a directory for its tenants.
+    func withRetiredTokenStore(
+        _ body: (any RetiredTokenStore, any DirectoryStore) async throws -> Void
+    ) async throws {
+        switch self {
+        case .sqlite:
+            try await withSQLiteDatabase { database in
+                try await body(
+                    SQLiteRetiredTokenStore(database: database),
+                    SQLiteDirectoryStore(database: database)
+                )
+            }
+        }
+    }
+
     /// Runs a body with an audit that holds nothing yet.
     func withAuditStore(_ body: (any AuditStore) async throws -> Void) async throws {
         switch self {

@@ -1,0 +1,256 @@
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+struct PurgeGuardTests {
+    /// One step of a story: recipients of one send, so many times, with a pause after each.
+    struct Step: Sendable {
+        var accepted = 0
+        var unregistered = 0
+        var times = 1
+        var pause = Duration.zero
+    }
+
+    struct Story: Sendable, CustomTestStringConvertible {
+        var name: String
+        var steps: [Step]
+        /// Whether a jump is noticed at any time.
+        var isNoticed: Bool
+        /// Whether it still goes on at the end.
+        var isJumping: Bool
+
+        var testDescription: String { self.name }
+    }
+
+    static let stories = [
+        Story(name: "nothing", steps: [], isNoticed: false, isJumping: false),
+        Story(
+            name: "950 of 1,000 in one list after a clean history",
+            steps: [Step(accepted: 1_000, times: 20, pause: .seconds(60)), Step(accepted: 50, unregistered: 950)],
+            isNoticed: true,
+            isJumping: true
+        ),
+        Story(
+            name: "950 of 1,000 one by one, at the same moment as a clean history of a million",
+            steps: [
+                Step(accepted: 1_000, times: 1_000),
+                Step(accepted: 1, times: 50), Step(unregistered: 1, times: 950),
+            ],
+            isNoticed: true,
+            isJumping: true
+        ),
+        Story(
+            name: "a first list of which 5 % are dead",
+            steps: [Step(accepted: 950, unregistered: 50)],
+            isNoticed: false,
+            isJumping: false
+        ),
+        Story(
+            name: "5 % over an hour",
+            steps: (0..<50).map { _ in Step(accepted: 1, times: 19, pause: .seconds(3)) }
+                .flatMap { [$0, Step(unregistered: 1, pause: .seconds(3))] },
+            isNoticed: false,
+            isJumping: false
+        ),
+        Story(
+            name: "5 % over an hour, the dead ones first, after a clean day",
+            steps: [
+                Step(accepted: 1_000, pause: .seconds(86_400)),
+                Step(unregistered: 1, times: 50, pause: .seconds(3)),
+                Step(accepted: 1, times: 950, pause: .seconds(3)),
+            ],
+            isNoticed: false,
+            isJumping: false
+        ),
+        Story(
+            name: "5 % over an hour, the dead ones last",
+            steps: [
+                Step(accepted: 1, times: 950, pause: .seconds(3)),
+                Step(unregistered: 1, times: 50, pause: .seconds(3)),
+            ],
+            isNoticed: false,
+            isJumping: false
+        ),
+        Story(
+            name: "a few tokens of a small service, one after the other",
+            steps: [Step(accepted: 5, times: 10), Step(unregistered: 1, times: 10)],
+            isNoticed: false,
+            isJumping: false
+        ),
+        Story(
+            name: "all 20 tokens of a small service",
+            steps: [Step(accepted: 20, times: 5), Step(unregistered: 20)],
+            isNoticed: true,
+            isJumping: true
+        ),
+        Story(
+            name: "40 % dead where 35 % always were",
+            steps: [
+                Step(accepted: 65, unregistered: 15, times: 40, pause: .seconds(600)),
+                Step(accepted: 65, unregistered: 35, times: 400, pause: .seconds(600)),
+                Step(accepted: 60, unregistered: 40, times: 10, pause: .seconds(600)),
+            ],
+            isNoticed: false,
+            isJumping: false
+        ),
+        Story(
+            name: "a jump that passes",
+            steps: [
+                Step(accepted: 1_000, times: 5), Step(accepted: 50, unregistered: 950),
+                Step(accepted: 1, times: 401),
+            ],
+            isNoticed: true,
+            isJumping: false
+        ),
+        Story(
+            name: "a jump of which some are accepted all the time",
+            steps: [
+                Step(accepted: 1_000, times: 5), Step(accepted: 50, unregistered: 950, times: 1_000),
+            ],
+            isNoticed: true,
+            isJumping: true
+        ),
+        Story(
+            name: "60 % dead for a week is what is to be expected from then on",
+            steps: [
+                Step(accepted: 1_000, times: 5),
+                Step(accepted: 400, unregistered: 600, times: 9 * 24, pause: .seconds(3_600)),
+            ],
+            isNoticed: true,
+            isJumping: false
+        ),
+        Story(
+            name: "everything dead for a month is still a jump",
+            steps: [
+                Step(accepted: 1_000, times: 5),
+                Step(accepted: 0, unregistered: 1_000, times: 30 * 24, pause: .seconds(3_600)),
+            ],
+            isNoticed: true,
+            isJumping: true
+        ),
+        Story(
+            name: "time alone ends nothing",
+            steps: [
+                Step(accepted: 1_000, times: 5), Step(unregistered: 950, pause: .seconds(86_400 * 365)),
+                Step(unregistered: 1),
+            ],
+            isNoticed: true,
+            isJumping: true
+        ),
+        Story(
+            name: "a jump on the first day",
+            steps: [Step(unregistered: 500)],
+            isNoticed: true,
+            isJumping: true
+        ),
+    ]
+
+    @Test("A jump is told from ordinary deaths", arguments: Self.stories)
+    func story(_ story: Story) {
+        let clock = ManualClock()
+        var purgeGuard = PurgeGuard(at: clock.now())
+        var isNoticed = false
+        for step in story.steps {
+            for _ in 0..<step.times {
+                let before = purgeGuard.isJumping
+                let transition = purgeGuard.note(
+                    accepted: step.accepted,
+                    unregistered: step.unregistered,
+                    at: clock.now()
+                )
+                switch transition {
+                case .none: #expect(purgeGuard.isJumping == before)
+                case .began: #expect(!before && purgeGuard.isJumping)
+                case .ended: #expect(before && !purgeGuard.isJumping)
+                }
+                isNoticed = isNoticed || purgeGuard.isJumping
+                clock.advance(by: step.pause)
+            }
+        }
+        #expect(isNoticed == story.isNoticed)
+        #expect(purgeGuard.isJumping == story.isJumping)
+    }
+
+    @Test("A steady share of at most a tenth is never a jump, in whatever portions", arguments: 1...40)
+    func steadyShare(seed: Int) {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let clock = ManualClock()
+        var purgeGuard = PurgeGuard(at: clock.now())
+        let percent = Int.random(in: 0...10, using: &generator)
+        for _ in 0..<2_000 {
+            let size = [1, 1, 10, 100, 1_000][Int.random(in: 0..<5, using: &generator)]
+            let dead = (0..<size).count { _ in Int.random(in: 0..<100, using: &generator) < percent }
+            let transition = purgeGuard.note(accepted: size - dead, unregistered: dead, at: clock.now())
+            #expect(transition == .none)
+            clock.advance(by: .seconds(Int.random(in: 0...120, using: &generator)))
+        }
+    }
+
+    @Test("Nine in ten dead are noticed within 60 reports, whatever came before", arguments: 1...40)
+    func suddenDeath(seed: Int) {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let clock = ManualClock()
+        var purgeGuard = PurgeGuard(at: clock.now())
+        for _ in 0..<Int.random(in: 0...300, using: &generator) {
+            let size = Int.random(in: 1...5_000, using: &generator)
+            let dead = size * Int.random(in: 0...5, using: &generator) / 100
+            _ = purgeGuard.note(accepted: size - dead, unregistered: dead, at: clock.now())
+            clock.advance(by: .seconds(Int.random(in: 0...3_600, using: &generator)))
+        }
+        var reports = 0
+        while !purgeGuard.isJumping, reports < 1_000 {
+            let isDead = Int.random(in: 0..<10, using: &generator) > 0
+            if isDead { reports += 1 }
+            _ = purgeGuard.note(accepted: isDead ? 0 : 1, unregistered: isDead ? 1 : 0, at: clock.now())
+        }
+        #expect(reports <= 60)
+    }
+
+    @Test("What is stored goes on as if nothing had happened", arguments: 1...20)
+    func restored(seed: Int) {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let clock = ManualClock()
+        var purgeGuard = PurgeGuard(at: clock.now())
+        for _ in 0..<500 {
+            var restored = PurgeGuard(
+                phase: purgeGuard.phase,
+                history: purgeGuard.history,
+                agedAt: purgeGuard.agedAt,
+                surplus: purgeGuard.surplus
+            )
+            let accepted = Int.random(in: 0...50, using: &generator)
+            let dead = Int.random(in: 0...50, using: &generator)
+            clock.advance(by: .seconds(Int.random(in: -600...7_200, using: &generator)))
+            let transition = purgeGuard.note(accepted: accepted, unregistered: dead, at: clock.now())
+            #expect(restored.note(accepted: accepted, unregistered: dead, at: clock.now()) == transition)
+            #expect(restored == purgeGuard)
+        }
+    }
+
+    @Test(
+        "Damaged numbers count as none",
+        arguments: [Double.nan, .infinity, -1, -.infinity] as [Double]
+    )
+    func damaged(value: Double) {
+        var purgeGuard = PurgeGuard(
+            phase: .steady,
+            history: PurgeGuard.Tally(sent: value, unregistered: value),
+            agedAt: Timestamp(microseconds: .min),
+            surplus: .max
+        )
+        #expect(purgeGuard.history == PurgeGuard.Tally())
+        #expect(purgeGuard.note(accepted: 1_000, unregistered: 0, at: .sample) == .none)
+    }
+
+    @Test("A clock that jumps takes history along at most")
+    func clockJumps() {
+        var purgeGuard = PurgeGuard(at: .sample)
+        _ = purgeGuard.note(accepted: 100_000, unregistered: 0, at: .sample)
+        _ = purgeGuard.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(-86_400)))
+        #expect(purgeGuard.history.sent == 100_000)
+        _ = purgeGuard.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(6 * 86_400)))
+        #expect(abs(purgeGuard.history.sent - 50_000) < 100)
+        _ = purgeGuard.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(10_000 * 86_400)))
+        #expect(purgeGuard.history.sent == 0)
+    }
+}

@@ -1,0 +1,508 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import MetricsTestKit
+import Synchronization
+import Testing
+
+@Suite("SendPipeline and retired tokens")
+struct SendPipelineRetirementTests {
+    /// Which tokens the upstream calls dead, and which it knows by another name.
+    final class Registrations: Sendable {
+        let dead = Mutex<Set<String>>([])
+        let replaced = Mutex<[String: String]>([:])
+
+        func setDead(_ tokens: some Sequence<String>) {
+            self.dead.withLock { $0 = Set(tokens) }
+        }
+
+        func answer(_ call: UpstreamCall) -> UpstreamResult {
+            let dead = self.dead.withLock { $0 }
+            let replaced = self.replaced.withLock { $0 }
+            let texts: [String] =
+                switch call.target {
+                case .token(let text), .installation(let text): [text]
+                case .tokens(let texts), .installations(let texts): texts
+                case .topic, .condition, .notificationKey: []
+                }
+            let outcomes = texts.map { text -> RecipientOutcome in
+                if dead.contains(text) { return .rejected(.unregistered) }
+                return .accepted(Acceptance(messageID: "for \(text)", replacementToken: replaced[text]))
+            }
+            return texts.isEmpty
+                ? ScriptedUpstream.accepting(call)
+                : UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+        }
+    }
+
+    private let registrations = Registrations()
+
+    private func fixture(
+        store: InMemoryRetiredTokenStore = InMemoryRetiredTokenStore(),
+        configuration: RetiredTokenConfiguration = .sample(),
+        profiles: [TenantProfile] = []
+    ) -> PipelineFixture {
+        let registrations = self.registrations
+        return PipelineFixture(
+            queueCapacity: 100_000,
+            retiredStore: store,
+            retiredConfiguration: configuration,
+            profiles: profiles
+        ) { registrations.answer($0) }
+    }
+
+    /// Everything that is fed to a tenant at this moment.
+    private func fed(_ fixture: PipelineFixture, _ principal: Principal) async throws -> [RetiredToken] {
+        await fixture.retired.settleAndFlush()
+        return try await fixture.retired.feed(of: principal.profile, after: 0, limit: 10_000).tokens
+    }
+
+    private func send(_ fixture: PipelineFixture, _ principal: Principal, _ target: Target) async -> SendOutcome.Answer
+    {
+        await fixture.pipeline.send(.sample(from: principal, to: target)).answer
+    }
+
+    private static let gone = SendOutcome.Answer.single(.rejected(.unregistered))
+
+    @Test("A dead token is refused for a day without a call, tried again, and leaves the list when it is alive")
+    func day() async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample()
+        self.registrations.setDead(["gone"])
+        #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
+        for _ in 0..<24 {
+            #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
+            fixture.clock.advance(by: .seconds(3_599))
+            await fixture.retired.settleAndFlush()
+        }
+        #expect(fixture.upstream.calls.count == 1)
+        #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 24)
+
+        fixture.clock.advance(by: .seconds(24))
+        #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
+        #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
+        #expect(fixture.upstream.calls.count == 2)
+        #expect(try await self.fed(fixture, principal).map(\.text) == ["gone"])
+
+        self.registrations.setDead([])
+        fixture.clock.advance(by: .seconds(86_400))
+        let alive = SendOutcome.Answer.single(.accepted(Acceptance(messageID: "for gone")))
+        #expect(await self.send(fixture, principal, .token("gone")) == alive)
+        #expect(await self.send(fixture, principal, .token("gone")) == alive)
+        #expect(fixture.upstream.calls.count == 4)
+        #expect(try await self.fed(fixture, principal).isEmpty)
+        #expect(fixture.retiredStore.entries.isEmpty)
+    }
+
+    @Test("What is refused locally costs no quota, and the answer tells what is left of it")
+    func quota() async throws {
+        let fixture = self.fixture()
+        let limits = LimitPolicies(
+            tenant: [try .sample(100, per: 10, burst: 100)],
+            device: [try .sample(1, per: 86_400, burst: 2)]
+        )
+        let principal = try Principal.sample(limits: limits)
+        self.registrations.setDead(["gone"])
+        let first = await fixture.pipeline.send(.sample(from: principal, to: .token("gone")))
+        #expect(first.quotas.map(\.remaining) == [99])
+        for _ in 0..<200 {
+            let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("gone")))
+            #expect(outcome.answer == Self.gone)
+            #expect(outcome.quotas.map(\.remaining) == [99])
+        }
+        let list = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["gone", "a", "gone"])))
+        #expect(
+            list.answer
+                == .multiple([
+                    .rejected(.unregistered), .accepted(Acceptance(messageID: "for a")), .rejected(.unregistered),
+                ])
+        )
+        #expect(list.quotas.map(\.remaining) == [98])
+        #expect(fixture.upstream.calls.map(\.target) == [.token("gone"), .tokens(["a"])])
+        #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 202)
+    }
+
+    @Test("The audit says how many recipients were refused as retired")
+    func audit() async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample()
+        self.registrations.setDead(["gone"])
+        _ = await self.send(fixture, principal, .token("gone"))
+        _ = await self.send(fixture, principal, .token("gone"))
+        _ = await self.send(fixture, principal, .tokens(["a", "gone"]))
+        _ = await self.send(fixture, principal, .tokens(["gone", "gone"]))
+        let records = try await fixture.records()
+        #expect(records.map(\.object) == [nil, "retired: 1", "retired: 1", "retired: 2"])
+        #expect(records.map(\.upstreamCode) == ["200", nil, "200", nil])
+        #expect(records.map(\.code) == ["unregistered", "unregistered", "unregistered", "unregistered"])
+        #expect(records.map(\.outcome) == [.rejected, .rejected, .partial, .rejected])
+        #expect(records.map(\.recipients) == [1, 1, 2, 2])
+        #expect(records.map(\.pseudonyms.count) == [1, 1, 2, 2])
+    }
+
+    @Test("A list is refused in part whatever becomes of the rest, and results keep their places")
+    func rest() async throws {
+        let refusal = Mutex<OutcomeCode?>(nil)
+        let registrations = self.registrations
+        let limits = LimitPolicies(device: [try .sample(1, per: 60, burst: 1)])
+        let fixture = PipelineFixture { call in
+            if let code = refusal.withLock({ $0 }) {
+                return UpstreamResult(answer: .failed(code), retryAfter: 9, upstreamCode: "503")
+            }
+            return registrations.answer(call)
+        }
+        let principal = try Principal.sample(limits: limits)
+        registrations.setDead(["x", "y"])
+        _ = await self.send(fixture, principal, .tokens(["x", "y", "busy"]))
+
+        let busy = RecipientOutcome.rejected(Rejection(code: .deviceRateExceeded, retryAfter: 60, limitedBy: .gateway))
+        let dead = RecipientOutcome.rejected(.unregistered)
+        let partial = await self.send(fixture, principal, .tokens(["x", "busy", "a", "y", "b"]))
+        #expect(
+            partial
+                == .multiple([
+                    dead, busy, .accepted(Acceptance(messageID: "for a")), dead,
+                    .accepted(Acceptance(messageID: "for b")),
+                ])
+        )
+        // One cause for all that are left is no cause for those that were refused.
+        #expect(await self.send(fixture, principal, .tokens(["busy", "x"])) == .multiple([busy, dead]))
+        refusal.withLock { $0 = .upstreamUnavailable }
+        let down = RecipientOutcome.rejected(Rejection(code: .upstreamUnavailable, retryAfter: 9))
+        #expect(await self.send(fixture, principal, .tokens(["x", "c", "d"])) == .multiple([dead, down, down]))
+        #expect(await self.send(fixture, principal, .tokens(["x", "y"])) == .multiple([dead, dead]))
+    }
+
+    @Test("Installation ids retire too, apart from tokens in the feed")
+    func installations() async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample()
+        self.registrations.setDead(["fid-1"])
+        _ = await self.send(fixture, principal, .installations(["fid-1", "fid-2"]))
+        #expect(await self.send(fixture, principal, .installation("fid-1")) == Self.gone)
+        fixture.clock.advance(by: .seconds(3_600))
+        #expect(
+            try await self.fed(fixture, principal)
+                == [RetiredToken(kind: .installation, text: "fid-1", reason: .unregistered, since: .sample)]
+        )
+    }
+
+    @Test("A replaced token is fed at once with its replacement, and is sent to as before")
+    func replaced() async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample()
+        self.registrations.replaced.withLock { $0 = ["old": "new"] }
+        for _ in 0..<3 { _ = await self.send(fixture, principal, .token("old")) }
+        #expect(fixture.upstream.calls.count == 3)
+        let entry = RetiredToken(kind: .token, text: "old", reason: .replaced, since: .sample, replacement: "new")
+        #expect(try await self.fed(fixture, principal) == [entry])
+        // Three sends, one entry; the other change is the guard's.
+        #expect(fixture.retiredStore.batches == [2])
+    }
+
+    @Test(
+        "What is no word on a token retires none",
+        arguments: [
+            UpstreamResult(answer: .failed(.unregistered), upstreamCode: "200"),
+            UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "404"),
+            UpstreamResult(
+                answer: .recipients([.rejected(.invalidToken), .rejected(.upstreamProtocol)]),
+                upstreamCode: ""
+            ),
+            UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: ""),
+            UpstreamResult(
+                answer: .group(GroupOutcome(success: 0, failure: 2, failedTokens: ["a", "b"])),
+                upstreamCode: ""
+            ),
+        ]
+    )
+    func noWord(result: UpstreamResult) async throws {
+        let fixture = PipelineFixture { _ in result }
+        let principal = try Principal.sample()
+        _ = await self.send(fixture, principal, .tokens(["a", "b"]))
+        _ = await self.send(fixture, principal, try .topic(named: "a"))
+        _ = await self.send(fixture, principal, .notificationKey("a"))
+        await fixture.retired.settleAndFlush()
+        #expect(fixture.retiredStore.entries.isEmpty)
+        _ = await self.send(fixture, principal, .tokens(["a", "b"]))
+        #expect(fixture.upstream.calls.count == 4)
+    }
+
+    @Test("A lone token that a whole answer calls unregistered is retired, as of a form")
+    func wholeAnswer() async throws {
+        let fixture = PipelineFixture { _ in UpstreamResult(answer: .failed(.unregistered), upstreamCode: "200") }
+        let principal = try Principal.sample()
+        _ = await self.send(fixture, principal, .token("a"))
+        #expect(await self.send(fixture, principal, .token("a")) == Self.gone)
+        #expect(fixture.upstream.calls.count == 1)
+    }
+
+    @Test("Tenants know nothing of each other's tokens")
+    func tenantsApart() async throws {
+        let fixture = self.fixture()
+        let (acme, other) = (try Principal.sample(tenant: "acme"), try Principal.sample(tenant: "other"))
+        self.registrations.setDead(["gone"])
+        _ = await self.send(fixture, acme, .token("gone"))
+        _ = await self.send(fixture, other, .token("gone"))
+        #expect(fixture.upstream.calls.count == 2)
+        fixture.clock.advance(by: .seconds(3_600))
+        #expect(try await self.fed(fixture, acme).count == 1)
+        self.registrations.setDead([])
+        fixture.clock.advance(by: .seconds(86_400))
+        _ = await self.send(fixture, acme, .token("gone"))
+        #expect(try await self.fed(fixture, acme).isEmpty)
+        #expect(try await self.fed(fixture, other).count == 1)
+    }
+
+    @Test("A preview tells that nobody would be sent to")
+    func preview() async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample()
+        self.registrations.setDead(["gone"])
+        _ = await self.send(fixture, principal, .token("gone"))
+        let lone = await fixture.pipeline.preview(.sample(from: principal, to: .token("gone")))
+        #expect(lone.refusal?.code == .unregistered)
+        let some = await fixture.pipeline.preview(.sample(from: principal, to: .tokens(["gone", "a"])))
+        #expect(some.refusal == nil)
+        #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 0)
+    }
+
+    // MARK: The purge guard
+
+    /// Limits that no test of the guard reaches.
+    private static func ampleLimits() throws -> LimitPolicies {
+        let ample = [try RatePolicy.sample(1_000_000, per: 1, burst: 1_000_000)]
+        return LimitPolicies(tenant: ample, device: ample, deviceCollapsible: ample, topic: ample)
+    }
+
+    private static let audience = (0..<1_000).map { "device-\($0)" }
+
+    /// How a thousand tokens are sent to.
+    enum Portion: CaseIterable {
+        case lists, singles
+    }
+
+    private func sendToAll(
+        _ fixture: PipelineFixture,
+        _ principal: Principal,
+        by portion: Portion,
+        pause: Duration = .zero
+    ) async {
+        switch portion {
+        case .lists:
+            for start in stride(from: 0, to: Self.audience.count, by: 100) {
+                _ = await self.send(fixture, principal, .tokens(Array(Self.audience[start..<start + 100])))
+                fixture.clock.advance(by: pause * 100)
+                fixture.retired.settle()
+            }
+        case .singles:
+            for (index, token) in Self.audience.enumerated() {
+                _ = await self.send(fixture, principal, .token(token))
+                fixture.clock.advance(by: pause)
+                if index.isMultiple(of: 10) { fixture.retired.settle() }
+            }
+        }
+    }
+
+    private func guardGauge(_ fixture: PipelineFixture) throws -> Double? {
+        try fixture.metrics.expectMeter("fcmgw_purge_guard_active", [("tenant", "acme")]).values.last
+    }
+
+    @Test(
+        "950 of 1,000 dead at once after a clean history: none is fed, none refused, and the alert rises",
+        arguments: Portion.allCases,
+        [Duration.zero, .milliseconds(3_600)]
+    )
+    func massDeath(portion: Portion, pause: Duration) async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample(limits: Self.ampleLimits())
+        for _ in 0..<10 { await self.sendToAll(fixture, principal, by: portion, pause: pause) }
+        self.registrations.setDead(Self.audience.dropFirst(50))
+        await self.sendToAll(fixture, principal, by: portion, pause: pause)
+        #expect(try self.guardGauge(fixture) == 1)
+        for _ in 0..<100 {
+            fixture.clock.advance(by: .seconds(3_600))
+            #expect(try await self.fed(fixture, principal).isEmpty)
+        }
+        let suspected = fixture.retiredStore.entries.filter { $0.row.state == .suspected }
+        #expect(suspected.count == 950)
+        #expect(fixture.retiredStore.entries.count == 950)
+
+        let calls = fixture.upstream.calls.count
+        _ = await self.send(fixture, principal, .tokens(Self.audience))
+        #expect(fixture.upstream.calls.count == calls + 1)
+        #expect(fixture.upstream.calls.last?.target == .tokens(Self.audience))
+
+        // The sender is mended: everything is alive, and nothing of it was ever fed.
+        self.registrations.setDead([])
+        await self.sendToAll(fixture, principal, by: portion, pause: pause)
+        #expect(try self.guardGauge(fixture) == 0)
+        #expect(try await self.fed(fixture, principal).isEmpty)
+        #expect(fixture.retiredStore.entries.isEmpty)
+    }
+
+    @Test("5 % dead over an hour: all are fed", arguments: Portion.allCases, [false, true])
+    func ordinaryDeath(portion: Portion, isClustered: Bool) async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample(limits: Self.ampleLimits())
+        await self.sendToAll(fixture, principal, by: portion, pause: .milliseconds(3_600))
+        let dead =
+            isClustered
+            ? Array(Self.audience.prefix(50)) : stride(from: 7, to: 1_000, by: 20).map { Self.audience[$0] }
+        self.registrations.setDead(dead)
+        await self.sendToAll(fixture, principal, by: portion, pause: .milliseconds(3_600))
+        fixture.clock.advance(by: .seconds(3_600))
+        let fed = try await self.fed(fixture, principal)
+        #expect(fed.map(\.text) == dead)
+        #expect(fed.allSatisfy { $0.reason == .unregistered && $0.replacement == nil })
+        #expect(fixture.upstream.calls.count == (portion == .lists ? 20 : 2_000))
+        await self.sendToAll(fixture, principal, by: .singles)
+        #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 50)
+    }
+
+    @Test(
+        "A suspected token is fed an hour after it is seen dead again once the jump has passed, since its first report"
+    )
+    func confirmed() async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample(limits: Self.ampleLimits())
+        await self.sendToAll(fixture, principal, by: .lists)
+        self.registrations.setDead(Self.audience.dropFirst(50))
+        let first = fixture.clock.now()
+        _ = await self.send(fixture, principal, .tokens(Self.audience))
+        // Two are really dead. Seen again while the jump goes on, they stay suspected.
+        self.registrations.setDead(["device-100", "device-200"])
+        fixture.clock.advance(by: .seconds(60))
+        _ = await self.send(fixture, principal, .token("device-100"))
+        for _ in 0..<2 { _ = await self.send(fixture, principal, .tokens(Array(Self.audience.suffix(500)))) }
+        #expect(fixture.retiredStore.entries.isEmpty)
+        fixture.clock.advance(by: .seconds(86_400))
+        #expect(try await self.fed(fixture, principal).isEmpty)
+
+        _ = await self.send(fixture, principal, .token("device-100"))
+        #expect(try await self.fed(fixture, principal).isEmpty)
+        fixture.clock.advance(by: .seconds(3_600))
+        let fed = try await self.fed(fixture, principal)
+        #expect(fed.map(\.text) == ["device-100"])
+        #expect(fed.map(\.since) == [first])
+        let states = fixture.retiredStore.entries.filter { $0.row.state == .suspected }
+        #expect(states.count == 449)
+    }
+
+    // MARK: The store
+
+    @Test("A new process knows what the old one wrote: whom to refuse, and that a jump goes on")
+    func restart() async throws {
+        let store = InMemoryRetiredTokenStore()
+        let principal = try Principal.sample()
+        self.registrations.setDead(["gone"])
+        let before = self.fixture(store: store)
+        _ = await self.send(before, principal, .tokens(["gone", "a"]))
+        await before.retired.settleAndFlush()
+
+        let second = self.fixture(store: store, profiles: [principal.profile])
+        try await second.retired.load()
+        let again = try Principal.sample()
+        #expect(await self.send(second, again, .token("gone")) == Self.gone)
+        #expect(second.upstream.calls.isEmpty)
+        self.registrations.setDead(Self.audience)
+        _ = await self.send(second, again, .tokens(Self.audience))
+        await second.retired.flush()
+
+        let third = self.fixture(store: store, profiles: [principal.profile])
+        try await third.retired.load()
+        #expect(try self.guardGauge(third) == 1)
+        third.clock.advance(by: .seconds(7_200))
+        let last = try Principal.sample()
+        #expect(try await self.fed(third, last).isEmpty)
+        _ = await self.send(third, last, .tokens(["gone"] + Self.audience.prefix(10)))
+        #expect(third.upstream.calls.count == 1)
+    }
+
+    @Test("While the store refuses nothing is lost, and what it gets later is in order")
+    func refusingStore() async throws {
+        let fixture = self.fixture()
+        let principal = try Principal.sample()
+        fixture.retiredStore.refuse()
+        self.registrations.setDead(["x", "y"])
+        _ = await self.send(fixture, principal, .tokens(["x", "y"]))
+        #expect(await fixture.retired.flush() == false)
+        #expect(await self.send(fixture, principal, .token("x")) == Self.gone)
+        fixture.clock.advance(by: .seconds(86_400))
+        self.registrations.setDead([])
+        _ = await self.send(fixture, principal, .token("x"))
+        #expect(await fixture.retired.flush() == false)
+        fixture.retiredStore.refuse(false)
+        #expect(try await self.fed(fixture, principal).map(\.text) == ["y"])
+        func changes(_ result: String) -> Int64 {
+            fixture.metrics.counterTotal(label: "fcmgw_retired_token_changes_total", dimensions: [("result", result)])
+        }
+        #expect(changes("dropped") == 0)
+        #expect(changes("refused") > 0)
+        #expect(changes("written") > 0)
+    }
+
+    @Test("A full queue turns reports away, counts them, and hears of them again later")
+    func fullQueue() async throws {
+        let fixture = self.fixture(configuration: .sample(queueCapacity: 2))
+        let principal = try Principal.sample()
+        fixture.retiredStore.refuse()
+        self.registrations.setDead(["a", "b", "c"])
+        for token in ["a", "b", "c"] { _ = await self.send(fixture, principal, .token(token)) }
+        #expect(await fixture.retired.flush() == false)
+        let dropped = [("result", "dropped")]
+        #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_changes_total", dimensions: dropped) == 1)
+        // What is not listed is not refused either.
+        let calls = fixture.upstream.calls.count
+        _ = await self.send(fixture, principal, .token("c"))
+        #expect(fixture.upstream.calls.count == calls + 1)
+        fixture.retiredStore.refuse(false)
+        await fixture.retired.flush()
+        _ = await self.send(fixture, principal, .token("c"))
+        await fixture.retired.flush()
+        #expect(fixture.retiredStore.entries.count == 3)
+    }
+
+    @Test("Old entries and those beyond the bound leave the list in the store and in memory")
+    func trimmed() async throws {
+        let fixture = self.fixture(
+            configuration: .sample(maxEntries: 3),
+            profiles: [try Principal.sample().profile]
+        )
+        let principal = try Principal.sample()
+        let tokens = (0..<6).map { "t\($0)" }
+        self.registrations.setDead(tokens)
+        for token in tokens {
+            _ = await self.send(fixture, principal, .token(token))
+            fixture.clock.advance(by: .seconds(1))
+        }
+        await fixture.retired.settleAndFlush()
+        await fixture.retired.trim()
+        #expect(fixture.retiredStore.entries.count == 3)
+        let calls = fixture.upstream.calls.count
+        for token in tokens { _ = await self.send(fixture, principal, .token(token)) }
+        #expect(fixture.upstream.calls.count == calls + 3)
+        await fixture.retired.flush()
+        fixture.clock.advance(by: .seconds(90 * 86_400))
+        await fixture.retired.trim()
+        #expect(fixture.retiredStore.entries.count <= 3)
+        fixture.clock.advance(by: .seconds(86_400))
+        await fixture.retired.trim()
+        #expect(fixture.retiredStore.entries.isEmpty)
+    }
+
+    @Test("A tenant made anew under an old name starts with an empty book, and the old book is let go")
+    func remadeTenant() async throws {
+        let fixture = self.fixture(profiles: [])
+        self.registrations.setDead(["gone"])
+        let principal = try Principal.sample()
+        _ = await self.send(fixture, principal, .token("gone"))
+        #expect(await self.send(fixture, principal, .token("gone")) == Self.gone)
+        await fixture.retired.flush()
+        // Nobody of that name is left.
+        await fixture.retired.trim()
+        let later = try Principal.sample()
+        _ = await self.send(fixture, later, .token("gone"))
+        #expect(fixture.upstream.calls.count == 2)
+    }
+}

@@ -1,0 +1,172 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct RetiredTokensControllerTests {
+    private static let path = "/v1/tenants/demo/retired-tokens"
+
+    /// Lets FCM call a token dead, or name another one for it, and waits until it is fed.
+    private static func retire(_ gateway: TestGateway, _ key: String, _ token: String, by replacement: String? = nil)
+        async
+    {
+        let outcome: RecipientOutcome =
+            replacement.map { .accepted(Acceptance(messageID: "m", replacementToken: $0)) } ?? .rejected(.unregistered)
+        gateway.answer(UpstreamResult(answer: .recipients([outcome]), upstreamCode: "200"))
+        _ = await gateway.send(#"{"token":"\#(token)"}"#, key: key)
+        gateway.clock.advance(by: .seconds(3_600))
+        await gateway.retired.settleAndFlush()
+    }
+
+    @Test("An entry tells the token, why, since when, and what replaces it")
+    func entries() async throws {
+        try await TestGateway.run { gateway, key in
+            let empty = await gateway.data(.get, Self.path, key: key)
+            #expect(empty.status == 200)
+            let nothing = try empty.json
+            #expect(nothing.without("resume_cursor") == ["retired_tokens": []])
+            await Self.retire(gateway, key, "gone")
+            await Self.retire(gateway, key, "old", by: "new")
+            let answer = await gateway.data(.get, Self.path, key: key)
+            #expect(answer.header("Content-Type") == "application/json")
+            let json = try answer.json
+            #expect(
+                json.without("resume_cursor") == [
+                    "retired_tokens": [
+                        ["token": "gone", "reason": "unregistered", "since": "2026-03-01T12:00:00.000Z"],
+                        [
+                            "token": "old", "reason": "replaced", "since": "2026-03-01T13:00:00.000Z",
+                            "replacement_token": "new",
+                        ],
+                    ]
+                ]
+            )
+        }
+    }
+
+    @Test("Pages follow one another, and what is fed later is found by the last page's own cursor")
+    func paging() async throws {
+        try await TestGateway.run { gateway, key in
+            for index in 0..<5 { await Self.retire(gateway, key, "t\(index)", by: "new") }
+            var seen: [String] = []
+            var cursor = ""
+            var resume = ""
+            var pages = 0
+            repeat {
+                let json = try await gateway.data(.get, "\(Self.path)?limit=2\(cursor)", key: key).json
+                seen += json["retired_tokens"]?.elements.compactMap { $0["token"]?.text } ?? []
+                cursor = json["next_cursor"]?.text.map { "&cursor=\($0)" } ?? ""
+                resume = try #require(json["resume_cursor"]?.text)
+                if let next = json["next_cursor"] { #expect(next.text == resume) }
+                pages += 1
+                if pages == 2 { await Self.retire(gateway, key, "t5", by: "new") }
+            } while !cursor.isEmpty
+            #expect(seen == ["t0", "t1", "t2", "t3", "t4", "t5"])
+            let none = try await gateway.data(.get, "\(Self.path)?cursor=\(resume)", key: key).json
+            #expect(none == ["retired_tokens": [], "resume_cursor": .string(resume)])
+            await Self.retire(gateway, key, "late", by: "new")
+            let late = try await gateway.data(.get, "\(Self.path)?cursor=\(resume)", key: key).json
+            #expect(late["retired_tokens"]?.elements.map { $0["token"]?.text } == ["late"])
+        }
+    }
+
+    @Test("A tenant sees its own tokens alone, and a foreign one is not there")
+    func tenantsApart() async throws {
+        try await TestGateway.run { gateway, key in
+            await Self.retire(gateway, key, "gone", by: "new")
+            let otherKey = try await gateway.makeKey(scopes: [.readTokens], tenant: "other")
+            let other = await gateway.data(.get, "/v1/tenants/other/retired-tokens", key: otherKey)
+            #expect(try other.json["retired_tokens"] == [])
+            for path in [Self.path, "/v1/tenants/nobody/retired-tokens"] {
+                let answer = await gateway.data(.get, path, key: otherKey)
+                #expect(answer.status == 404)
+                let problem = try answer.problem()
+                #expect(problem["code"] == "not_found")
+            }
+        }
+    }
+
+    @Test("The scope is needed, and no other is a substitute")
+    func scope() async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([.readTokens]))
+            let answer = await gateway.data(.get, Self.path, key: key)
+            #expect(answer.status == 403)
+            #expect(try answer.problem()["detail"] == "The key lacks the scope tokens:read")
+            #expect(await gateway.data(.get, Self.path, key: nil).status == 401)
+            #expect(await gateway.data(.post, Self.path, key: key).status == 405)
+        }
+    }
+
+    @Test(
+        "A parameter that makes no sense is refused",
+        arguments: [
+            ("limit=0", "invalid_field"), ("limit=501", "invalid_field"), ("limit=ten", "invalid_field"),
+            ("cursor=%2A%2A", "invalid_field"), ("cursor=MQ", "invalid_field"), ("cursor=cmV0aXJlZC4", "invalid_field"),
+            ("cursor=cmV0aXJlZC4tMQ", "invalid_field"), ("limit=5&limit=6", "invalid_field"),
+            ("token=a", "unknown_field"),
+        ]
+    )
+    func badParameter(query: String, code: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.data(.get, "\(Self.path)?\(query)", key: key)
+            #expect(answer.status == 422)
+            let problem = try answer.problem()
+            #expect(problem["code"]?.text == code)
+        }
+    }
+
+    @Test("Every surface answers a local refusal as it answers FCM's")
+    func surfaces() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.legacy)
+            gateway.answer(.rejecting(Rejection(code: .unregistered)))
+            let first = await gateway.send(#"{"token":"gone"}"#, key: key)
+            let second = await gateway.send(#"{"token":"gone"}"#, key: key)
+            #expect(first.status == 410)
+            #expect(second.status == 410)
+            let problems = [try first.problem(), try second.problem()]
+            #expect(problems[1].without("id") == problems[0].without("id"))
+            #expect(second.header("RateLimit") == first.header("RateLimit"))
+            let list = try await gateway.send(#"{"tokens":["gone","a"]}"#, key: key).json
+            #expect(
+                list["results"]?[0] == [
+                    "token": "gone", "status": "rejected", "code": "unregistered", "retryable": false,
+                    "action": "delete_token",
+                ]
+            )
+            #expect(list["results"]?[1]?["status"] == "accepted")
+            let legacy = try await gateway.legacy(#"{"to":"gone"}"#, key: key).json
+            #expect(legacy["results"] == [["error": "NotRegistered"]])
+            #expect(legacy["failure"] == 1)
+            #expect(await gateway.form("registration_id=gone", key: key).body == "Error=NotRegistered")
+            let v1 = await gateway.v1(#"{"message":{"token":"gone"}}"#, key: key)
+            #expect(v1.status == 404)
+            #expect(try v1.json["error"]?["status"] == "NOT_FOUND")
+            #expect(try v1.json["error"]?["details"]?[0]?["errorCode"] == "UNREGISTERED")
+            #expect(gateway.upstream.calls.count == 2)
+            let explained = await gateway.data(
+                .post,
+                "/v1/tenants/demo/messages/explain",
+                key: key,
+                body: #"{"token":"gone"}"#
+            )
+            #expect(try explained.json["refused"]?["code"] == "unregistered")
+        }
+    }
+
+    @Test("No token is logged or recorded on its way to the feed")
+    func discreet() async throws {
+        try await TestGateway.run { gateway, key in
+            await Self.retire(gateway, key, "canary-token", by: "canary-replacement")
+            _ = await gateway.data(.get, Self.path, key: key)
+            #expect(!gateway.logText.contains("canary"))
+            for entry in gateway.retiredStore.entries {
+                #expect(!String(decoding: entry.row.sealed, as: UTF8.self).contains("canary"))
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+package import GatewayCore
+import Synchronization
+
+/// A list of retired tokens that lives as long as the test, in a store that can refuse.
+package final class InMemoryRetiredTokenStore: RetiredTokenStore {
+    /// One stored entry.
+    package struct Entry: Sendable {
+        /// Whose it is.
+        package var owner: RetiredTokenOwner
+        /// What is stored.
+        package var row: RetiredTokenRow
+        /// Its place in the feed, if it is fed.
+        package var position: Int?
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var positions: [TenantID: Int] = [:]
+        var guards: [TenantID: PurgeGuard] = [:]
+        var refuses = false
+        var batches: [Int] = []
+    }
+
+    private let state = Observed(State())
+
+    /// An empty list.
+    package init() {}
+
+    /// What is stored, in the order of its arrival.
+    package var entries: [Entry] { self.state.current.entries }
+
+    /// The sizes of the batches so far.
+    package var batches: [Int] { self.state.current.batches }
+
+    /// What is kept of a tenant's guard.
+    package func purgeGuard(of tenant: TenantID) -> PurgeGuard? { self.state.current.guards[tenant] }
+
+    /// Makes changes fail from now on, or succeed again.
+    package func refuse(_ refuses: Bool = true) {
+        self.state.change { $0.refuses = refuses }
+    }
+
+    /// Returns when so many entries are stored.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func wait(forEntries count: Int) async throws {
+        try await self.state.wait { $0.entries.count == count }
+    }
+
+    /// Everything but the tokens' texts.
+    ///
+    /// - Throws: nothing; the port does.
+    package func load() async throws(GatewayError) -> RetiredTokenContents {
+        let state = self.state.current
+        return RetiredTokenContents(
+            entries: state.entries.map(Self.entry).sorted { $0.reportedAt < $1.reportedAt },
+            guards: state.guards
+        )
+    }
+
+    /// Makes changes in their order.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
+        let isDone = self.state.change { state in
+            guard !state.refuses else { return false }
+            state.batches.append(changes.count)
+            for change in changes { Self.apply(change, to: &state) }
+            return true
+        }
+        guard isDone else { throw GatewayError(.storeUnavailable, "The list refuses, as it was told to") }
+    }
+
+    /// Entries of a tenant's feed after a place.
+    ///
+    /// - Throws: nothing; the port does.
+    package func page(
+        of tenant: TenantID,
+        after position: Int,
+        limit: Int
+    ) async throws(GatewayError) -> RetiredTokenPage {
+        let fed = self.state.current.entries.filter { $0.owner.tenant == tenant && $0.position ?? 0 > position }
+            .sorted { $0.position ?? 0 < $1.position ?? 0 }
+        let shown = fed.prefix(limit)
+        return RetiredTokenPage(
+            rows: shown.map(\.row),
+            position: shown.last?.position ?? position,
+            hasMore: fed.count > limit
+        )
+    }
+
+    /// Drops what is too old, and then the oldest of all.
+    ///
+    /// - Throws: nothing; the port does.
+    package func trim(
+        reportedBefore cutoff: Timestamp,
+        keeping maxEntries: Int
+    ) async throws(GatewayError) -> [RetiredTokenEntry] {
+        self.state.change { state in
+            let sorted = state.entries.sorted { $0.row.reportedAt < $1.row.reportedAt }
+            let kept = sorted.filter { $0.row.reportedAt >= cutoff }.suffix(maxEntries)
+            let dropped = sorted.prefix(sorted.count - kept.count)
+            state.entries = Array(kept)
+            return dropped.map(Self.entry)
+        }
+    }
+
+    private static func entry(_ entry: Entry) -> RetiredTokenEntry {
+        RetiredTokenEntry(
+            tenant: entry.owner.tenant,
+            key: entry.row.key,
+            state: entry.row.state,
+            reportedAt: entry.row.reportedAt,
+            replacement: entry.row.replacement
+        )
+    }
+
+    private static func apply(_ change: RetiredTokenChange, to state: inout State) {
+        func next(_ owner: RetiredTokenOwner) -> Int {
+            state.positions[owner.tenant, default: 0] += 1
+            return state.positions[owner.tenant] ?? 0
+        }
+        func index(_ owner: RetiredTokenOwner, _ key: UInt64) -> Int? {
+            state.entries.firstIndex { $0.owner.tenant == owner.tenant && $0.row.key == key }
+        }
+        switch change {
+        case .put(let owner, var row, let keepsSince):
+            if let index = index(owner, row.key) {
+                if keepsSince { row.since = state.entries[index].row.since }
+                state.entries.remove(at: index)
+            }
+            let position = row.state.isFed ? next(owner) : nil
+            state.entries.append(Entry(owner: owner, row: row, position: position))
+        case .move(let owner, let keys, let new):
+            for key in keys {
+                guard let index = index(owner, key) else { continue }
+                state.entries[index].row.state = new
+                state.entries[index].position = new.isFed ? next(owner) : nil
+            }
+        case .touch(let owner, let key, let time):
+            if let index = index(owner, key) { state.entries[index].row.reportedAt = time }
+        case .remove(let owner, let key):
+            if let index = index(owner, key) { state.entries.remove(at: index) }
+        case .keepGuard(let owner, let purgeGuard):
+            state.guards[owner.tenant] = purgeGuard
+        }
+    }
+}
