@@ -124,7 +124,7 @@ struct Gateway: Sendable {
                     metrics: TopicMetrics(factory: registry, sends: sendMetrics)
                 ),
                 groups: groups,
-                retired: retired,
+                retired: RetiredTokenReader(retired: retired, audit: audit, clock: clock),
                 audit: auditStore,
                 clock: clock,
                 metrics: dataMetrics,

@@ -5,7 +5,7 @@ extension AuditRecord {
     ///
     /// - Parameters:
     ///   - action: what was done.
-    ///   - name: the group's name, or its key where a caller named no more.
+    ///   - name: the group's name, or its key where a caller named no more; `nil` for a list of names.
     ///   - tokens: the tokens it was about.
     ///   - caller: who did it.
     ///   - obstacle: why it was not done, if it was not.
@@ -14,7 +14,7 @@ extension AuditRecord {
     /// - Returns: the record; name and tokens are in it by pseudonym.
     static func group(
         _ action: GroupAction,
-        _ name: String,
+        _ name: String?,
         tokens: [String],
         by caller: GroupCaller,
         obstacle: OutcomeCode?,
@@ -31,7 +31,7 @@ extension AuditRecord {
         )
         record.method = caller.origin.method
         record.targetKind = TargetKind.group.rawValue
-        for text in [name] + tokens {
+        for text in [name].compactMap(\.self) + tokens {
             caller.profile.pseudonymizer.pseudonym(of: text).append(to: &record.targets)
         }
         record.recipients = tokens.count

@@ -156,6 +156,19 @@ package final class DeviceGroups: Sendable {
         }
     }
 
+    /// Shows a group, and records that somebody looked.
+    ///
+    /// - Parameters:
+    ///   - name: the tenant's name for it.
+    ///   - caller: who looks.
+    /// - Returns: the group; `nil` where neither the gateway nor FCM knows it.
+    /// - Throws: as ``group(_:of:until:)``, and `auditUnavailable`.
+    package func show(_ name: String, by caller: GroupCaller) async throws(GroupObstacle) -> DeviceGroup? {
+        try await self.recording(name, .get, [], by: caller) { _ throws(GroupObstacle) in
+            try await self.group(name, of: caller.profile, until: caller.deadline)
+        }
+    }
+
     /// A group as the gateway has it written down; FCM is not asked.
     ///
     /// - Throws: `overloaded` when the store does not answer.
@@ -169,16 +182,18 @@ package final class DeviceGroups: Sendable {
 
     /// Names of a tenant's groups, as ``GroupStore/names(of:after:limit:)`` has them.
     ///
-    /// - Throws: `overloaded` when the store does not answer.
+    /// - Throws: `overloaded` when the store does not answer; `auditUnavailable`.
     package func names(
-        of profile: TenantProfile,
         after name: String?,
-        limit: Int
+        limit: Int,
+        by caller: GroupCaller
     ) async throws(GroupObstacle) -> [String] {
-        do {
-            return try await self.store.names(of: profile.id, after: name, limit: limit)
-        } catch {
-            throw GroupObstacle(error)
+        try await self.recording(nil, .list, [], by: caller) { _ throws(GroupObstacle) in
+            do throws(GatewayError) {
+                return try await self.store.names(of: caller.profile.id, after: name, limit: limit)
+            } catch {
+                throw GroupObstacle(error)
+            }
         }
     }
 
@@ -295,7 +310,7 @@ package final class DeviceGroups: Sendable {
 
     /// Records and counts what is done; nothing is done that can't be recorded.
     func recording<Answer: Sendable>(
-        _ name: String,
+        _ name: String?,
         _ action: GroupAction,
         _ tokens: [String],
         by caller: GroupCaller,

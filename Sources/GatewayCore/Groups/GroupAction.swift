@@ -5,4 +5,6 @@ enum GroupAction: String, Sendable, Hashable {
     case remove = "device_group.remove"
     case delete = "device_group.delete"
     case lookUp = "device_group.look_up"
+    case get = "device_group.get"
+    case list = "device_group.list"
 }

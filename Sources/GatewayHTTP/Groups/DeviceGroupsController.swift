@@ -22,12 +22,12 @@ struct DeviceGroupsController {
 
     @Sendable
     private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
-        let principal = try Self.principal(context)
+        let caller = try Self.caller(request, context)
         let query = try QueryReader(request, allowed: ["limit", "cursor"])
         let limit = try query.limit()
         let cursor = try query.cursor()
         let names = try await Self.served { () throws(GroupObstacle) in
-            try await self.groups.names(of: principal.profile, after: cursor, limit: limit + 1)
+            try await self.groups.names(after: cursor, limit: limit + 1, by: caller)
         }
         var writer = JSONWriter()
         writer.beginObject()
@@ -44,10 +44,10 @@ struct DeviceGroupsController {
 
     @Sendable
     private func get(_ request: Request, context: GatewayRequestContext) async throws -> Response {
-        let principal = try Self.principal(context)
+        let caller = try Self.caller(request, context)
         let name = try DeviceGroupName.read(context.parameters.get("name"))
         let group = try await Self.served { () throws(GroupObstacle) in
-            try await self.groups.group(name, of: principal.profile, until: context.deadline)
+            try await self.groups.show(name, by: caller)
         }
         guard let group else { throw Problem(.notFound, "The tenant has no device group of this name") }
         return Self.response(group)

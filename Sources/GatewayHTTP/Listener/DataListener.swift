@@ -12,8 +12,8 @@ package enum DataListener {
         package var pipeline: SendPipeline
         /// Tenants' device groups.
         package var groups: DeviceGroups
-        /// Knows the retired tokens.
-        package var retired: RetiredTokens
+        /// Shows the retired tokens.
+        package var retired: RetiredTokenReader
         /// Holds the audit's records.
         package var audit: any AuditStore
         /// Tells the time.
@@ -33,7 +33,7 @@ package enum DataListener {
             pipeline: SendPipeline,
             topics: TopicPipeline,
             groups: DeviceGroups,
-            retired: RetiredTokens,
+            retired: RetiredTokenReader,
             audit: any AuditStore,
             clock: any WallClock,
             metrics: HTTPMetrics,

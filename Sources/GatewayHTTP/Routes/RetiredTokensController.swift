@@ -6,7 +6,7 @@ import StrictJSON
 
 /// Feeds a tenant the tokens that it should not use any more.
 struct RetiredTokensController {
-    let retired: RetiredTokens
+    let retired: RetiredTokenReader
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
@@ -28,7 +28,12 @@ struct RetiredTokensController {
             else { throw Cursor.problem }
             position = place
         }
-        let feed = try await self.retired.feed(of: principal.profile, after: position, limit: limit)
+        let feed = try await self.retired.feed(
+            to: principal,
+            after: position,
+            limit: limit,
+            origin: context.origin(method: request.method.rawValue)
+        )
         return Self.response(feed)
     }
 

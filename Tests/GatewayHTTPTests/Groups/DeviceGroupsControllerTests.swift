@@ -239,6 +239,30 @@ struct DeviceGroupsControllerTests {
         }
     }
 
+    @Test("Reading is recorded too, and refused where that is impossible")
+    func readingIsRecorded() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            _ = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["tok-1"]}"#)
+            #expect(await gateway.data(.get, Self.path + "/g", key: key).status == 200)
+            #expect(await gateway.data(.get, Self.path, key: key).status == 200)
+            try await gateway.settleAudit()
+            let list = await gateway.data(.get, "/v1/tenants/demo/audit", key: key)
+            let actions = (list.value["records"]?.elements ?? []).reversed().compactMap { $0["action"]?.text }
+            #expect(
+                actions.filter { $0.hasPrefix("device_group.") } == [
+                    "device_group.put", "device_group.get", "device_group.list",
+                ]
+            )
+        }
+        try await TestGateway.run(auditCapacity: 0, groupUpstream: upstream) { gateway, key in
+            for suffix in ["", "/g"] {
+                let code = try await gateway.data(.get, Self.path + suffix, key: key).code()
+                #expect(code == "audit_unavailable")
+            }
+        }
+    }
+
     @Test("Requests are counted by tenant, action and outcome")
     func counted() async throws {
         let upstream = ScriptedGroupUpstream()

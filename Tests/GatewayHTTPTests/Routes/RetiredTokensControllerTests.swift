@@ -47,6 +47,24 @@ struct RetiredTokensControllerTests {
         }
     }
 
+    @Test("Reading is recorded without the tokens, and refused where that is impossible")
+    func recorded() async throws {
+        try await TestGateway.run { gateway, key in
+            await Self.retire(gateway, key, "gone")
+            #expect(await gateway.data(.get, Self.path, key: key).status == 200)
+            try await gateway.settleAudit()
+            let list = await gateway.data(.get, "/v1/tenants/demo/audit?action=retired_tokens.list", key: key)
+            let records = list.value["records"]?.elements ?? []
+            #expect(records.map { $0["object"]?.text } == ["after 0: 1"])
+            #expect(records.map { $0["outcome"]?.text } == ["accepted"])
+            #expect(!list.body.contains("gone"))
+        }
+        try await TestGateway.run(auditCapacity: 0) { gateway, key in
+            let code = try await gateway.data(.get, Self.path, key: key).code()
+            #expect(code == "audit_unavailable")
+        }
+    }
+
     @Test("Pages follow one another, and what is fed later is found by the last page's own cursor")
     func paging() async throws {
         try await TestGateway.run { gateway, key in

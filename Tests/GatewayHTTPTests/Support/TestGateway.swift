@@ -126,7 +126,7 @@ struct TestGateway: Sendable {
                     metrics: TopicMetrics(factory: self.metrics, sends: sendMetrics)
                 ),
                 groups: self.groups,
-                retired: self.retired,
+                retired: RetiredTokenReader(retired: self.retired, audit: self.audit, clock: self.clock),
                 audit: self.auditStore,
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
