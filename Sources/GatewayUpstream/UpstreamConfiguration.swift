@@ -19,6 +19,8 @@ package struct UpstreamConfiguration: Sendable {
     package var fanOut: Int
     /// How connections are made, and what is put up with.
     package var client: HTTPClientConfiguration
+    /// Waits before a repeat; throws when the caller is gone.
+    package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
     /// A configuration; by default Google's endpoints, ten seconds, and a hundred calls at a time.
     package init(

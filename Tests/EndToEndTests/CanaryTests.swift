@@ -126,7 +126,9 @@ extension EndToEnd {
 
         private func sendWhatFailsUpstream(_ trial: inout Trial) async throws {
             for fault in UpstreamFault.all {
-                if let action = fault.action { try await trial.emulator.add(#"{"action": \#(action)}"#) }
+                if let action = fault.action {
+                    try await trial.emulator.add(#"{"times": \#(fault.maxCalls), "action": \#(action)}"#)
+                }
                 let headers = fault.timeoutMilliseconds.map { ["X-Request-Timeout-Ms": String($0)] } ?? [:]
                 try await trial.send(
                     .object(["token": .string(Self.token + fault.token), "data": .object(["a": .string(Self.payload)])]
@@ -135,6 +137,8 @@ extension EndToEnd {
                     expecting: fault.status
                 )
                 try await trial.emulator.deleteFaults()
+                // So that no breaker opens.
+                try await trial.send(.object(["token": .string(Self.token)]), expecting: 200)
             }
             // An upstream that repeats what it was sent must not get it any further.
             let echo = JSONValue.string("\(Self.serverKey) \(Self.token) \(Self.payload)")
@@ -142,8 +146,16 @@ extension EndToEnd {
                 let action: [String: JSONValue] = [
                     "type": .string("status"), "status": .integer(status), "body": echo,
                 ]
-                try await trial.emulator.add(JSONValue.object(["action": .object(action)]).compactText())
-                try await trial.send(.object(["token": .string(Self.token)]), expecting: nil)
+                try await trial.emulator.add(
+                    JSONValue.object(["times": .integer(3), "action": .object(action)]).compactText()
+                )
+                try await trial.send(
+                    .object(["token": .string(Self.token)]),
+                    headers: ["X-Request-Timeout-Ms": "1000"],
+                    expecting: nil
+                )
+                try await trial.emulator.deleteFaults()
+                try await trial.send(.object(["token": .string(Self.token)]), expecting: 200)
             }
             try await ClosedPort.with { port in
                 let key = try await trial.gateway.makeTenant(

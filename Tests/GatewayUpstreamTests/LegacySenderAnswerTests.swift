@@ -12,7 +12,9 @@ struct LegacySenderAnswerTests {
             try await LegacySender.run { sender in
                 let result = await sender.send(try .sample(to: reading.target, endpoint: upstream.endpoint))
                 #expect(result == reading.result)
-                #expect(upstream.seen.current.requests.count == 1)
+                // What FCM was too busy for is tried three times in all, unless it asked for more time than there is.
+                let isRepeated = ["500", "503"].contains(result.upstreamCode) && (result.retryAfter ?? 0) < 60
+                #expect(upstream.seen.current.requests.count == (isRepeated ? 3 : 1))
             }
         }
     }

@@ -54,6 +54,21 @@ extension MetricDescription {
             kind: .gauge
         ),
         MetricDescription(
+            name: "fcmgw_breaker_state",
+            help: "Whether calls to FCM go through, by protocol and tenant: 0 all, 1 some, 2 none.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_retries_total",
+            help: "Calls to FCM that were made once more, by reason.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_retry_budget_exhausted_total",
+            help: "Calls to FCM that were not made once more for want of budget, by reason.",
+            kind: .counter
+        ),
+        MetricDescription(
             name: "fcmgw_limiter_decisions_total",
             help: "Decisions of the rate limiter, by the scope that decided, decision and source.",
             kind: .counter

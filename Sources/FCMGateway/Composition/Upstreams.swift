@@ -32,11 +32,13 @@ struct Upstreams: Sendable {
             logger: logger
         )
         let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: metrics))
+        let resilience = ResilienceMetrics(factory: metrics)
         let legacy = LegacySender(
             configuration: configuration,
             eventLoopGroup: eventLoopGroup,
             clock: clock,
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),
+            resilience: resilience,
             logger: logger
         )
         let v1 = V1Sender(
@@ -45,6 +47,7 @@ struct Upstreams: Sendable {
             eventLoopGroup: eventLoopGroup,
             clock: clock,
             metrics: UpstreamMetrics(api: .v1, factory: metrics),
+            resilience: resilience,
             logger: logger
         )
         let topics = TopicCaller(

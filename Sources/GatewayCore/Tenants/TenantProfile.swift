@@ -10,6 +10,8 @@ package final class TenantProfile: Sendable {
     package let v1Credential: ServiceAccountCredential?
     /// Its credentials as stored, for showing.
     package let storedCredentials: [StoredCredential]
+    /// The version of its stored server key, 0 without one; tells credentials apart on the way of every send.
+    package let legacyCredentialVersion: Int
     /// The limits in force for it.
     package let limits: LimitPolicies
     /// Makes its audit pseudonyms.
@@ -38,6 +40,7 @@ package final class TenantProfile: Sendable {
         self.legacyCredential = legacyCredential
         self.v1Credential = v1Credential
         self.storedCredentials = storedCredentials
+        self.legacyCredentialVersion = storedCredentials.first { $0.kind == .legacy }?.version ?? 0
         self.limits = limits
         self.pseudonymizer = pseudonymizer
         self.sharesSender = sharesSender

@@ -15,6 +15,7 @@ package final class LegacySender: UpstreamSender {
     private let pools: OriginPools
     private let clock: any WallClock
     private let metrics: UpstreamMetrics
+    private let healths: UpstreamHealths
 
     /// A sender whose connections live on the event loops of a group.
     package init(
@@ -22,6 +23,7 @@ package final class LegacySender: UpstreamSender {
         eventLoopGroup: any EventLoopGroup,
         clock: any WallClock,
         metrics: UpstreamMetrics,
+        resilience: ResilienceMetrics,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -32,6 +34,7 @@ package final class LegacySender: UpstreamSender {
         )
         self.clock = clock
         self.metrics = metrics
+        self.healths = UpstreamHealths(metrics: resilience)
     }
 
     /// The legacy protocol knows no installation ids, no negation and at most two operators in a condition.
@@ -56,50 +59,135 @@ package final class LegacySender: UpstreamSender {
         }
     }
 
-    /// Sends a message and reads the answer.
+    /// Sends a message and reads the answer; repeats what did not arrive, or what FCM was too busy for.
     package func send(_ call: UpstreamCall) async -> UpstreamResult {
         switch self.prepare(call) {
         case .failure(let obstacle):
-            return UpstreamResult(answer: .failed(obstacle.outcome), upstreamCode: obstacle.name)
-        case .success(let attempt):
-            let start = ContinuousClock.now
-            self.metrics.began()
-            let timeLeft = min(self.configuration.attemptTimeout, call.deadline - start)
-            do {
-                let response = try await attempt.pool.execute(attempt.request, deadline: .now() + TimeAmount(timeLeft))
-                self.metrics.answered(in: ContinuousClock.now - start)
-                return self.read(response, for: call.target)
-            } catch {
-                self.metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
-                return UpstreamResult(answer: .failed(error.outcomeCode), upstreamCode: error.code.rawValue)
-            }
+            return obstacle.result
+        case .success(let plan):
+            let end = await self.attempt(plan, call)
+            guard let reason = end.repeatReason else { return end.result }
+            return await self.repeated(plan, call, end.result, reason)
         }
     }
 
-    /// A request and where it goes.
-    private struct Attempt {
+    // MARK: Before
+
+    /// A request, where it goes, and what is known of the way.
+    private struct Plan {
         let pool: HTTPClientPool
         let request: HTTPClientRequest
+        let health: UpstreamHealth
     }
 
     /// Why there is nothing to send or nowhere to send it.
     private struct Obstacle: Error {
-        let outcome: OutcomeCode
-        let name: String
+        let result: UpstreamResult
+
+        init(_ code: OutcomeCode, _ name: String, retryAfter: Int? = nil) {
+            self.result = UpstreamResult(answer: .failed(code), retryAfter: retryAfter, upstreamCode: name)
+        }
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
-    private func prepare(_ call: UpstreamCall) -> Result<Attempt, Obstacle> {
+    private func prepare(_ call: UpstreamCall) -> Result<Plan, Obstacle> {
         guard let credential = call.profile.legacyCredential else {
-            return .failure(Obstacle(outcome: .upstreamCredentials, name: "no_credential"))
+            return .failure(Obstacle(.upstreamCredentials, "no_credential"))
         }
         guard let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.legacyEndpoint) else {
-            return .failure(Obstacle(outcome: .upstreamUnavailable, name: "no_endpoint"))
+            return .failure(Obstacle(.upstreamUnavailable, "no_endpoint"))
         }
         guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else {
-            return .failure(Obstacle(outcome: .invalidTarget, name: "inexpressible"))
+            return .failure(Obstacle(.invalidTarget, "inexpressible"))
         }
-        return .success(Attempt(pool: pool, request: Self.request(body, authorizedBy: credential)))
+        let health = self.healths.health(of: call.profile)
+        if let obstacle = health.begin(at: .now) {
+            return .failure(Obstacle(obstacle.code, obstacle.upstreamCode, retryAfter: obstacle.retryAfter))
+        }
+        return .success(Plan(pool: pool, request: Self.request(body, authorizedBy: credential), health: health))
+    }
+
+    // MARK: Attempts
+
+    /// What one attempt came to.
+    private struct AttemptEnd {
+        let result: UpstreamResult
+        /// Why it may be made once more; `nil` where it must not.
+        let repeatReason: RepeatReason?
+    }
+
+    private func attempt(_ plan: Plan, _ call: UpstreamCall) async -> AttemptEnd {
+        let start = ContinuousClock.now
+        self.metrics.began()
+        let timeLeft = min(self.configuration.attemptTimeout, call.deadline - start)
+        do {
+            let response = try await plan.pool.execute(plan.request, deadline: .now() + TimeAmount(timeLeft))
+            return self.end(of: plan, call, response, since: start)
+        } catch {
+            return self.end(of: plan, error, since: start, hadFullTime: timeLeft == self.configuration.attemptTimeout)
+        }
+    }
+
+    @inline(never)  // As for `prepare`.
+    private func end(
+        of plan: Plan,
+        _ call: UpstreamCall,
+        _ response: HTTPClientResponse,
+        since start: ContinuousClock.Instant
+    ) -> AttemptEnd {
+        let now = ContinuousClock.now
+        self.metrics.answered(in: now - start)
+        let result = self.read(response, for: call.target)
+        let isTrouble = result.answer == .failed(.upstreamUnavailable) || result.answer == .failed(.upstreamInternal)
+        let isRefusal = result.answer == .failed(.upstreamCredentials)
+        plan.health.report(
+            server: isTrouble ? .trouble : .healthy,
+            credential: isRefusal ? .trouble : isTrouble ? .silent : .healthy,
+            at: now
+        )
+        return AttemptEnd(result: result, repeatReason: isTrouble ? .trouble : nil)
+    }
+
+    @inline(never)  // As for `prepare`.
+    private func end(
+        of plan: Plan,
+        _ error: HTTPClientError,
+        since start: ContinuousClock.Instant,
+        hadFullTime: Bool
+    ) -> AttemptEnd {
+        let now = ContinuousClock.now
+        self.metrics.failed(error.code.rawValue, in: now - start)
+        plan.health.report(server: error.verdict(hadFullTime: hadFullTime), credential: .silent, at: now)
+        return AttemptEnd(
+            result: UpstreamResult(answer: .failed(error.outcomeCode), upstreamCode: error.code.rawValue),
+            repeatReason: error.isWorthRepeating ? .notSent : nil
+        )
+    }
+
+    /// Goes on after a first attempt that may be repeated.
+    private func repeated(
+        _ plan: Plan,
+        _ call: UpstreamCall,
+        _ first: UpstreamResult,
+        _ reason: RepeatReason
+    ) async -> UpstreamResult {
+        var (result, reason) = (first, reason)
+        for attempts in 1..<Backoff.maxAttempts {
+            let wait = Backoff.wait(after: attempts, for: reason, retryAfter: result.retryAfter)
+            let now = ContinuousClock.now
+            guard now + wait < call.deadline, plan.health.mayRepeat(for: reason, at: now) else { return result }
+            do {
+                if wait > .zero { try await self.configuration.pause(wait) }
+            } catch {
+                plan.health.report(server: .silent, credential: .silent, at: .now)
+                return result
+            }
+            let end = await self.attempt(plan, call)
+            result = end.result
+            guard let next = end.repeatReason else { return result }
+            reason = next
+        }
+        return result
     }
 
     /// The request that carries a body.

@@ -13,18 +13,22 @@ final class V1Account: Sendable {
     let pool: HTTPClientPool
     /// The credential's access tokens.
     let tokens: AccessTokenSource
+    /// What is known of the way.
+    let health: UpstreamHealth
 
     init(
         credential: ServiceAccountCredential,
         projectID: String,
         pool: HTTPClientPool,
-        tokens: AccessTokenSource
+        tokens: AccessTokenSource,
+        health: UpstreamHealth
     ) {
         self.credential = credential
         self.projectID = projectID
         self.path = V1Path.send(project: projectID)
         self.pool = pool
         self.tokens = tokens
+        self.health = health
     }
 
     /// Whether the account is still right for a tenant's present credential and project.

@@ -8,11 +8,13 @@ final class V1Accounts: Sendable {
     private let defaultEndpoint: String
     private let pools: OriginPools
     private let tokens: AccessTokens
+    private let metrics: ResilienceMetrics?
 
-    init(defaultEndpoint: String, pools: OriginPools, tokens: AccessTokens) {
+    init(defaultEndpoint: String, pools: OriginPools, tokens: AccessTokens, metrics: ResilienceMetrics? = nil) {
         self.defaultEndpoint = defaultEndpoint
         self.pools = pools
         self.tokens = tokens
+        self.metrics = metrics
     }
 
     /// The account of a tenant; `nil` where its endpoint is none.
@@ -30,7 +32,11 @@ final class V1Accounts: Sendable {
                 credential: credential,
                 projectID: projectID,
                 pool: pool,
-                tokens: kept ?? self.tokens.source(for: credential)
+                tokens: kept ?? self.tokens.source(for: credential),
+                health: UpstreamHealth(
+                    gauge: self.metrics?.gauge(of: profile.id, api: .v1) ?? BreakerGauge(meter: nil),
+                    metrics: self.metrics
+                )
             )
             accounts[profile.id] = account
             return account

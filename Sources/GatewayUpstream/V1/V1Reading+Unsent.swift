@@ -10,6 +10,14 @@ extension V1Reading {
         self.init(transportFailure: error.outcomeCode, upstreamCode: error.code.rawValue)
     }
 
+    /// A call that is not worth making now.
+    init(_ obstacle: UpstreamHealth.Obstacle) {
+        self.init(
+            answer: .rejected(Rejection(code: obstacle.code, retryAfter: obstacle.retryAfter)),
+            upstreamCode: obstacle.upstreamCode
+        )
+    }
+
     /// A call that could not be made for want of an access token.
     init(_ failure: TokenFailure) {
         let signal: Signal =

@@ -21,6 +21,7 @@ package final class V1Sender: UpstreamSender {
     ///   - eventLoopGroup: the loops that connections live on.
     ///   - clock: tells the time that messages' lives count from.
     ///   - metrics: what is measured of calls.
+    ///   - resilience: what is counted of repeats and breakers.
     ///   - logger: hears of connections that can't be opened.
     package init(
         configuration: UpstreamConfiguration,
@@ -28,6 +29,7 @@ package final class V1Sender: UpstreamSender {
         eventLoopGroup: any EventLoopGroup,
         clock: any WallClock,
         metrics: UpstreamMetrics,
+        resilience: ResilienceMetrics,
         logger: Logger
     ) {
         self.configuration = configuration
@@ -36,7 +38,12 @@ package final class V1Sender: UpstreamSender {
             eventLoopGroup: eventLoopGroup,
             logger: logger
         )
-        self.accounts = V1Accounts(defaultEndpoint: configuration.v1Endpoint, pools: self.pools, tokens: tokens)
+        self.accounts = V1Accounts(
+            defaultEndpoint: configuration.v1Endpoint,
+            pools: self.pools,
+            tokens: tokens,
+            metrics: resilience
+        )
         self.clock = clock
         self.metrics = metrics
     }
@@ -153,22 +160,67 @@ package final class V1Sender: UpstreamSender {
         }
     }
 
+    /// Makes one call, and again at once where nothing of it left; what FCM is too busy for is the caller's to repeat,
+    /// since it asks for ten seconds at least.
     private func attempt(_ job: V1Job, at index: Int, with token: AccessToken) async -> V1Reading {
-        let start = ContinuousClock.now
-        let timeLeft = min(self.configuration.attemptTimeout, job.deadline - start)
-        guard timeLeft > .zero else { return .notStarted }
-        self.metrics.began()
-        do {
-            let response = try await job.account.pool.execute(
-                Self.request(job, at: index, with: token),
-                deadline: .now() + TimeAmount(timeLeft)
-            )
-            self.metrics.answered(in: ContinuousClock.now - start)
-            return self.read(response, for: job)
-        } catch {
-            self.metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
-            return V1Reading(error)
+        if let obstacle = job.account.health.begin(at: .now) { return V1Reading(obstacle) }
+        var attempts = 0
+        while true {
+            attempts += 1
+            let start = ContinuousClock.now
+            let timeLeft = min(self.configuration.attemptTimeout, job.deadline - start)
+            guard timeLeft > .zero else {
+                job.account.health.report(server: .silent, credential: .silent, at: start)
+                return .notStarted
+            }
+            self.metrics.began()
+            do {
+                let response = try await job.account.pool.execute(
+                    Self.request(job, at: index, with: token),
+                    deadline: .now() + TimeAmount(timeLeft)
+                )
+                return self.end(of: job, response, since: start)
+            } catch {
+                let hadFullTime = timeLeft == self.configuration.attemptTimeout
+                self.noteFailure(of: job, error, since: start, hadFullTime: hadFullTime)
+                guard error.isWorthRepeating, attempts < Backoff.maxAttempts,
+                    job.account.health.mayRepeat(for: .notSent, at: .now)
+                else { return V1Reading(error) }
+            }
         }
+    }
+
+    @inline(never)  // As for `prepare`.
+    private func end(
+        of job: V1Job,
+        _ response: HTTPClientResponse,
+        since start: ContinuousClock.Instant
+    ) -> V1Reading {
+        let now = ContinuousClock.now
+        self.metrics.answered(in: now - start)
+        let reading = self.read(response, for: job)
+        let health = job.account.health
+        switch reading.signal {
+        case .trouble: health.report(server: .trouble, credential: .silent, at: now)
+        case .credentialRefused: health.report(server: .healthy, credential: .trouble, at: now)
+        // Another token may mend it.
+        case .tokenRefused: health.report(server: .healthy, credential: .silent, at: now)
+        case .none, .targetQuota, .projectQuota: health.report(server: .healthy, credential: .healthy, at: now)
+        }
+        if reading.signal == .projectQuota { health.pause(for: reading.quotaPause, at: now) }
+        return reading
+    }
+
+    @inline(never)  // As for `prepare`.
+    private func noteFailure(
+        of job: V1Job,
+        _ error: HTTPClientError,
+        since start: ContinuousClock.Instant,
+        hadFullTime: Bool
+    ) {
+        let now = ContinuousClock.now
+        self.metrics.failed(error.code.rawValue, in: now - start)
+        job.account.health.report(server: error.verdict(hadFullTime: hadFullTime), credential: .silent, at: now)
     }
 
     @inline(never)  // As for `prepare`.
@@ -194,6 +246,14 @@ package final class V1Sender: UpstreamSender {
             now: self.clock.now().seconds,
             keepsAnswer: job.keepsAnswer
         )
+    }
+}
+
+extension V1Reading {
+    /// How long a project whose quota is used up is left alone, in seconds: as FCM says, or a minute.
+    fileprivate var quotaPause: Int {
+        guard case .rejected(let rejection) = self.answer, let delay = rejection.retryAfter else { return 60 }
+        return min(max(delay, 10), 3_600)
     }
 }
 

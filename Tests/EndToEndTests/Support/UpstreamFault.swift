@@ -6,6 +6,8 @@ struct UpstreamFault: Sendable, CustomTestStringConvertible {
     let name: String
     /// The action of the emulator's fault; none where the token alone provokes it.
     var action: String?
+    /// How many calls FCM may see: what it is too busy for is repeated where the caller has the time.
+    var maxCalls = 1
     /// The message's token.
     var token = "device"
     /// The caller's own deadline.
@@ -64,6 +66,8 @@ struct UpstreamFault: Sendable, CustomTestStringConvertible {
         UpstreamFault(
             name: "503 with Retry-After",
             action: #"{"type": "status", "status": 503, "headers": {"Retry-After": "17"}}"#,
+            // Less than FCM asks for, so that nobody waits.
+            timeoutMilliseconds: 15_000,
             status: 503,
             code: "upstream_unavailable",
             callerAction: "wait",
@@ -72,6 +76,8 @@ struct UpstreamFault: Sendable, CustomTestStringConvertible {
         UpstreamFault(
             name: "503 without Retry-After",
             action: #"{"type": "status", "status": 503}"#,
+            maxCalls: 3,
+            timeoutMilliseconds: 1_000,
             status: 503,
             code: "upstream_unavailable",
             callerAction: "wait",
@@ -80,6 +86,8 @@ struct UpstreamFault: Sendable, CustomTestStringConvertible {
         UpstreamFault(
             name: "500",
             action: #"{"type": "status", "status": 500, "body": "oops"}"#,
+            maxCalls: 3,
+            timeoutMilliseconds: 1_000,
             status: 502,
             code: "upstream_internal",
             callerAction: "wait"

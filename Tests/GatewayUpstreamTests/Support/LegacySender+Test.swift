@@ -10,17 +10,23 @@ import NIOPosix
 
 extension LegacySender {
     /// Runs a body with a sender whose connections are closed afterwards.
+    ///
+    /// It does not really wait before repeats.
     static func run(
         defaultEndpoint: String = "http://127.0.0.1:1",
         attemptTimeout: Duration = .seconds(60),
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
         _ body: (LegacySender) async throws -> Void
     ) async throws {
+        var configuration = UpstreamConfiguration(legacyEndpoint: defaultEndpoint, attemptTimeout: attemptTimeout)
+        configuration.pause = pause
         let sender = LegacySender(
-            configuration: UpstreamConfiguration(legacyEndpoint: defaultEndpoint, attemptTimeout: attemptTimeout),
+            configuration: configuration,
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             clock: ManualClock(),
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),
+            resilience: ResilienceMetrics(factory: metrics),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         do {

@@ -16,6 +16,8 @@ final class RawUpstream: Sendable {
     enum Reply: Sendable {
         /// Sends bytes and waits for the next request.
         case send(String)
+        /// Sends bytes that depend on the number of the request, from 1.
+        case script(@Sendable (Int) -> String)
         /// Sends bytes and closes.
         case sendAndClose(String)
         /// Sends a head, then the same bytes again and again until the peer has had enough.
@@ -104,8 +106,11 @@ private final class RawUpstreamHandler: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         self.received += self.unwrapInboundIn(data).readableBytesView
         while let request = self.nextRequest() {
-            self.seen.change { $0.requests.append(request) }
-            self.answer(context)
+            let number = self.seen.change { seen in
+                seen.requests.append(request)
+                return seen.requests.count
+            }
+            self.answer(number, context)
         }
     }
 
@@ -117,8 +122,10 @@ private final class RawUpstreamHandler: ChannelInboundHandler {
         context.close(promise: nil)
     }
 
-    private func answer(_ context: ChannelHandlerContext) {
+    private func answer(_ number: Int, _ context: ChannelHandlerContext) {
         switch self.reply {
+        case .script(let text):
+            self.write(text(number), context)
         case .send(let text):
             self.write(text, context)
         case .sendAndClose(let text):

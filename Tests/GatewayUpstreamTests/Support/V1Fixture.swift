@@ -82,6 +82,7 @@ struct V1Fixture: Sendable {
                     eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
                     clock: clock,
                     metrics: UpstreamMetrics(api: .v1, factory: metrics),
+                    resilience: ResilienceMetrics(factory: metrics),
                     logger: logger
                 )
                 let check = CredentialCheck(

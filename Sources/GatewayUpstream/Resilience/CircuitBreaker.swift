@@ -1,0 +1,149 @@
+/// Keeps calls from a server that is in trouble, and finds out when it is well again.
+///
+/// Pure: the caller supplies the time. It opens after so many failures in a row, or when at least half of a sufficient
+/// number of recent calls failed; rests for a time that doubles with every relapse; lets a single call through to see;
+/// and lets the others follow little by little.
+struct CircuitBreaker {
+    /// Whether a call may be made.
+    enum Permit: Equatable {
+        /// Make it, and report how it went.
+        case granted
+        /// Do not make it; worth another try after so long.
+        case refused(wait: Duration)
+    }
+
+    /// How a call went, as far as the server's health is concerned.
+    enum Verdict {
+        /// The server answered, whatever it said.
+        case healthy
+        /// The server can't be reached, is too slow, or says that it is in trouble.
+        case trouble
+        /// The call says nothing about the server.
+        case silent
+    }
+
+    /// What it is in, for metrics.
+    enum Condition: Int {
+        /// Calls go through.
+        case closed = 0
+        /// Some calls go through: one to see, or a growing part of them.
+        case halfOpen = 1
+        /// No call goes through.
+        case open = 2
+    }
+
+    typealias Instant = ContinuousClock.Instant
+
+    private enum Phase {
+        /// Next: `resting`.
+        case closed
+        /// Next: `probing`.
+        case resting(until: Instant)
+        /// One call is under way to see. Next: `ramping`, `resting`; or `probing` again when its end is never reported.
+        case probing(since: Instant)
+        /// Some calls go through. Next: `closed`, `resting`.
+        case ramping(since: Instant)
+    }
+
+    private static let failuresInARow = 5
+    private static let fewestCalls = 20
+    private static let firstRest = Duration.seconds(30)
+    private static let longestRest = Duration.seconds(300)
+    /// A call that was to see and has not been reported after this long was given up.
+    private static let probePatience = Duration.seconds(15)
+    private static let rampTime = Duration.seconds(10)
+
+    private var phase = Phase.closed
+    private var recent = CallWindow()
+    private var row = 0
+    /// How often it has opened without having closed since.
+    private var relapses = 0
+    /// What part of a call the ramp owes, 0 to 1.
+    private var credit = 0.0
+
+    /// What it is in.
+    var condition: Condition {
+        switch self.phase {
+        case .closed: .closed
+        case .probing, .ramping: .halfOpen
+        case .resting: .open
+        }
+    }
+
+    /// Decides about a call.
+    mutating func permit(at now: Instant) -> Permit {
+        switch self.phase {
+        case .closed:
+            return .granted
+        case .resting(let end):
+            guard now >= end else { return .refused(wait: now.duration(to: end)) }
+            self.phase = .probing(since: now)
+            return .granted
+        case .probing(let start):
+            guard now >= start.advanced(by: Self.probePatience) else { return .refused(wait: .seconds(1)) }
+            self.phase = .probing(since: now)
+            return .granted
+        case .ramping(let start):
+            let share = start.duration(to: now) / Self.rampTime
+            guard share < 1 else {
+                self.close()
+                return .granted
+            }
+            self.credit += max(0.1, share)
+            guard self.credit >= 1 else { return .refused(wait: .seconds(1)) }
+            self.credit -= 1
+            return .granted
+        }
+    }
+
+    /// Notes how a call went.
+    ///
+    /// - Returns: whether it opened by that.
+    mutating func report(_ verdict: Verdict, at now: Instant) -> Bool {
+        switch verdict {
+        case .silent:
+            // The next call will do for it.
+            if case .probing = self.phase { self.phase = .resting(until: now) }
+            return false
+        case .healthy:
+            self.row = 0
+            self.recent.add(isFailure: false, at: now)
+            if case .probing = self.phase {
+                self.phase = .ramping(since: now)
+                self.credit = 0
+            }
+            return false
+        case .trouble:
+            self.row += 1
+            self.recent.add(isFailure: true, at: now)
+            return self.openIfNeeded(at: now)
+        }
+    }
+
+    private mutating func openIfNeeded(at now: Instant) -> Bool {
+        switch self.phase {
+        case .resting:
+            // A call that had begun before.
+            return false
+        case .probing:
+            break
+        case .closed, .ramping:
+            let (calls, failures) = self.recent.counts(at: now)
+            let isBad = calls >= Self.fewestCalls && failures * 2 >= calls
+            guard self.row >= Self.failuresInARow || isBad else { return false }
+        }
+        let rest = min(Self.firstRest * (1 << min(self.relapses, 8)), Self.longestRest)
+        self.relapses += 1
+        self.phase = .resting(until: now.advanced(by: rest))
+        self.recent = CallWindow()
+        self.row = 0
+        return true
+    }
+
+    private mutating func close() {
+        self.phase = .closed
+        self.relapses = 0
+        self.recent = CallWindow()
+        self.row = 0
+    }
+}

@@ -1,0 +1,107 @@
+import FCMModel
+import GatewayCore
+import Synchronization
+
+/// What is known of the way to one tenant's project: whether its server and its credential are well, how many repeats are
+/// left, and whether its quota is used up.
+final class UpstreamHealth: Sendable {
+    /// Why a call is not worth making now.
+    struct Obstacle: Error {
+        /// What callers are told.
+        let code: OutcomeCode
+        /// Whole seconds until it is, at least 1.
+        let retryAfter: Int
+        /// What happened, from a bounded set.
+        let upstreamCode: String
+    }
+
+    typealias Instant = ContinuousClock.Instant
+
+    private struct State {
+        var server = CircuitBreaker()
+        var credential = CircuitBreaker()
+        var budget = RetryBudget()
+        var pausedUntil: Instant?
+    }
+
+    private let state = Mutex(State())
+    private let gauge: BreakerGauge
+    private let metrics: ResilienceMetrics?
+
+    init(gauge: BreakerGauge, metrics: ResilienceMetrics?) {
+        self.gauge = gauge
+        self.metrics = metrics
+        gauge.set(.closed)
+    }
+
+    // MARK: Calls
+
+    /// Counts a call that is no repeat, and says whether it may be made.
+    func begin(at now: Instant) -> Obstacle? {
+        self.state.withLock { state in
+            state.budget.deposit()
+            return Self.obstacle(&state, at: now)
+        }
+    }
+
+    /// Whether a call may be repeated: there is budget for it, and nothing speaks against another call.
+    func mayRepeat(for reason: RepeatReason, at now: Instant) -> Bool {
+        let isGranted: Bool? = self.state.withLock { state in
+            guard Self.obstacle(&state, at: now) == nil else { return nil }
+            return state.budget.withdraw()
+        }
+        switch isGranted {
+        case .some(true): self.metrics?.repeated(reason)
+        case .some(false): self.metrics?.exhausted(reason)
+        case .none: break
+        }
+        if isGranted == false {
+            // It was asked whether it may be made, and will not be.
+            self.report(server: .silent, credential: .silent, at: now)
+        }
+        return isGranted == true
+    }
+
+    /// Notes how a call went.
+    func report(server: CircuitBreaker.Verdict, credential: CircuitBreaker.Verdict, at now: Instant) {
+        let change: CircuitBreaker.Condition? = self.state.withLock { state in
+            let before = state.server.condition
+            _ = state.server.report(server, at: now)
+            _ = state.credential.report(credential, at: now)
+            return state.server.condition == before ? nil : state.server.condition
+        }
+        if let change { self.gauge.set(change) }
+    }
+
+    /// Makes no calls for a while, because the project's quota is used up.
+    func pause(for seconds: Int, at now: Instant) {
+        let end = now.advanced(by: .seconds(seconds))
+        self.state.withLock { $0.pausedUntil = max(end, $0.pausedUntil ?? end) }
+    }
+
+    private static func obstacle(_ state: inout State, at now: Instant) -> Obstacle? {
+        if let end = state.pausedUntil {
+            guard now >= end else {
+                return Obstacle(.tenantRateExceeded, wait: now.duration(to: end), "project_quota")
+            }
+            state.pausedUntil = nil
+        }
+        if case .refused(let wait) = state.credential.permit(at: now) {
+            return Obstacle(.upstreamCredentials, wait: wait, "breaker_open")
+        }
+        if case .refused(let wait) = state.server.permit(at: now) {
+            // The credential may have been granted its one call to see, which is not made now.
+            _ = state.credential.report(.silent, at: now)
+            return Obstacle(.upstreamUnavailable, wait: wait, "breaker_open")
+        }
+        return nil
+    }
+}
+
+extension UpstreamHealth.Obstacle {
+    fileprivate init(_ code: OutcomeCode, wait: Duration, _ upstreamCode: String) {
+        self.code = code
+        self.retryAfter = max(1, Int((wait / .seconds(1)).rounded(.up)))
+        self.upstreamCode = upstreamCode
+    }
+}

@@ -1,0 +1,146 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct LegacySenderRepeatTests {
+    private static let busy = WireAnswer.text("503 Service Unavailable", "")
+    private static let accepted = UpstreamResult(
+        answer: .recipients([.accepted(Acceptance(messageID: "0:1"))]),
+        upstreamCode: "200"
+    )
+
+    /// A call of a tenant.
+    private static func call(
+        _ endpoint: String?,
+        of tenant: String = "acme",
+        timeLeft: Duration = .seconds(60)
+    ) throws -> UpstreamCall {
+        try .sample(
+            of: .sample(tenant),
+            credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint),
+            timeLeft: timeLeft
+        )
+    }
+
+    @Test("A server that is busy for a moment is asked again, after a wait that grows", arguments: [1, 2])
+    func moment(failures: Int) async throws {
+        let waits = Observed<[Duration]>([])
+        let script: @Sendable (Int) -> String = { $0 <= failures ? Self.busy : WireAnswer.accepted }
+        try await RawUpstream.run(.script(script)) { upstream in
+            try await LegacySender.run(pause: { wait in waits.change { $0.append(wait) } }) { sender in
+                let answer1 = await sender.send(try Self.call(upstream.endpoint))
+                #expect(answer1 == Self.accepted)
+                #expect(upstream.seen.current.requests.count == failures + 1)
+            }
+        }
+        #expect(waits.current.count == failures)
+        for (wait, most) in zip(waits.current, [Duration.seconds(1), .seconds(2)]) {
+            #expect(wait >= .zero && wait <= most)
+        }
+    }
+
+    @Test("Three attempts are the most, and the last answer counts")
+    func attempts() async throws {
+        try await RawUpstream.run(.send(Self.busy)) { upstream in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try Self.call(upstream.endpoint))
+                #expect(result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
+                #expect(upstream.seen.current.requests.count == 3)
+            }
+        }
+    }
+
+    @Test(
+        "The server's own delay is kept, from ten seconds up, where the caller has the time",
+        arguments: [("3", 10), ("30", 30), ("45", 45)]
+    )
+    func retryAfter(field: String, seconds: Int) async throws {
+        let waits = Observed<[Duration]>([])
+        let busy = WireAnswer.text("503 Service Unavailable", "", "Retry-After: \(field)")
+        try await RawUpstream.run(.script { $0 == 1 ? busy : WireAnswer.accepted }) { upstream in
+            try await LegacySender.run(pause: { wait in waits.change { $0.append(wait) } }) { sender in
+                let answer2 = await sender.send(try Self.call(upstream.endpoint))
+                #expect(answer2 == Self.accepted)
+                #expect(waits.current == [.seconds(seconds)])
+                // A caller without that much time is told instead.
+                upstream.seen.change { $0.requests = [] }
+                let hurried = await sender.send(try Self.call(upstream.endpoint, timeLeft: .seconds(9)))
+                #expect(hurried.answer == .failed(.upstreamUnavailable))
+                #expect(hurried.retryAfter == Int(field))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test("What may have arrived is not repeated", arguments: [RawUpstream.Reply.reset, .close])
+    func mayHaveArrived(reply: RawUpstream.Reply) async throws {
+        try await RawUpstream.run(reply) { upstream in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try Self.call(upstream.endpoint))
+                #expect(result.answer == .failed(.outcomeUnknown))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test("What was not sent goes again at once, and is counted")
+    func notSent() async throws {
+        let metrics = TestMetrics()
+        try await ClosedPort.with { port in
+            try await LegacySender.run(metrics: metrics, pause: { _ in Issue.record("nothing to wait for") }) {
+                sender in
+                let result = await sender.send(try Self.call("http://127.0.0.1:\(port)"))
+                #expect(result.answer == .failed(.upstreamUnavailable))
+            }
+        }
+        let repeats = try metrics.expectCounter("fcmgw_retries_total", [("reason", "not_sent")])
+        #expect(repeats.totalValue == 2)
+    }
+
+    @Test("While all fails, calls stay within a tenth more and three, and soon there are none; others notice nothing")
+    func storm() async throws {
+        let metrics = TestMetrics()
+        try await RawUpstream.run(.send(Self.busy)) { upstream in
+            try await RawUpstream.run(.send(WireAnswer.accepted)) { healthy in
+                try await LegacySender.run(metrics: metrics) { sender in
+                    var refused = 0
+                    for _ in 1...200 {
+                        let result = await sender.send(try Self.call(upstream.endpoint))
+                        #expect(result.answer == .failed(.upstreamUnavailable))
+                        if result.upstreamCode == "breaker_open" {
+                            refused += 1
+                            #expect((1...30).contains(result.retryAfter ?? 0))
+                        }
+                        let answer3 = await sender.send(try Self.call(healthy.endpoint, of: "other"))
+                        #expect(answer3 == Self.accepted)
+                    }
+                    #expect(refused >= 195)
+                    #expect(upstream.seen.current.requests.count <= 8)
+                    #expect(healthy.seen.current.requests.count == 200)
+                }
+            }
+        }
+        let state = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "acme")])
+        #expect(state.lastValue == 2)
+        let other = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "other")])
+        #expect(other.lastValue == 0)
+    }
+
+    @Test("A server key that FCM refuses rests for a while, and a new one is tried at once")
+    func refusedKey() async throws {
+        let refusal = WireAnswer.text("401 Unauthorized", "")
+        try await RawUpstream.run(.send(refusal)) { upstream in
+            try await LegacySender.run { sender in
+                for _ in 1...20 {
+                    let result = await sender.send(try Self.call(upstream.endpoint))
+                    #expect(result.answer == .failed(.upstreamCredentials))
+                }
+                #expect(upstream.seen.current.requests.count == 5)
+            }
+        }
+    }
+}
