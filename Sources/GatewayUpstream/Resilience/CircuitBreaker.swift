@@ -18,6 +18,8 @@ struct CircuitBreaker {
         case healthy
         /// The server can't be reached, is too slow, or says that it is in trouble.
         case trouble
+        /// The connection was lost, and all that it carried with it: of what is lost at one moment, one call counts.
+        case lost
         /// The call says nothing about the server.
         case silent
     }
@@ -52,10 +54,14 @@ struct CircuitBreaker {
     /// A call that was to see and has not been reported after this long was given up.
     private static let probePatience = Duration.seconds(15)
     private static let rampTime = Duration.seconds(10)
+    /// What is lost within this time is lost at one moment.
+    private static let moment = Duration.milliseconds(100)
 
     private var phase = Phase.closed
     private var recent = CallWindow()
     private var row = 0
+    /// When a connection was lost last.
+    private var lostAt: Instant?
     /// How often it has opened without having closed since.
     private var relapses = 0
     /// What part of a call the ramp owes, 0 to 1.
@@ -113,11 +119,27 @@ struct CircuitBreaker {
                 self.credit = 0
             }
             return false
+        case .lost:
+            if let lostAt = self.lostAt, now < lostAt.advanced(by: Self.moment), self.countsMoments { return false }
+            self.lostAt = now
+            return self.noteTrouble(at: now)
         case .trouble:
-            self.row += 1
-            self.recent.add(isFailure: true, at: now)
-            return self.openIfNeeded(at: now)
+            return self.noteTrouble(at: now)
         }
+    }
+
+    /// Whether calls go through in numbers; a single one that is to see always counts.
+    private var countsMoments: Bool {
+        switch self.phase {
+        case .closed, .ramping: true
+        case .resting, .probing: false
+        }
+    }
+
+    private mutating func noteTrouble(at now: Instant) -> Bool {
+        self.row += 1
+        self.recent.add(isFailure: true, at: now)
+        return self.openIfNeeded(at: now)
     }
 
     private mutating func openIfNeeded(at now: Instant) -> Bool {

@@ -8,8 +8,8 @@ extension HTTPClientError {
     /// - Returns: what the breaker is told.
     func verdict(hadFullTime: Bool) -> CircuitBreaker.Verdict {
         switch self.code {
-        case .connectFailed, .connectTimeout, .tlsFailed, .connectionClosed, .responseTooLarge, .invalidResponse:
-            .trouble
+        case .connectFailed, .connectTimeout, .tlsFailed, .responseTooLarge, .invalidResponse: .trouble
+        case .connectionClosed: .lost
         case .deadlineExceeded: hadFullTime ? .trouble : .silent
         case .poolExhausted, .cancelled, .shutDown: .silent
         }

@@ -89,6 +89,24 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(45)) == .granted)
     }
 
+    @Test("A connection that is lost with a hundred calls is one failure; five such moments in a row are five")
+    func lost() {
+        let breaker = Subject()
+        for moment in 1...4 {
+            for _ in 1...100 {
+                let isOpened = breaker.report(.lost, at: self.at(Double(moment)))
+                #expect(!isOpened)
+            }
+        }
+        #expect(breaker.condition == .closed)
+        #expect(breaker.report(.lost, at: self.at(5)))
+        #expect(breaker.permit(at: self.at(5)) == .refused(wait: .seconds(30)))
+        // The one that is to see counts, however soon it is lost.
+        #expect(breaker.permit(at: self.at(35)) == .granted)
+        #expect(breaker.report(.lost, at: self.at(35)))
+        #expect(breaker.permit(at: self.at(36)) == .refused(wait: .seconds(59)))
+    }
+
     @Test("A relapse doubles the rest, up to five minutes", arguments: 1...7)
     func relapse(times: Int) {
         let (breaker, now, rest) = self.opened(times: times)
@@ -161,7 +179,7 @@ struct CircuitBreakerTests {
                 #expect(before != .open || breaker.condition == .halfOpen)
             }
             let verdict: CircuitBreaker.Verdict =
-                [.healthy, .trouble, .silent].randomElement(using: &generator) ?? .silent
+                [.healthy, .trouble, .lost, .silent].randomElement(using: &generator) ?? .silent
             _ = breaker.report(verdict, at: self.at(now))
         }
         for _ in 1...60 {
