@@ -97,16 +97,15 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> StoredCredential {
-        let version = try self.nextVersion(of: .legacy, tenant: id)
-        let stored = try StoredCredential(
-            sealing: credential,
-            tenant: id,
-            version: version,
-            under: self.masterKey,
-            at: self.clock.now()
-        )
-        try await self.put(stored, origin: origin)
-        return stored
+        try await self.put(.legacy, tenant: id, origin: origin) { version throws(GatewayError) in
+            try StoredCredential(
+                sealing: credential,
+                tenant: id,
+                version: version,
+                under: self.masterKey,
+                at: self.clock.now()
+            )
+        }
     }
 
     /// Seals a service account for a tenant; the next send uses it.
@@ -117,31 +116,34 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> StoredCredential {
-        let version = try self.nextVersion(of: .v1, tenant: id)
-        let stored = try StoredCredential(
-            sealing: credential,
-            tenant: id,
-            version: version,
-            under: self.masterKey,
-            at: self.clock.now()
-        )
-        try await self.put(stored, origin: origin)
-        return stored
+        try await self.put(.v1, tenant: id, origin: origin) { version throws(GatewayError) in
+            try StoredCredential(
+                sealing: credential,
+                tenant: id,
+                version: version,
+                under: self.masterKey,
+                at: self.clock.now()
+            )
+        }
     }
 
-    private func nextVersion(of kind: UpstreamKind, tenant: TenantID) throws(GatewayError) -> Int {
-        let earlier = try self.profile(of: tenant).storedCredentials.first { $0.kind == kind }
-        return (earlier?.version ?? 0) + 1
-    }
-
-    private func put(_ stored: StoredCredential, origin: RequestOrigin) async throws(GatewayError) {
+    /// Stores the next version of a credential.
+    private func put(
+        _ kind: UpstreamKind,
+        tenant id: TenantID,
+        origin: RequestOrigin,
+        _ seal: (_ version: Int) throws(GatewayError) -> StoredCredential
+    ) async throws(GatewayError) -> StoredCredential {
+        let earlier = try self.profile(of: id).storedCredentials.first { $0.kind == kind }
+        let stored = try seal((earlier?.version ?? 0) + 1)
         try await self.perform(
             .putCredential(stored),
             action: "credential.put",
-            tenant: stored.tenant,
-            object: "\(stored.kind.rawValue) version \(stored.version) \(stored.fingerprint)",
+            tenant: id,
+            object: "\(kind.rawValue) version \(stored.version) \(stored.fingerprint)",
             origin: origin
         )
+        return stored
     }
 
     // MARK: Keys

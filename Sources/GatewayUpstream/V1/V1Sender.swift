@@ -129,7 +129,7 @@ package final class V1Sender: UpstreamSender {
     /// Makes the calls of a list, some at a time: a few workers take one after the other, which costs less than a task
     /// for each.
     private func sendEach(_ job: V1Job) async -> UpstreamResult {
-        let fanOut = V1FanOut(count: job.calls.count)
+        let fanOut = FanOut(count: job.calls.count, notStarted: V1Reading.notStarted)
         await withDiscardingTaskGroup { group in
             for _ in 0..<min(self.configuration.fanOut, job.calls.count) {
                 group.addTask { await self.work(on: job, fanOut) }
@@ -138,9 +138,10 @@ package final class V1Sender: UpstreamSender {
         return UpstreamResult(gathering: fanOut.readings())
     }
 
-    private func work(on job: V1Job, _ fanOut: V1FanOut) async {
+    private func work(on job: V1Job, _ fanOut: FanOut<V1Reading>) async {
         while ContinuousClock.now < job.deadline, let index = fanOut.next() {
-            fanOut.finish(index, await self.deliver(job, at: index))
+            let reading = await self.deliver(job, at: index)
+            fanOut.finish(index, reading, holdsForAll: reading.signal.holdsForAll)
         }
     }
 
@@ -254,6 +255,16 @@ extension V1Reading {
     fileprivate var quotaPause: Int {
         guard case .rejected(let rejection) = self.answer, let delay = rejection.retryAfter else { return 60 }
         return min(max(delay, 10), 3_600)
+    }
+}
+
+extension V1Reading.Signal {
+    /// Whether the answer is about the credential or the project, hence the same for every recipient.
+    fileprivate var holdsForAll: Bool {
+        switch self {
+        case .tokenRefused, .credentialRefused, .projectQuota: true
+        case .none, .targetQuota, .trouble: false
+        }
     }
 }
 

@@ -1,19 +1,25 @@
-import FCMModel
 import Synchronization
 
-/// The calls of one message to a list: which is next, and what the earlier ones came to.
-final class V1FanOut: Sendable {
+/// The calls that a list becomes: which is next, and what the earlier ones came to.
+final class FanOut<Reading: Sendable>: Sendable {
     private struct State {
         var next = 0
-        var readings: [V1Reading?]
+        var readings: [Reading?]
         /// An answer that every further call would get as well.
-        var verdict: V1Reading?
+        var verdict: Reading?
     }
 
     private let state: Mutex<State>
+    private let notStarted: Reading
 
-    init(count: Int) {
+    /// Calls none of which has been made.
+    ///
+    /// - Parameters:
+    ///   - count: how many.
+    ///   - notStarted: what a call comes to whose time was up before it was made.
+    init(count: Int, notStarted: Reading) {
         self.state = Mutex(State(readings: Array(repeating: nil, count: count)))
+        self.notStarted = notStarted
     }
 
     /// Takes the next call; `nil` when none is left or is worth making.
@@ -25,28 +31,18 @@ final class V1FanOut: Sendable {
         }
     }
 
-    /// Notes what a call came to.
-    func finish(_ index: Int, _ reading: V1Reading) {
+    /// Notes what a call came to, and whether every further one would come to the same.
+    func finish(_ index: Int, _ reading: Reading, holdsForAll: Bool) {
         self.state.withLock { state in
             state.readings[index] = reading
-            if reading.signal.holdsForAll, state.verdict == nil { state.verdict = reading }
+            if holdsForAll, state.verdict == nil { state.verdict = reading }
         }
     }
 
     /// What the calls came to, in their order; those that were not made share the verdict.
-    func readings() -> [V1Reading] {
+    func readings() -> [Reading] {
         let (readings, verdict) = self.state.withLock { ($0.readings, $0.verdict) }
-        let unmade = verdict ?? .notStarted
+        let unmade = verdict ?? self.notStarted
         return readings.map { $0 ?? unmade }
-    }
-}
-
-extension V1Reading.Signal {
-    /// Whether the answer is about the credential or the project, hence the same for every recipient.
-    fileprivate var holdsForAll: Bool {
-        switch self {
-        case .tokenRefused, .credentialRefused, .projectQuota: true
-        case .none, .targetQuota, .trouble: false
-        }
     }
 }
