@@ -66,7 +66,7 @@ struct HTTP2ClientFailureTests {
         let peer = try await HTTP2Peer.start { _ in .reset(.refusedStream) }
         let pool = try HTTPClientPool.make(port: peer.port) { $0.http2.maxConnectionsPerLoop = 2 }
         let error = try await pool.failedExchange()
-        #expect(error.code == .connectionClosed)
+        #expect(error.code == .refused)
         #expect(!error.requestSent)
         #expect(peer.record.requests.count == 4)
         #expect(peer.record.accepted.count == 2)

@@ -13,7 +13,7 @@ struct HTTPClientErrorTests {
         case .responseTooLarge, .invalidResponse:
             #expect(unsent == .upstreamProtocol)
             #expect(sent == .upstreamProtocol)
-        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted:
+        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted, .refused:
             #expect(unsent == .upstreamUnavailable)
         case .deadlineExceeded, .connectionClosed, .cancelled, .shutDown:
             #expect(unsent == .upstreamUnavailable)

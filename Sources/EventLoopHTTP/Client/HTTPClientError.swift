@@ -16,6 +16,8 @@ package struct HTTPClientError: Error, Sendable {
         case responseTooLarge
         /// The answer is malformed.
         case invalidResponse
+        /// Every connection refused the exchange without having looked at it, as often as that is repeated.
+        case refused
         /// As many exchanges wait for a connection as may.
         case poolExhausted
         /// The calling task was cancelled.

@@ -29,7 +29,7 @@ extension HTTPClientLane {
     /// Repeats an exchange that a peer refused without having looked at it, elsewhere where that is possible.
     func retry(_ exchange: HTTPClientExchange, refusedBy connection: HTTP2ClientConnection) {
         guard exchange.waitAgain(maxRefusals: self.core.http2.maxRefusals) else {
-            self.fail(exchange, .connectionClosed, cause: HTTP2ClientFault.refused)
+            self.fail(exchange, .refused, cause: HTTP2ClientFault.refused)
             return
         }
         guard self.mayGoOn(exchange) else { return }

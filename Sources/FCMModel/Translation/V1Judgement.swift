@@ -54,7 +54,8 @@ struct V1Judgement {
             self.init(
                 .internalServerError,
                 code: .upstreamCredentials,
-                signal: status == 401 && !hasCode ? .tokenRefused : .credentialRefused
+                // With a code that we don't know it may be about the one recipient.
+                signal: hasCode ? .none : status == 401 ? .tokenRefused : .credentialRefused
             )
         case 500:
             self.init(.internalServerError, delay: nil, signal: .trouble)

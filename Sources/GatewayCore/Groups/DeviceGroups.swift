@@ -203,12 +203,20 @@ package final class DeviceGroups: Sendable {
     }
 
     /// Forgets a key that FCM no longer takes, so that the next user of the group asks for another.
-    func forget(key: String, of name: String, _ profile: TenantProfile) async {
-        guard var group = try? await self.store.group(named: name, of: profile.id), group.key == key else { return }
-        group.key = nil
-        group.updatedAt = self.clock.now()
-        // Somebody who changes the group at this moment has found out already.
-        _ = try? await self.store.save(group)
+    ///
+    /// Whoever changes the group at this moment finds out as well, so that it does no harm when this has to give up.
+    func forget(
+        key: String,
+        of name: String,
+        _ profile: TenantProfile,
+        until deadline: ContinuousClock.Instant
+    ) async {
+        try? await self.inTurn(name, of: profile, until: deadline) { () throws(GroupObstacle) in
+            guard var group = try await self.stored(name, of: profile), group.key == key else { return }
+            group.key = nil
+            group.updatedAt = self.clock.now()
+            _ = try? await self.store.save(group)
+        }
     }
 
     private func lookUp(

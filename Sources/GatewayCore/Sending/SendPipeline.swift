@@ -210,7 +210,7 @@ package struct SendPipeline: Sendable {
                 let group = try await groups.group(name, of: profile, until: command.deadline), let key = group.key
             else { throw .notFound }
             var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key)))
-            if result.isUnregistered { await groups.forget(key: key, of: name, profile) }
+            if result.isUnregistered { await groups.forget(key: key, of: name, profile, until: command.deadline) }
             if profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
             return Self.delivery(result, to: command.target, quotas: quotas)
         } catch {

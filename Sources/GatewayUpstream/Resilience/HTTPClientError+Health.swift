@@ -8,7 +8,7 @@ extension HTTPClientError {
     /// - Returns: what the breaker is told.
     func verdict(hadFullTime: Bool) -> CircuitBreaker.Verdict {
         switch self.code {
-        case .connectFailed, .connectTimeout, .tlsFailed, .responseTooLarge, .invalidResponse: .trouble
+        case .connectFailed, .connectTimeout, .tlsFailed, .refused, .responseTooLarge, .invalidResponse: .trouble
         case .connectionClosed: .lost
         case .deadlineExceeded: hadFullTime ? .trouble : .silent
         case .poolExhausted, .cancelled, .shutDown: .silent
@@ -19,7 +19,8 @@ extension HTTPClientError {
     var isWorthRepeating: Bool {
         switch self.code {
         case .connectFailed, .connectTimeout, .connectionClosed: !self.requestSent
-        case .tlsFailed, .deadlineExceeded, .responseTooLarge, .invalidResponse, .poolExhausted, .cancelled, .shutDown:
+        case .tlsFailed, .refused, .deadlineExceeded, .responseTooLarge, .invalidResponse, .poolExhausted, .cancelled,
+            .shutDown:
             false
         }
     }

@@ -22,6 +22,8 @@ final class UpstreamHealth: Sendable {
         var credential = CircuitBreaker()
         var budget = RetryBudget()
         var pausedUntil: Instant?
+        /// What the gauge shows.
+        var shown = CircuitBreaker.Condition.closed
     }
 
     private let state = Mutex(State())
@@ -40,6 +42,7 @@ final class UpstreamHealth: Sendable {
     func begin(at now: Instant) -> Obstacle? {
         self.state.withLock { state in
             state.budget.deposit()
+            defer { self.show(&state) }
             return Self.obstacle(&state, at: now)
         }
     }
@@ -47,6 +50,7 @@ final class UpstreamHealth: Sendable {
     /// Whether a call may be repeated: there is budget for it, and nothing speaks against another call.
     func mayRepeat(for reason: RepeatReason, at now: Instant) -> Bool {
         let isGranted: Bool? = self.state.withLock { state in
+            defer { self.show(&state) }
             guard Self.obstacle(&state, at: now) == nil else { return nil }
             return state.budget.withdraw()
         }
@@ -64,13 +68,18 @@ final class UpstreamHealth: Sendable {
 
     /// Notes how a call went.
     func report(server: CircuitBreaker.Verdict, credential: CircuitBreaker.Verdict, at now: Instant) {
-        let change: CircuitBreaker.Condition? = self.state.withLock { state in
-            let before = state.server.condition
+        self.state.withLock { state in
             _ = state.server.report(server, at: now)
             _ = state.credential.report(credential, at: now)
-            return state.server.condition == before ? nil : state.server.condition
+            self.show(&state)
         }
-        if let change { self.gauge.set(change) }
+    }
+
+    /// Shows the server's breaker; under the lock, so that no older picture comes last.
+    private func show(_ state: inout State) {
+        guard state.server.condition != state.shown else { return }
+        state.shown = state.server.condition
+        self.gauge.set(state.shown)
     }
 
     /// Makes no calls for a while, because the project's quota is used up.

@@ -173,7 +173,7 @@ package final class TopicCaller: TopicUpstream {
         let missing = readings.indices.filter { readings[$0].signal == .apiMissing }
         if !missing.isEmpty {
             let reading = await self.batch(call, missing.map { call.tokens[$0] }, by: route)
-            if missing.count == readings.count, case .changed = reading.answer {
+            if missing.count == readings.count, case .changed(let outcomes) = reading.answer, outcomes.contains(.done) {
                 self.memory.noteMiss(for: account, at: .now)
             }
             for (index, outcome) in zip(missing, reading.outcomes(count: missing.count)) {

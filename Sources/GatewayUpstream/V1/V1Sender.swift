@@ -149,8 +149,17 @@ package final class V1Sender: UpstreamSender {
     private func deliver(_ job: V1Job, at index: Int) async -> V1Reading {
         guard let token = job.account.tokens.atHand() else { return await self.deliverLater(job, at: index) }
         let reading = await self.attempt(job, at: index, with: token)
-        guard reading.signal == .tokenRefused, job.account.tokens.refused(token) else { return reading }
-        return await self.deliverLater(job, at: index)
+        guard reading.signal == .tokenRefused else { return reading }
+        guard job.account.tokens.refused(token) else { return self.refused(job, reading) }
+        return self.refused(job, await self.deliverLater(job, at: index))
+    }
+
+    /// Tells the credential's breaker of a token that no other mends.
+    private func refused(_ job: V1Job, _ reading: V1Reading) -> V1Reading {
+        if reading.signal == .tokenRefused {
+            job.account.health.report(server: .silent, credential: .trouble, at: .now)
+        }
+        return reading
     }
 
     /// Waits for an access token and makes one call with it.

@@ -130,6 +130,23 @@ struct LegacySenderRepeatTests {
         #expect(other.lastValue == 0)
     }
 
+    @Test("The gauge follows the breaker down again")
+    func gauge() throws {
+        let metrics = TestMetrics()
+        let resilience = ResilienceMetrics(factory: metrics)
+        let health = UpstreamHealth(gauge: resilience.gauge(of: try .sample("acme"), api: .v1), metrics: resilience)
+        let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "acme")])
+        let start = ContinuousClock.now
+        for _ in 1...5 { health.report(server: .trouble, credential: .silent, at: start) }
+        #expect(meter.lastValue == 2)
+        #expect(health.begin(at: start.advanced(by: .seconds(30))) == nil)
+        #expect(meter.lastValue == 1)
+        health.report(server: .healthy, credential: .healthy, at: start.advanced(by: .seconds(30)))
+        #expect(meter.lastValue == 1)
+        #expect(health.begin(at: start.advanced(by: .seconds(45))) == nil)
+        #expect(meter.lastValue == 0)
+    }
+
     @Test("A server key that FCM refuses rests for a while, and a new one is tried at once")
     func refusedKey() async throws {
         let refusal = WireAnswer.text("401 Unauthorized", "")
