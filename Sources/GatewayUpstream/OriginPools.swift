@@ -1,10 +1,10 @@
-import EventLoopHTTP
-import Logging
-import NIOCore
+package import EventLoopHTTP
+package import Logging
+package import NIOCore
 import Synchronization
 
-/// The connection pools, one for each server that tenants' messages go to.
-final class OriginPools: Sendable {
+/// The connection pools, one for each server that calls to FCM go to, whatever they are for.
+package final class OriginPools: Sendable {
     private struct State {
         var pools: [String: HTTPClientPool] = [:]
         var isShutDown = false
@@ -15,7 +15,8 @@ final class OriginPools: Sendable {
     private let eventLoopGroup: any EventLoopGroup
     private let logger: Logger
 
-    init(configuration: HTTPClientConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
+    /// Pools whose connections live on the event loops of a group.
+    package init(configuration: HTTPClientConfiguration, eventLoopGroup: any EventLoopGroup, logger: Logger) {
         self.configuration = configuration
         self.eventLoopGroup = eventLoopGroup
         self.logger = logger
@@ -44,7 +45,7 @@ final class OriginPools: Sendable {
     }
 
     /// Closes every connection.
-    func shutdown() async {
+    package func shutdown() async {
         let pools = self.state.withLock { state in
             state.isShutDown = true
             defer { state.pools = [:] }

@@ -86,15 +86,16 @@ struct LegacySenderFailureTests {
         }
     }
 
-    @Test("A sender that shuts down leaves what is under way open and lets nothing more out")
+    @Test("A sender whose connections are shut down leaves what is under way open and lets nothing more out")
     func shutdown() async throws {
         try await RawUpstream.run(.hang) { upstream in
-            try await LegacySender.run { sender in
+            let pools = OriginPools.sample()
+            try await LegacySender.run(pools: pools) { sender in
                 let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
                 try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
                     group.addTask { await sender.send(call) }
                     try await upstream.seen.wait { $0.requests.count == 1 }
-                    await sender.shutdown()
+                    await pools.shutdown()
                     let result = try await group.next()
                     #expect(result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "shutDown"))
                 }

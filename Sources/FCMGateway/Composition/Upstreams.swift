@@ -33,59 +33,43 @@ struct Upstreams: Sendable {
         )
         let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: metrics))
         let resilience = ResilienceMetrics(factory: metrics)
+        // One pool for each server, whatever the calls are for: FCM sees as few connections as will do.
+        let pools = OriginPools(configuration: configuration.client, eventLoopGroup: eventLoopGroup, logger: logger)
+        let accounts = V1Accounts(
+            defaultEndpoint: configuration.v1Endpoint,
+            pools: pools,
+            tokens: tokens,
+            metrics: resilience
+        )
         let legacy = LegacySender(
             configuration: configuration,
-            eventLoopGroup: eventLoopGroup,
+            pools: pools,
             clock: clock,
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),
-            resilience: resilience,
-            logger: logger
+            resilience: resilience
         )
         let v1 = V1Sender(
             configuration: configuration,
-            tokens: tokens,
-            eventLoopGroup: eventLoopGroup,
+            accounts: accounts,
             clock: clock,
-            metrics: UpstreamMetrics(api: .v1, factory: metrics),
-            resilience: resilience,
-            logger: logger
-        )
-        let topics = TopicCaller(
-            configuration: configuration,
-            tokens: tokens,
-            eventLoopGroup: eventLoopGroup,
-            clock: clock,
-            metrics: TopicCallMetrics(factory: metrics),
-            logger: logger
-        )
-        let groups = GroupSender(
-            configuration: configuration,
-            tokens: tokens,
-            eventLoopGroup: eventLoopGroup,
-            clock: clock,
-            metrics: UpstreamMetrics(label: "device_groups", factory: metrics),
-            logger: logger
-        )
-        let check = CredentialCheck(
-            configuration: configuration,
-            exchange: exchange,
-            eventLoopGroup: eventLoopGroup,
-            clock: clock,
-            logger: logger
+            metrics: UpstreamMetrics(api: .v1, factory: metrics)
         )
         self.router = UpstreamRouter(legacy: legacy, v1: v1)
-        self.topics = topics
-        self.groups = groups
-        self.prover = check
-        self.services = [
-            tokens,
-            ClosingService("upstream") {
-                await legacy.shutdown()
-                await v1.shutdown()
-                await topics.shutdown()
-                await groups.shutdown()
-                await check.shutdown()
-            },
-        ]
+        self.topics = TopicCaller(
+            configuration: configuration,
+            accounts: accounts,
+            pools: pools,
+            clock: clock,
+            metrics: TopicCallMetrics(factory: metrics)
+        )
+        self.groups = GroupSender(
+            configuration: configuration,
+            pools: pools,
+            accounts: accounts,
+            clock: clock,
+            metrics: UpstreamMetrics(label: "device_groups", factory: metrics)
+        )
+        self.prover = CredentialCheck(configuration: configuration, exchange: exchange, pools: pools, clock: clock)
+        self.services = [tokens, ClosingService("upstream", close: pools.shutdown)]
     }
 }

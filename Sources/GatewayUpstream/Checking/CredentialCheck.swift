@@ -2,8 +2,7 @@ import EventLoopHTTP
 import FCMModel
 package import GatewayCore
 import HTTPTypes
-package import Logging
-package import NIOCore
+import NIOCore
 
 /// Proves credentials by a dry run to a topic, which reaches nobody.
 ///
@@ -21,19 +20,17 @@ package final class CredentialCheck: CredentialProver {
     /// - Parameters:
     ///   - configuration: where messages go.
     ///   - exchange: asks for access tokens; it belongs to somebody else, who shuts it down.
-    ///   - eventLoopGroup: the loops that connections live on.
+    ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
     ///   - clock: tells the time.
-    ///   - logger: hears of connections that can't be opened.
     package init(
         configuration: UpstreamConfiguration,
         exchange: any TokenExchange,
-        eventLoopGroup: any EventLoopGroup,
-        clock: any WallClock,
-        logger: Logger
+        pools: OriginPools,
+        clock: any WallClock
     ) {
         self.configuration = configuration
         self.exchange = exchange
-        self.pools = OriginPools(configuration: configuration.client, eventLoopGroup: eventLoopGroup, logger: logger)
+        self.pools = pools
         self.clock = clock
     }
 
@@ -47,11 +44,6 @@ package final class CredentialCheck: CredentialProver {
             guard let credential = profile.v1Credential else { return .missing(kind) }
             return await self.prove(credential, projectID: profile.v1ProjectID ?? credential.projectID)
         }
-    }
-
-    /// Closes every connection.
-    package func shutdown() async {
-        await self.pools.shutdown()
     }
 
     // MARK: v1

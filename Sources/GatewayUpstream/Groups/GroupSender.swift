@@ -2,39 +2,34 @@ import EventLoopHTTP
 package import FCMModel
 package import GatewayCore
 import HTTPTypes
-package import Logging
-package import NIOCore
+import NIOCore
 
 /// Manages device groups at `/fcm/notification`, by the credential that the tenant's messages go by.
 package final class GroupSender: GroupUpstream {
     private let configuration: UpstreamConfiguration
     private let pools: OriginPools
-    private let tokens: AccessTokens?
+    private let accounts: V1Accounts
     private let clock: any WallClock
     private let metrics: UpstreamMetrics
-    private let sources = AccessTokenSources()
 
-    /// A sender whose connections live on the event loops of a group.
+    /// A sender over pools of connections.
     ///
     /// - Parameters:
     ///   - configuration: where FCM is.
-    ///   - tokens: the service that gets access tokens; without it, tenants that send by v1 are told that there is no
-    ///     credential.
-    ///   - eventLoopGroup: the loops that connections live on.
+    ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
+    ///   - accounts: what tenants' calls by v1 share.
     ///   - clock: tells the time.
     ///   - metrics: what is measured of calls.
-    ///   - logger: hears of connections that can't be opened.
     package init(
         configuration: UpstreamConfiguration,
-        tokens: AccessTokens?,
-        eventLoopGroup: any EventLoopGroup,
+        pools: OriginPools,
+        accounts: V1Accounts,
         clock: any WallClock,
-        metrics: UpstreamMetrics,
-        logger: Logger
+        metrics: UpstreamMetrics
     ) {
         self.configuration = configuration
-        self.pools = OriginPools(configuration: configuration.client, eventLoopGroup: eventLoopGroup, logger: logger)
-        self.tokens = tokens
+        self.pools = pools
+        self.accounts = accounts
         self.clock = clock
         self.metrics = metrics
     }
@@ -49,41 +44,36 @@ package final class GroupSender: GroupUpstream {
         switch profile.tenant.upstream {
         case .legacy:
             guard let credential = profile.legacyCredential else { return .missing("no_credential") }
-            let endpoint = credential.endpoint ?? self.configuration.legacyEndpoint
-            let headers = Self.headers(credential, senderID: senderID)
-            return await self.attempt(request, at: endpoint, headers: headers, deadline: deadline).result
-        case .v1:
-            guard let credential = profile.v1Credential, let tokens = self.tokens else {
-                return .missing("no_credential")
+            guard let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.legacyEndpoint) else {
+                return GroupResult(transportFailure: "no_endpoint")
             }
-            let source = self.sources.source(of: profile.id, credential, from: tokens)
-            return await self.perform(request, by: credential, source, senderID: senderID, deadline: deadline)
+            let headers = Self.headers(credential, senderID: senderID)
+            return await self.attempt(request, over: pool, headers: headers, deadline: deadline).result
+        case .v1:
+            guard let credential = profile.v1Credential else { return .missing("no_credential") }
+            guard let account = self.accounts.account(of: profile, credential) else {
+                return GroupResult(transportFailure: "no_endpoint")
+            }
+            return await self.perform(request, by: account, senderID: senderID, deadline: deadline)
         }
-    }
-
-    /// Closes every connection.
-    package func shutdown() async {
-        await self.pools.shutdown()
     }
 
     /// Makes a request by an access token, and once more where FCM refuses it (V-TOKEN).
     private func perform(
         _ request: GroupRequest,
-        by credential: ServiceAccountCredential,
-        _ source: AccessTokenSource,
+        by account: V1Account,
         senderID: String,
         deadline: ContinuousClock.Instant
     ) async -> GroupResult {
-        let endpoint = credential.endpoint ?? self.configuration.v1Endpoint
         for isLast in [false, true] {
             let token: AccessToken
-            switch await source.token(until: deadline) {
+            switch await account.tokens.token(until: deadline) {
             case .success(let atHand): token = atHand
             case .failure(let failure): return GroupResult(failure)
             }
             let headers = Self.headers(token, senderID: senderID)
-            let attempt = await self.attempt(request, at: endpoint, headers: headers, deadline: deadline)
-            guard attempt.status == 401, source.refused(token), !isLast else { return attempt.result }
+            let attempt = await self.attempt(request, over: account.pool, headers: headers, deadline: deadline)
+            guard attempt.status == 401, account.tokens.refused(token), !isLast else { return attempt.result }
         }
         return .missing("401")
     }
@@ -98,13 +88,10 @@ package final class GroupSender: GroupUpstream {
 
     private func attempt(
         _ request: GroupRequest,
-        at endpoint: String,
+        over pool: HTTPClientPool,
         headers: HTTPHeaderLines,
         deadline: ContinuousClock.Instant
     ) async -> Attempt {
-        guard let pool = self.pools.pool(for: endpoint) else {
-            return Attempt(result: GroupResult(transportFailure: "no_endpoint"))
-        }
         let start = ContinuousClock.now
         let timeLeft = min(self.configuration.attemptTimeout, deadline - start)
         guard timeLeft > .zero else { return Attempt(result: GroupResult(transportFailure: "not_started")) }

@@ -2,8 +2,7 @@ import EventLoopHTTP
 package import FCMModel
 package import GatewayCore
 import HTTPTypes
-package import Logging
-package import NIOCore
+import NIOCore
 
 /// Sends by the legacy protocol: one `POST /fcm/send` for each call.
 package final class LegacySender: UpstreamSender {
@@ -17,21 +16,16 @@ package final class LegacySender: UpstreamSender {
     private let metrics: UpstreamMetrics
     private let healths: UpstreamHealths
 
-    /// A sender whose connections live on the event loops of a group.
+    /// A sender over pools of connections.
     package init(
         configuration: UpstreamConfiguration,
-        eventLoopGroup: any EventLoopGroup,
+        pools: OriginPools,
         clock: any WallClock,
         metrics: UpstreamMetrics,
-        resilience: ResilienceMetrics,
-        logger: Logger
+        resilience: ResilienceMetrics
     ) {
         self.configuration = configuration
-        self.pools = OriginPools(
-            configuration: configuration.client,
-            eventLoopGroup: eventLoopGroup,
-            logger: logger
-        )
+        self.pools = pools
         self.clock = clock
         self.metrics = metrics
         self.healths = UpstreamHealths(metrics: resilience)
@@ -209,11 +203,6 @@ package final class LegacySender: UpstreamSender {
             for: target,
             now: self.clock.now().seconds
         )
-    }
-
-    /// Closes every connection.
-    package func shutdown() async {
-        await self.pools.shutdown()
     }
 }
 

@@ -1,8 +1,7 @@
 import EventLoopHTTP
 import FCMModel
 package import GatewayCore
-package import Logging
-package import NIOCore
+import NIOCore
 
 /// Keeps subscriptions by v1's own API or by the Instance ID API (V-TOPICS).
 ///
@@ -15,30 +14,24 @@ package final class TopicCaller: TopicUpstream {
     private let exchange: TopicExchange
     private let memory = TopicAPIMemory()
 
-    /// A caller whose connections live on the event loops of a group.
+    /// A caller over pools of connections.
     ///
     /// - Parameters:
     ///   - configuration: where the APIs are, and how many calls one change may have in flight.
-    ///   - tokens: the service that gets access tokens; without it running, calls of v1 tenants wait in vain.
-    ///   - eventLoopGroup: the loops that connections live on.
+    ///   - accounts: what tenants' calls by v1 share.
+    ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
     ///   - clock: tells the time that an answer's dates are compared to.
     ///   - metrics: what is measured of calls.
-    ///   - logger: hears of connections that can't be opened.
     package init(
         configuration: UpstreamConfiguration,
-        tokens: AccessTokens,
-        eventLoopGroup: any EventLoopGroup,
+        accounts: V1Accounts,
+        pools: OriginPools,
         clock: any WallClock,
-        metrics: TopicCallMetrics,
-        logger: Logger
+        metrics: TopicCallMetrics
     ) {
         self.configuration = configuration
-        self.pools = OriginPools(
-            configuration: configuration.client,
-            eventLoopGroup: eventLoopGroup,
-            logger: logger
-        )
-        self.accounts = V1Accounts(defaultEndpoint: configuration.v1Endpoint, pools: self.pools, tokens: tokens)
+        self.pools = pools
+        self.accounts = accounts
         self.exchange = TopicExchange(attemptTimeout: configuration.attemptTimeout, clock: clock, metrics: metrics)
     }
 
@@ -79,11 +72,6 @@ package final class TopicCaller: TopicUpstream {
             }
             return Self.result(info)
         }
-    }
-
-    /// Closes every connection.
-    package func shutdown() async {
-        await self.pools.shutdown()
     }
 
     // MARK: Before

@@ -3,14 +3,23 @@ import GatewayCore
 import Synchronization
 
 /// The tenants' accounts, each made with its first call and again when its credential changes.
-final class V1Accounts: Sendable {
+///
+/// Whatever calls FCM for a tenant goes by the same one, and so by the same access token.
+package final class V1Accounts: Sendable {
     private let accounts = Mutex<[TenantID: V1Account]>([:])
     private let defaultEndpoint: String
     private let pools: OriginPools
     private let tokens: AccessTokens
     private let metrics: ResilienceMetrics?
 
-    init(defaultEndpoint: String, pools: OriginPools, tokens: AccessTokens, metrics: ResilienceMetrics? = nil) {
+    /// No accounts yet.
+    ///
+    /// - Parameters:
+    ///   - defaultEndpoint: where calls go unless a credential names another server.
+    ///   - pools: the ways to FCM.
+    ///   - tokens: the service that gets access tokens; without it running, calls wait in vain.
+    ///   - metrics: what is counted of repeats and breakers.
+    package init(defaultEndpoint: String, pools: OriginPools, tokens: AccessTokens, metrics: ResilienceMetrics? = nil) {
         self.defaultEndpoint = defaultEndpoint
         self.pools = pools
         self.tokens = tokens

@@ -2,48 +2,30 @@ import EventLoopHTTP
 package import FCMModel
 package import GatewayCore
 import HTTPTypes
-package import Logging
-package import NIOCore
+import NIOCore
 
 /// Sends by HTTP v1: one `messages:send` for each recipient.
 package final class V1Sender: UpstreamSender {
     private let configuration: UpstreamConfiguration
-    private let pools: OriginPools
     private let accounts: V1Accounts
     private let clock: any WallClock
     private let metrics: UpstreamMetrics
 
-    /// A sender whose connections live on the event loops of a group.
+    /// A sender over tenants' accounts.
     ///
     /// - Parameters:
     ///   - configuration: where messages go, and how many calls a list may have in flight.
-    ///   - tokens: the service that gets access tokens; without it running, sends wait in vain.
-    ///   - eventLoopGroup: the loops that connections live on.
+    ///   - accounts: what tenants' calls share.
     ///   - clock: tells the time that messages' lives count from.
     ///   - metrics: what is measured of calls.
-    ///   - resilience: what is counted of repeats and breakers.
-    ///   - logger: hears of connections that can't be opened.
     package init(
         configuration: UpstreamConfiguration,
-        tokens: AccessTokens,
-        eventLoopGroup: any EventLoopGroup,
+        accounts: V1Accounts,
         clock: any WallClock,
-        metrics: UpstreamMetrics,
-        resilience: ResilienceMetrics,
-        logger: Logger
+        metrics: UpstreamMetrics
     ) {
         self.configuration = configuration
-        self.pools = OriginPools(
-            configuration: configuration.client,
-            eventLoopGroup: eventLoopGroup,
-            logger: logger
-        )
-        self.accounts = V1Accounts(
-            defaultEndpoint: configuration.v1Endpoint,
-            pools: self.pools,
-            tokens: tokens,
-            metrics: resilience
-        )
+        self.accounts = accounts
         self.clock = clock
         self.metrics = metrics
     }
@@ -71,11 +53,6 @@ package final class V1Sender: UpstreamSender {
             guard job.kind.isList else { return await self.sendOne(job) }
             return await self.sendEach(job)
         }
-    }
-
-    /// Closes every connection.
-    package func shutdown() async {
-        await self.pools.shutdown()
     }
 
     // MARK: Before

@@ -21,25 +21,34 @@ struct GroupFixture: Sendable {
 
     /// Runs a body for a tenant of a legacy upstream.
     static func legacy(_ body: @Sendable (GroupFixture) async throws -> Void) async throws {
-        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        let emulator = FCMEmulator(configuration: EmulatorConfiguration(port: 0), logger: logger)
-        try await Self.whileRunning(emulator, logger) {
-            let credential = LegacyCredential(
-                serverKey: Secret("AAAA:server-key"),
-                endpoint: try await emulator.baseURL()
-            )
-            try await Self.run(emulator, tokens: nil, upstream: .legacy, credential, nil, body)
+        try await Self.run { emulator, endpoint, tokens, _ in
+            let credential = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint)
+            try await Self.run(emulator, tokens: tokens, upstream: .legacy, credential, nil, body)
         }
     }
 
     /// Runs a body for a tenant of a v1 upstream.
     static func v1(_ body: @Sendable (GroupFixture) async throws -> Void) async throws {
+        try await Self.run { emulator, endpoint, tokens, hosts in
+            let file = try await emulator.makeServiceAccount(projectID: "demo-project")
+            let credential = try ServiceAccountCredential(
+                json: Array(file.json.utf8),
+                endpoint: endpoint,
+                allowing: hosts
+            )
+            try await Self.run(emulator, tokens: tokens, upstream: .v1, nil, credential, body)
+        }
+    }
+
+    /// Runs a body with an emulator and what gets access tokens from it.
+    private static func run(
+        _ body: (FCMEmulator, _ endpoint: String, AccessTokens, TokenHosts) async throws -> Void
+    ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let clock = ManualClock(at: SystemWallClock().now())
         let emulator = FCMEmulator(configuration: EmulatorConfiguration(port: 0), logger: logger)
         try await Self.whileRunning(emulator, logger) {
             let endpoint = try await emulator.baseURL()
-            let file = try await emulator.makeServiceAccount(projectID: "demo-project")
             let hosts = TokenHosts([String(endpoint.dropFirst("http://".count))])
             let configuration = UpstreamConfiguration(v1Endpoint: endpoint, tokenHosts: hosts)
             let exchange = JWTBearerExchange(
@@ -50,19 +59,14 @@ struct GroupFixture: Sendable {
             )
             let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: NOOPMetricsHandler.instance))
             try await Self.whileRunning(tokens, logger) {
-                let credential = try ServiceAccountCredential(
-                    json: Array(file.json.utf8),
-                    endpoint: endpoint,
-                    allowing: hosts
-                )
-                try await Self.run(emulator, tokens: tokens, upstream: .v1, nil, credential, body)
+                try await body(emulator, endpoint, tokens, hosts)
             }
         }
     }
 
     private static func run(
         _ emulator: FCMEmulator,
-        tokens: AccessTokens?,
+        tokens: AccessTokens,
         upstream: UpstreamKind,
         _ legacy: LegacyCredential?,
         _ v1: ServiceAccountCredential?,
@@ -79,18 +83,18 @@ struct GroupFixture: Sendable {
             limits: LimitPolicies(),
             pseudonymizer: .sample()
         )
+        let pools = OriginPools.sample()
         let sender = GroupSender(
             configuration: UpstreamConfiguration(attemptTimeout: .seconds(60)),
-            tokens: tokens,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            pools: pools,
+            accounts: V1Accounts(defaultEndpoint: try await emulator.baseURL(), pools: pools, tokens: tokens),
             clock: ManualClock(),
-            metrics: UpstreamMetrics(label: "device_groups", factory: NOOPMetricsHandler.instance),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            metrics: UpstreamMetrics(label: "device_groups", factory: NOOPMetricsHandler.instance)
         )
         let audit = AuditLog.sample(store: InMemoryAuditStore(), configuration: .sample(queueCapacity: 1_000_000))
         let fixture = GroupFixture(emulator: emulator, sender: sender, profile: profile, audit: audit)
         let result = await Self.result { try await audit.whileRunning { try await body(fixture) } }
-        await sender.shutdown()
+        await pools.shutdown()
         try result.get()
     }
 

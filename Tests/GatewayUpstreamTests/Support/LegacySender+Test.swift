@@ -15,6 +15,7 @@ extension LegacySender {
     static func run(
         defaultEndpoint: String = "http://127.0.0.1:1",
         attemptTimeout: Duration = .seconds(60),
+        pools: OriginPools = .sample(),
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
         pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
         _ body: (LegacySender) async throws -> Void
@@ -23,19 +24,18 @@ extension LegacySender {
         configuration.pause = pause
         let sender = LegacySender(
             configuration: configuration,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            pools: pools,
             clock: ManualClock(),
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),
-            resilience: ResilienceMetrics(factory: metrics),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            resilience: ResilienceMetrics(factory: metrics)
         )
         do {
             try await body(sender)
         } catch {
-            await sender.shutdown()
+            await pools.shutdown()
             throw error
         }
-        await sender.shutdown()
+        await pools.shutdown()
     }
 }
 

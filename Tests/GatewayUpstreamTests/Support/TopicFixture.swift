@@ -30,19 +30,12 @@ struct TopicFixture: Sendable {
                     attemptTimeout: .seconds(60),
                     fanOut: fanOut
                 ),
-                tokens: fixture.tokens,
-                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                accounts: fixture.accounts,
+                pools: fixture.pools,
                 clock: fixture.clock,
-                metrics: TopicCallMetrics(factory: metrics),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                metrics: TopicCallMetrics(factory: metrics)
             )
-            do {
-                try await body(TopicFixture(v1: fixture, caller: caller))
-            } catch {
-                await caller.shutdown()
-                throw error
-            }
-            await caller.shutdown()
+            try await body(TopicFixture(v1: fixture, caller: caller))
         }
     }
 

@@ -27,8 +27,10 @@ struct V1Fixture: Sendable {
     let credential: ServiceAccountCredential
     let sender: V1Sender
     let check: CredentialCheck
-    /// Gets the access tokens, for others that call FCM.
-    let tokens: AccessTokens
+    /// The ways to the emulator, for others that call it.
+    let pools: OriginPools
+    /// What calls of one tenant share.
+    let accounts: V1Accounts
 
     /// Runs a body, then shuts everything down.
     ///
@@ -76,21 +78,24 @@ struct V1Fixture: Sendable {
                 start.advanced(by: .microseconds(clock.now().microseconds - origin.microseconds))
             }
             try await Self.whileRunning(tokens, logger: logger) {
+                let pools = OriginPools.sample()
+                let accounts = V1Accounts(
+                    defaultEndpoint: endpoint,
+                    pools: pools,
+                    tokens: tokens,
+                    metrics: ResilienceMetrics(factory: metrics)
+                )
                 let sender = V1Sender(
                     configuration: configuration,
-                    tokens: tokens,
-                    eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                    accounts: accounts,
                     clock: clock,
-                    metrics: UpstreamMetrics(api: .v1, factory: metrics),
-                    resilience: ResilienceMetrics(factory: metrics),
-                    logger: logger
+                    metrics: UpstreamMetrics(api: .v1, factory: metrics)
                 )
                 let check = CredentialCheck(
                     configuration: configuration,
                     exchange: exchange,
-                    eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                    clock: clock,
-                    logger: logger
+                    pools: pools,
+                    clock: clock
                 )
                 let fixture = V1Fixture(
                     emulator: emulator,
@@ -104,11 +109,11 @@ struct V1Fixture: Sendable {
                     ),
                     sender: sender,
                     check: check,
-                    tokens: tokens
+                    pools: pools,
+                    accounts: accounts
                 )
                 let result = await Result { try await body(fixture) }
-                await sender.shutdown()
-                await check.shutdown()
+                await pools.shutdown()
                 try result.get()
             }
         }
