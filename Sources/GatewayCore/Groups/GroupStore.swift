@@ -5,7 +5,10 @@ package protocol GroupStore: Sendable {
     /// - Throws: `storeUnavailable`.
     func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
-    /// A tenant's group with exactly this key, which may be one of many; `nil` where none is known by it.
+    /// A tenant's group that has, or had since it was made, exactly this key; `nil` where none is known by it.
+    ///
+    /// FCM goes on taking the keys that it handed out earlier, so that callers may keep the first they got. A store may
+    /// forget those that lie a thousand changes back.
     ///
     /// - Throws: `storeUnavailable`.
     func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?

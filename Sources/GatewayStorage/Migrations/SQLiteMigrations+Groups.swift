@@ -23,4 +23,30 @@ extension SQLiteMigrations {
                 """
         )
     }
+
+    /// Every key that FCM handed out for a group stays one of it, so that callers may keep the first they got.
+    ///
+    /// `version` is the group's when the key was the latest.
+    @Sendable
+    static func makeDeviceGroupKeys(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE device_group_keys (
+                    tenant TEXT NOT NULL,
+                    notification_key TEXT NOT NULL,
+                    name TEXT NOT NULL,
+                    version INTEGER NOT NULL,
+                    PRIMARY KEY (tenant, notification_key),
+                    FOREIGN KEY (tenant, name) REFERENCES device_groups (tenant, name) ON DELETE CASCADE
+                ) STRICT, WITHOUT ROWID;
+
+                CREATE INDEX device_group_keys_by_name ON device_group_keys (tenant, name, version);
+
+                INSERT OR REPLACE INTO device_group_keys (tenant, notification_key, name, version)
+                SELECT tenant, notification_key, name, version FROM device_groups WHERE notification_key IS NOT NULL;
+
+                DROP INDEX device_groups_by_key;
+                """
+        )
+    }
 }

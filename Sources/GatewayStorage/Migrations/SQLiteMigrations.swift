@@ -12,6 +12,8 @@ enum SQLiteMigrations {
     static let deviceGroups = "v003-device-groups"
     /// Tokens that FCM reported dead or replaced.
     static let retiredTokens = "v004-retired-tokens"
+    /// Every key that a device group ever had.
+    static let deviceGroupKeys = "v007-device-group-keys"
 
     /// All migrations in order, each in a transaction of its own.
     static let migrator: DatabaseMigrator = {
@@ -20,6 +22,7 @@ enum SQLiteMigrations {
         migrator.registerMigration(Self.audit, migrate: Self.makeAudit)
         migrator.registerMigration(Self.deviceGroups, migrate: Self.makeDeviceGroups)
         migrator.registerMigration(Self.retiredTokens, migrate: Self.makeRetiredTokens)
+        migrator.registerMigration(Self.deviceGroupKeys, migrate: Self.makeDeviceGroupKeys)
         return migrator
     }()
 }

@@ -4,8 +4,14 @@ import Synchronization
 /// The health of each tenant's way to FCM by the legacy protocol; a new credential begins in health.
 final class UpstreamHealths: Sendable {
     private struct Entry {
+        /// Tells a tenant from an earlier one of the same name.
+        let tenant: LimitKey
         let version: Int
         let health: UpstreamHealth
+
+        func isOf(_ profile: TenantProfile) -> Bool {
+            self.version == profile.legacyCredentialVersion && self.tenant == profile.limitKey
+        }
     }
 
     private let entries = Mutex<[TenantID: Entry]>([:])
@@ -18,12 +24,16 @@ final class UpstreamHealths: Sendable {
     /// The health of a tenant's way.
     func health(of profile: TenantProfile) -> UpstreamHealth {
         self.entries.withLock { entries in
-            if let entry = entries[profile.id], entry.version == profile.legacyCredentialVersion { return entry.health }
+            if let entry = entries[profile.id], entry.isOf(profile) { return entry.health }
             let health = UpstreamHealth(
                 gauge: self.metrics.gauge(of: profile.id, api: .legacy),
                 metrics: self.metrics
             )
-            entries[profile.id] = Entry(version: profile.legacyCredentialVersion, health: health)
+            entries[profile.id] = Entry(
+                tenant: profile.limitKey,
+                version: profile.legacyCredentialVersion,
+                health: health
+            )
             return health
         }
     }

@@ -191,6 +191,30 @@ struct GroupFacadeTests {
         }
     }
 
+    @Test("A change by the group's first key alone is written down, however many keys came after it")
+    func firstKey() async throws {
+        let upstream = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            try await gateway.setSender()
+            func ask(_ operation: String, _ members: String) async {
+                let body = #"{"operation":"\#(operation)","registration_ids":["tok-\#(operation)"],\#(members)}"#
+                let answer = await gateway.data(.post, Self.path, key: key, body: body)
+                #expect(answer.status == 200)
+            }
+            upstream.answer(
+                GroupResult(.success("first"), upstreamCode: "200"),
+                GroupResult(.success("second"), upstreamCode: "200"),
+                GroupResult(.success("third"), upstreamCode: "200")
+            )
+            await ask("create", #""notification_key_name":"g""#)
+            await ask("add", #""notification_key_name":"g","notification_key":"first""#)
+            await ask("remove", #""notification_key":"first""#)
+            let group = try #require(gateway.groupStore.groups.first)
+            #expect(group.key == "third")
+            #expect(group.tokens == ["tok-create", "tok-add"])
+        }
+    }
+
     @Test("Tenants of one sender id have their groups apart")
     func sharedSender() async throws {
         let upstream = ScriptedGroupUpstream()

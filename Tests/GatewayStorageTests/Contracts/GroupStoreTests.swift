@@ -82,11 +82,37 @@ struct GroupStoreTests {
             await expectConflict { _ = try await store.save(stale) }
             await expectConflict { try await store.remove(stale) }
             #expect(try await store.group(named: group.name, of: group.tenant) == group)
-            #expect(try await store.group(withKey: "key-1", of: group.tenant) == nil)
             try await store.remove(group)
             #expect(try await store.group(named: group.name, of: group.tenant) == nil)
             await expectConflict { try await store.remove(group) }
             await expectConflict { _ = try await store.save(group) }
+        }
+    }
+
+    @Test("A group is found by every key that it ever had, until it is removed", arguments: StoreKind.available)
+    func keys(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            var group = try Self.group()
+            for key in ["key-1", "key-2", nil, "key-3"] {
+                group.key = key
+                group.version = try await store.save(group)
+            }
+            for key in ["key-1", "key-2", "key-3"] {
+                #expect(try await store.group(withKey: key, of: group.tenant) == group)
+            }
+            // FCM would not give a key to two groups; if it does, the last word counts.
+            var other = try Self.group("other", key: "key-1")
+            other.version = try await store.save(other)
+            #expect(try await store.group(withKey: "key-1", of: group.tenant) == other)
+            try await store.remove(group)
+            #expect(try await store.group(withKey: "key-1", of: group.tenant) == other)
+            for key in ["key-2", "key-3"] {
+                #expect(try await store.group(withKey: key, of: group.tenant) == nil)
+            }
+            group.version = 0
+            group.key = "key-4"
+            _ = try await store.save(group)
+            #expect(try await store.group(withKey: "key-2", of: group.tenant) == nil)
         }
     }
 

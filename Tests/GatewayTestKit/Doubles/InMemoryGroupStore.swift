@@ -10,6 +10,8 @@ package final class InMemoryGroupStore: GroupStore {
 
     private struct State {
         var groups: [Key: DeviceGroup] = [:]
+        /// Names of groups by every key that they ever had.
+        var names: [Key: String] = [:]
         var refuses = false
         var willWrite: @Sendable () -> Bool = { true }
     }
@@ -41,11 +43,12 @@ package final class InMemoryGroupStore: GroupStore {
         try self.read { $0[Key(tenant: tenant, name: name)] }
     }
 
-    /// A tenant's group with a key.
+    /// A tenant's group that has or had a key.
     ///
     /// - Throws: `storeUnavailable` while told to refuse.
     package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
-        try self.read { $0.values.first { $0.tenant == tenant && $0.key == key } }
+        let name = self.state.withLock { $0.names[Key(tenant: tenant, name: key)] }
+        return try self.read { groups in name.flatMap { groups[Key(tenant: tenant, name: $0)] } }
     }
 
     /// Stores a group.
@@ -90,6 +93,11 @@ package final class InMemoryGroupStore: GroupStore {
             let key = Key(tenant: group.tenant, name: group.name)
             guard (state.groups[key]?.version ?? 0) == group.version else { return false }
             body(&state.groups[key])
+            if state.groups[key] == nil {
+                state.names = state.names.filter { $0.key.tenant != group.tenant || $0.value != group.name }
+            } else if let text = group.key {
+                state.names[Key(tenant: group.tenant, name: text)] = group.name
+            }
             return true
         }
         guard isMade else { throw GatewayError(.conflict, "The device group was changed meanwhile") }

@@ -3,6 +3,9 @@ package import GatewayCore
 
 /// Device groups in the gateway's own file.
 package struct SQLiteGroupStore: GroupStore {
+    /// By how many of its last keys a group is known.
+    private static let keptKeys = 1_000
+
     private let database: SQLiteDatabase
 
     /// Device groups in an open database.
@@ -15,16 +18,21 @@ package struct SQLiteGroupStore: GroupStore {
     /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
     package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
         try await self.database.read { db in
-            try Self.group(db, where: "name = ?", name, of: tenant)
+            try Self.group(db, named: name, of: tenant)
         }
     }
 
-    /// A tenant's group with exactly this key.
+    /// A tenant's group that has or had exactly this key.
     ///
     /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
     package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
         try await self.database.read { db in
-            try Self.group(db, where: "notification_key = ?", key, of: tenant)
+            let name = try String.fetchOne(
+                db,
+                sql: "SELECT name FROM device_group_keys WHERE tenant = ? AND notification_key = ?",
+                arguments: [tenant.text, key]
+            )
+            return try name.flatMap { try Self.group(db, named: $0, of: tenant) }
         }
     }
 
@@ -40,6 +48,7 @@ package struct SQLiteGroupStore: GroupStore {
                 try Self.update(db, group)
             }
             guard db.changesCount > 0 else { throw Self.conflict }
+            try Self.noteKey(db, group)
             return group.version + 1
         }
     }
@@ -77,19 +86,14 @@ package struct SQLiteGroupStore: GroupStore {
 
     // MARK: Rows
 
-    private static func group(
-        _ db: Database,
-        where condition: String,
-        _ text: String,
-        of tenant: TenantID
-    ) throws -> DeviceGroup? {
+    private static func group(_ db: Database, named name: String, of tenant: TenantID) throws -> DeviceGroup? {
         let row = try Row.fetchOne(
             db,
             sql: """
                 SELECT name, upstream_name, notification_key, members, is_complete, version, updated_at
-                FROM device_groups WHERE tenant = ? AND \(condition)
+                FROM device_groups WHERE tenant = ? AND name = ?
                 """,
-            arguments: [tenant.text, text]
+            arguments: [tenant.text, name]
         )
         guard let row else { return nil }
         let reader = RowReader(row, of: "device_groups")
@@ -137,6 +141,22 @@ package struct SQLiteGroupStore: GroupStore {
                 group.key, try StoredMember.encode(group.members), group.isComplete, group.updatedAt.microseconds,
                 group.tenant.text, group.name, group.version,
             ]
+        )
+    }
+
+    /// Adds to the keys that the group is known by; those of changes long ago are forgotten.
+    private static func noteKey(_ db: Database, _ group: DeviceGroup) throws {
+        guard let key = group.key else { return }
+        try db.execute(
+            sql: """
+                INSERT OR REPLACE INTO device_group_keys (tenant, notification_key, name, version)
+                VALUES (?, ?, ?, ?)
+                """,
+            arguments: [group.tenant.text, key, group.name, group.version + 1]
+        )
+        try db.execute(
+            sql: "DELETE FROM device_group_keys WHERE tenant = ? AND name = ? AND version <= ?",
+            arguments: [group.tenant.text, group.name, group.version + 1 - Self.keptKeys]
         )
     }
 
