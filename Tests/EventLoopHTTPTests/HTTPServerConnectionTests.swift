@@ -106,19 +106,63 @@ struct HTTPServerConnectionTests {
         #expect(!channel.isActive)
     }
 
+    @Test("A paced answer that comes too soon waits for its turn, and its connection with it")
+    func pacedAnswer() throws {
+        var configuration = HTTPServerConfiguration()
+        configuration.pacedAnswersPerSecond = 10
+        configuration.maxPacedDelay = .seconds(1)
+        let responder = ClosureResponder { request in
+            var response = HTTPServerResponse(status: .serviceUnavailable)
+            response.isPaced = request.head.path == "/paced"
+            return response
+        }
+        let channel = try Self.connect(responder, configuration: configuration)
+        let paced = ByteBuffer(string: "GET /paced HTTP/1.1\r\nHost: a\r\n\r\n")
+        try channel.writeInbound(paced)
+        #expect(try Self.answers(channel) == [503])
+        try channel.writeInbound(paced)
+        try channel.writeInbound(ByteBuffer(string: "GET /other HTTP/1.1\r\nHost: a\r\n\r\n"))
+        #expect(try Self.answers(channel) == [])
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(99))
+        #expect(try Self.answers(channel) == [])
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        #expect(try Self.answers(channel) == [503, 503])
+        #expect(channel.isActive)
+        _ = try channel.finish()
+    }
+
+    @Test("A connection that closes takes its waiting answer along")
+    func closesWhilePaced() throws {
+        var configuration = HTTPServerConfiguration()
+        configuration.pacedAnswersPerSecond = 1
+        let responder = ClosureResponder { _ in
+            var response = HTTPServerResponse(status: .serviceUnavailable)
+            response.isPaced = true
+            return response
+        }
+        let channel = try Self.connect(responder, configuration: configuration)
+        for _ in 0..<2 { try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")) }
+        #expect(try Self.answers(channel) == [503])
+        try channel.close().wait()
+        channel.embeddedEventLoop.advanceTime(by: .seconds(5))
+        #expect(try Self.answers(channel) == [])
+        _ = try channel.finish(acceptAlreadyClosed: true)
+    }
+
     /// A connection of a server with default limits.
     private static func connect(
-        _ responder: any HTTPServerResponder = ClosureResponder { _ in HTTPServerResponse(status: .ok) }
+        _ responder: any HTTPServerResponder = ClosureResponder { _ in HTTPServerResponse(status: .ok) },
+        configuration: HTTPServerConfiguration = HTTPServerConfiguration()
     ) throws -> EmbeddedChannel {
         let channel = EmbeddedChannel()
         let core = HTTPServerCore(
-            configuration: HTTPServerConfiguration(),
+            configuration: configuration,
             responder: responder,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
         let connection = HTTPServerConnection(
             core: core,
-            lane: HTTPServerLane(eventLoop: channel.eventLoop),
+            lane: HTTPServerLane(eventLoop: channel.eventLoop, configuration: configuration),
             info: HTTPConnectionInfo(remoteAddress: nil, isTLS: false, eventLoop: channel.eventLoop)
         )
         let pipeline = channel.pipeline.syncOperations

@@ -37,7 +37,7 @@ package final class HTTPServer: Sendable {
         self.eventLoopGroup = eventLoopGroup
         var lanes: [ObjectIdentifier: HTTPServerLane] = [:]
         for eventLoop in eventLoopGroup.makeIterator() {
-            lanes[ObjectIdentifier(eventLoop)] = HTTPServerLane(eventLoop: eventLoop)
+            lanes[ObjectIdentifier(eventLoop)] = HTTPServerLane(eventLoop: eventLoop, configuration: configuration)
         }
         self.lanes = lanes
     }
@@ -55,6 +55,11 @@ package final class HTTPServer: Sendable {
     /// Connections open now.
     package var openConnections: Int {
         self.core.gauge.open
+    }
+
+    /// Bytes of request bodies held now.
+    package var heldBodyBytes: Int {
+        self.core.bodies.heldBytes
     }
 
     /// Binds the address and accepts connections from then on.

@@ -26,6 +26,14 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxChunkOverheadBytes: Int
     /// The largest body a request may have, in bytes, by its head.
     package var bodyLimit: @Sendable (HTTPRequestHead) -> Int
+    /// The bodies of all requests that are being received or answered, in bytes; what goes beyond is refused with 503.
+    package var maxBufferedBytes: Int
+    /// Whether requests are told how far their event loop is behind.
+    package var measuresLag: Bool
+    /// Paced answers of one event loop, in a second; see ``HTTPServerResponse/isPaced``.
+    package var pacedAnswersPerSecond: Int
+    /// How long a paced answer is held back at most.
+    package var maxPacedDelay: Duration
     /// How long a head may take, from the request's first byte; on a fresh connection, from its acceptance.
     package var headTimeout: Duration
     /// How long a body may take, from the end of the head.
@@ -57,6 +65,10 @@ package struct HTTPServerConfiguration: Sendable {
         self.maxURIBytes = 4096
         self.maxChunkOverheadBytes = 16 * 1024
         self.bodyLimit = { _ in 64 * 1024 }
+        self.maxBufferedBytes = .max
+        self.measuresLag = false
+        self.pacedAnswersPerSecond = 1000
+        self.maxPacedDelay = .milliseconds(500)
         self.headTimeout = .seconds(5)
         self.bodyTimeout = .seconds(10)
         self.writeStallTimeout = .seconds(10)

@@ -129,6 +129,10 @@ extension HTTPServerConnection {
             self.refuse(.bodyTooLarge)
             return
         }
+        if case .length(let length) = accepted.framing, !self.core.bodies.hasRoom(for: length) {
+            self.refuse(.tooManyBufferedBytes(path: accepted.head.pathBytes))
+            return
+        }
         self.phase = .body
         self.bodyReader = HTTPBodyReader(
             framing: accepted.framing,
@@ -143,12 +147,35 @@ extension HTTPServerConnection {
     // MARK: Body
 
     private func advanceBody() {
-        switch self.bodyReader.read(from: &self.pending) {
+        let step = self.bodyReader.read(from: &self.pending)
+        guard self.gaugeBody() else {
+            self.refuse(.tooManyBufferedBytes(path: self.accepted?.head.pathBytes ?? []))
+            return
+        }
+        switch step {
         case .incomplete: break
         case .complete: self.startResponding()
         case .tooLarge: self.refuse(.bodyTooLarge)
         case .malformed: self.refuse(.badRequest(reason: "The body's framing is malformed."))
         }
+    }
+
+    /// Counts what has arrived of the body.
+    ///
+    /// - Returns: whether there is room for it.
+    private func gaugeBody() -> Bool {
+        let arrived = self.bodyReader.body.readableBytes - self.gaugedBytes
+        guard arrived > 0 else { return true }
+        guard self.core.bodies.hold(arrived) else { return false }
+        self.gaugedBytes += arrived
+        return true
+    }
+
+    /// The body is gone, or was never whole.
+    func releaseBody() {
+        guard self.gaugedBytes > 0 else { return }
+        self.core.bodies.release(self.gaugedBytes)
+        self.gaugedBytes = 0
     }
 
     // MARK: Request
@@ -158,7 +185,12 @@ extension HTTPServerConnection {
         self.phase = .responding
         self.awaited = nil
         self.timer.clear()
-        let request = HTTPServerRequest(head: accepted.head, body: self.bodyReader.body, connection: self.info)
+        let request = HTTPServerRequest(
+            head: accepted.head,
+            body: self.bodyReader.body,
+            connection: self.info,
+            lag: self.lane.noteWork()
+        )
         self.bodyReader = HTTPBodyReader()
         let connection = NIOLoopBound(self, eventLoop: self.info.eventLoop)
         let responder = self.core.responder

@@ -2,10 +2,29 @@ import HTTPTypes
 import NIOCore
 
 extension HTTPServerConnection {
-    /// Sends a responder's answer.
+    /// Takes a responder's answer and sends it, at once or in its turn.
     func respond(_ response: HTTPServerResponse) {
-        guard case .responding = self.phase, let accepted = self.accepted else { return }
+        self.releaseBody()
+        self.lane.noteWork()
+        guard case .responding = self.phase else { return }
         self.task = nil
+        if response.isPaced, self.lane.pace(self) {
+            self.pacedResponse = response
+        } else {
+            self.answer(response)
+        }
+    }
+
+    /// The turn of a paced answer has come.
+    func answerPaced() {
+        guard let response = self.pacedResponse else { return }
+        self.pacedResponse = nil
+        self.answer(response)
+    }
+
+    /// Sends an answer to the present request.
+    private func answer(_ response: HTTPServerResponse) {
+        guard case .responding = self.phase, let accepted = self.accepted else { return }
         let closes = response.closesConnection || !accepted.keepsAlive || self.core.isDraining
         self.send(response, omitsBody: accepted.head.method == .head, isHTTP10: accepted.isHTTP10, closes: closes)
     }
@@ -23,6 +42,7 @@ extension HTTPServerConnection {
         self.timer.clear()
         self.head = ByteBuffer()
         self.bodyReader = HTTPBodyReader()
+        self.releaseBody()
         self.send(
             self.core.configuration.refusalResponse(refusal),
             omitsBody: omitsBody,

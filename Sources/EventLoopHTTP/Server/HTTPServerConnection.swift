@@ -50,6 +50,10 @@ final class HTTPServerConnection {
     var bodyReader = HTTPBodyReader()
     var accepted: HTTPAcceptedHead?
     var task: Task<Void, Never>?
+    /// Bytes of the present request's body that the server's gauge counts.
+    var gaugedBytes = 0
+    /// An answer that waits for its turn.
+    var pacedResponse: HTTPServerResponse?
     var awaited: AwaitedPart?
     /// Whether bytes may leave: always in plain text, after the handshake with TLS.
     var isSecured: Bool
@@ -84,9 +88,15 @@ final class HTTPServerConnection {
         self.timer.set(self.deadline(in: self.core.timeouts.head))
     }
 
-    /// The connection is gone, whoever closed it.
+    /// The connection is gone, whoever closed it; heard of once from the channel and once from the pipeline.
     func closed() {
+        switch self.phase {
+        case .closed: return
+        case .responding: break  // The request keeps its body until its task has ended.
+        case .idle, .head, .body, .flushing, .lingering: self.releaseBody()
+        }
         self.phase = .closed
+        self.pacedResponse = nil
         self.timer.stop()
         self.task?.cancel()
         self.task = nil

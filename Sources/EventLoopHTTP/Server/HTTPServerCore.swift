@@ -25,6 +25,7 @@ final class HTTPServerCore: Sendable {
     let responder: any HTTPServerResponder
     let logger: Logger
     let gauge: HTTPConnectionGauge
+    let bodies: HTTPBodyGauge
     private let draining = Atomic<Bool>(false)
 
     init(configuration: HTTPServerConfiguration, responder: any HTTPServerResponder, logger: Logger) {
@@ -46,6 +47,7 @@ final class HTTPServerCore: Sendable {
         self.responder = responder
         self.logger = logger
         self.gauge = HTTPConnectionGauge(limit: configuration.maxConnections)
+        self.bodies = HTTPBodyGauge(limit: configuration.maxBufferedBytes)
     }
 
     /// Whether every answer ends its connection.

@@ -4,10 +4,38 @@ import NIOCore
 final class HTTPServerLane: Sendable {
     let executor: EventLoopTaskExecutor
     private let connections: NIOLoopBoundBox<[ObjectIdentifier: HTTPServerConnection]>
+    private let measuresLag: Bool
+    private let turns: NIOLoopBoundBox<LoopLag>
+    private let pacing: NIOLoopBoundBox<Pacing>
 
-    init(eventLoop: any EventLoop) {
+    /// The answers that wait for their turn.
+    private struct Pacing {
+        var pacer: AnswerPacer
+        /// In the order of their turns, which is that of their coming.
+        var waiting = CircularBuffer<(turn: NIODeadline, connection: HTTPServerConnection)>()
+        /// Whether the loop will come round to them.
+        var isScheduled = false
+    }
+
+    init(eventLoop: any EventLoop, configuration: HTTPServerConfiguration) {
         self.executor = EventLoopTaskExecutor(eventLoop: eventLoop)
         self.connections = .makeBoxSendingValue([:], eventLoop: eventLoop)
+        self.measuresLag = configuration.measuresLag
+        self.turns = .makeBoxSendingValue(
+            LoopLag(longTurn: .milliseconds(2), window: .milliseconds(100)),
+            eventLoop: eventLoop
+        )
+        let perSecond = Int64(max(configuration.pacedAnswersPerSecond, 1))
+        self.pacing = .makeBoxSendingValue(
+            Pacing(
+                pacer: AnswerPacer(
+                    interval: .nanoseconds(1_000_000_000 / perSecond),
+                    burst: .milliseconds(50),
+                    maxDelay: TimeAmount(configuration.maxPacedDelay)
+                )
+            ),
+            eventLoop: eventLoop
+        )
     }
 
     var eventLoop: any EventLoop {
@@ -22,6 +50,52 @@ final class HTTPServerLane: Sendable {
     /// Forgets a connection that has closed; on the loop only.
     func remove(_ connection: HTTPServerConnection) {
         self.connections.value[ObjectIdentifier(connection)] = nil
+    }
+
+    /// Notes that there is something to do, and tells by how much the loop has been behind for some time; on the loop
+    /// only.
+    @discardableResult
+    func noteWork() -> Duration {
+        guard self.measuresLag else { return .zero }
+        let now = self.eventLoop.now
+        if self.turns.value.beginTurn(at: now) {
+            // Run when everything that has arrived has been handled.
+            self.eventLoop.execute { self.turns.value.endTurn(at: self.eventLoop.now) }
+            return .zero
+        }
+        let lag = self.turns.value.lag(at: now)
+        return lag == .zero ? .zero : .nanoseconds(lag.nanoseconds)
+    }
+
+    /// Finds out whether the paced answer of a connection has to wait for its turn; on the loop only.
+    ///
+    /// - Returns: whether it has; the connection is then told when its turn has come.
+    func pace(_ connection: HTTPServerConnection) -> Bool {
+        let now = self.eventLoop.now
+        let delay = self.pacing.value.pacer.delay(at: now)
+        guard delay > .zero else { return false }
+        self.pacing.value.waiting.append((now + delay, connection))
+        if !self.pacing.value.isScheduled { self.schedulePaced(at: now + delay) }
+        return true
+    }
+
+    /// One timer for all, since each of its own would cost more than the answer.
+    private func schedulePaced(at turn: NIODeadline) {
+        self.pacing.value.isScheduled = true
+        self.eventLoop.assumeIsolated().scheduleTask(deadline: turn) { self.answerPaced() }
+    }
+
+    private func answerPaced() {
+        let now = self.eventLoop.now
+        while let first = self.pacing.value.waiting.first, first.turn <= now {
+            self.pacing.value.waiting.removeFirst()
+            first.connection.answerPaced()
+        }
+        guard let first = self.pacing.value.waiting.first else {
+            self.pacing.value.isScheduled = false
+            return
+        }
+        self.schedulePaced(at: max(first.turn, now + .milliseconds(1)))
     }
 
     /// Closes the connections that serve no request, from any thread.

@@ -24,6 +24,8 @@ package enum HTTPServerRefusal: Sendable, Hashable {
     case expectationFailed
     /// The server holds as many connections as it may.
     case tooManyConnections
+    /// The bodies that the server holds leave no room for this request's; the path tells in whose words to say so.
+    case tooManyBufferedBytes(path: [UInt8])
 
     /// The status the refusal is answered with.
     package var status: HTTPResponse.Status {
@@ -36,7 +38,7 @@ package enum HTTPServerRefusal: Sendable, Hashable {
         case .unsupportedTransferEncoding: .notImplemented
         case .httpVersionNotSupported: .httpVersionNotSupported
         case .expectationFailed: .expectationFailed
-        case .tooManyConnections: .serviceUnavailable
+        case .tooManyConnections, .tooManyBufferedBytes: .serviceUnavailable
         }
     }
 
@@ -53,6 +55,7 @@ package enum HTTPServerRefusal: Sendable, Hashable {
         case .httpVersionNotSupported: "Only HTTP/1.1 and HTTP/1.0 are supported."
         case .expectationFailed: "Only the expectation 100-continue is supported."
         case .tooManyConnections: "The server holds as many connections as it may."
+        case .tooManyBufferedBytes: "The server holds as many bytes of requests as it may."
         }
     }
 }

@@ -8,6 +8,8 @@ package struct HTTPServerRequest: Sendable {
     package var body: ByteBuffer
     /// The connection it came in on.
     package var connection: HTTPConnectionInfo
+    /// By how much its event loop has been behind for some time; zero while it keeps up, or is not asked to tell.
+    package var lag: Duration
 
     /// Creates a request.
     ///
@@ -15,9 +17,11 @@ package struct HTTPServerRequest: Sendable {
     ///   - head: method, path and fields.
     ///   - body: the whole body.
     ///   - connection: the connection it came in on.
-    package init(head: HTTPRequestHead, body: ByteBuffer, connection: HTTPConnectionInfo) {
+    ///   - lag: by how much its event loop has been behind for some time.
+    package init(head: HTTPRequestHead, body: ByteBuffer, connection: HTTPConnectionInfo, lag: Duration = .zero) {
         self.head = head
         self.body = body
         self.connection = connection
+        self.lag = lag
     }
 }

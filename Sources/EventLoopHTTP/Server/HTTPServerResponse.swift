@@ -11,6 +11,9 @@ package struct HTTPServerResponse: Sendable {
     package var body: ByteBuffer
     /// Whether the connection ends with this answer.
     package var closesConnection: Bool
+    /// Whether this is one of the answers that a server must not spend too much of its time on, such as refusals under
+    /// overload: when they come too fast, each is held back for a moment, and its connection with it.
+    package var isPaced = false
 
     /// Creates an answer.
     ///

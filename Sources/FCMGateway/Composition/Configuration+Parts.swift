@@ -69,11 +69,18 @@ extension UpstreamConfiguration.TopicAPI {
     }
 }
 
+extension LoadLimits {
+    /// What the data listener takes on at once.
+    init(_ configuration: HTTPListenerConfiguration) {
+        self.init(maxInFlight: configuration.maxInFlight, maxLag: configuration.maxLag)
+    }
+}
+
 extension HTTPServerConfiguration {
     /// The data listener's server.
     ///
     /// - Throws: what is wrong with the certificate's files.
-    init(_ configuration: HTTPListenerConfiguration, metrics: HTTPMetrics) throws {
+    init(_ configuration: HTTPListenerConfiguration, metrics: HTTPMetrics, gate: LoadGate) throws {
         self.init(
             host: configuration.host,
             port: configuration.port,
@@ -83,8 +90,10 @@ extension HTTPServerConfiguration {
         self.headTimeout = configuration.headTimeout
         self.bodyTimeout = configuration.bodyTimeout
         self.maxConnections = configuration.maxConnections
+        self.maxBufferedBytes = configuration.maxBufferedBytes
+        self.measuresLag = true
         self.bodyLimit = DataListener.bodyLimit(of:)
-        self.refusalResponse = ServerRefusals(metrics: metrics).response(to:)
+        self.refusalResponse = ServerRefusals(metrics: metrics, gate: gate).response(to:)
     }
 
     /// The admin listener's server.

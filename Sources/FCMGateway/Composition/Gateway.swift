@@ -102,6 +102,7 @@ struct Gateway: Sendable {
         self.readiness = Readiness()
 
         let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
+        let gate = LoadGate(limits: LoadLimits(configuration.http), factory: registry)
         let sendMetrics = SendMetrics(factory: registry)
         let limiter = MemoryRateLimiter()
         let data = DataListener.responder(
@@ -128,6 +129,7 @@ struct Gateway: Sendable {
                 audit: auditStore,
                 clock: clock,
                 metrics: dataMetrics,
+                gate: gate,
                 requestDeadline: configuration.upstream.deadline,
                 upstreams: UpstreamEndpoints(
                     legacy: configuration.upstream.legacyEndpoint,
@@ -155,7 +157,7 @@ struct Gateway: Sendable {
         let adminLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         self.dataListener = ListenerService(
             server: HTTPServer(
-                configuration: try HTTPServerConfiguration(configuration.http, metrics: dataMetrics),
+                configuration: try HTTPServerConfiguration(configuration.http, metrics: dataMetrics, gate: gate),
                 responder: data,
                 eventLoopGroup: eventLoops,
                 logger: logger

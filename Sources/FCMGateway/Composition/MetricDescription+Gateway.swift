@@ -18,6 +18,11 @@ extension MetricDescription {
             kind: .gauge
         ),
         MetricDescription(
+            name: "fcmgw_shed_total",
+            help: "Requests that were refused under load, by reason.",
+            kind: .counter
+        ),
+        MetricDescription(
             name: "fcmgw_device_group_requests_total",
             help: "Requests to manage device groups, by tenant, action and outcome.",
             kind: .counter

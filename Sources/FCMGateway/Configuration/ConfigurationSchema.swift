@@ -47,6 +47,13 @@ enum ConfigurationSchema {
             milliseconds("headTimeoutMs", value.headTimeout, "how long a request's head may take"),
             milliseconds("bodyTimeoutMs", value.bodyTimeout, "how long a request's body may take"),
             ConfigurationKey("http.maxConnections", .wholeNumber(value.maxConnections), "connections held at once"),
+            ConfigurationKey("http.maxInFlight", .wholeNumber(value.maxInFlight), "requests in flight at once"),
+            ConfigurationKey(
+                "http.maxBufferedBytes",
+                .wholeNumber(value.maxBufferedBytes),
+                "bytes of request bodies held at once"
+            ),
+            milliseconds("maxLagMs", value.maxLag, "how far an event loop may be behind before it sheds load"),
             milliseconds("drainGraceMs", value.drainGrace, "how long SIGTERM still accepts requests"),
             milliseconds("shutdownTimeoutMs", value.shutdownTimeout, "how long requests may take to finish then"),
         ]

@@ -9,6 +9,9 @@ extension HTTPListenerConfiguration {
     /// - `http.headTimeoutMs` (ms, 100–60,000, default 5,000).
     /// - `http.bodyTimeoutMs` (ms, 100–600,000, default 10,000).
     /// - `http.maxConnections` (1–1,000,000, default 16,384).
+    /// - `http.maxInFlight` (requests, 1–1,000,000, default 1,024).
+    /// - `http.maxBufferedBytes` (bytes, 1,048,576–68,719,476,736, default 67,108,864).
+    /// - `http.maxLagMs` (ms, 3–60,000, default 4).
     /// - `http.drainGraceMs` (ms, 0–300,000, default 5,000).
     /// - `http.shutdownTimeoutMs` (ms, 1,000–600,000, default 25,000).
     ///
@@ -24,6 +27,11 @@ extension HTTPListenerConfiguration {
         section.milliseconds("headTimeoutMs", in: 100...60_000, into: &self.headTimeout)
         section.milliseconds("bodyTimeoutMs", in: 100...600_000, into: &self.bodyTimeout)
         section.wholeNumber("maxConnections", in: 1...1_000_000, into: &self.maxConnections)
+        section.wholeNumber("maxInFlight", in: 1...1_000_000, into: &self.maxInFlight)
+        // One body as large as any may be has to fit.
+        section.wholeNumber("maxBufferedBytes", in: 1_048_576...68_719_476_736, into: &self.maxBufferedBytes)
+        // A turn of the loop may take two milliseconds without being long.
+        section.milliseconds("maxLagMs", in: 3...60_000, into: &self.maxLag)
         section.milliseconds("drainGraceMs", in: 0...300_000, into: &self.drainGrace)
         section.milliseconds("shutdownTimeoutMs", in: 1_000...600_000, into: &self.shutdownTimeout)
         try section.finish()

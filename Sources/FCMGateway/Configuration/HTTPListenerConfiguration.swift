@@ -23,6 +23,15 @@ struct HTTPListenerConfiguration: Sendable, Equatable {
     /// The most connections held at once.
     var maxConnections: Int
 
+    /// The most requests in flight at once; one tenant gets half of them, messages without high priority four fifths.
+    var maxInFlight: Int
+
+    /// The most bytes of request bodies held at once.
+    var maxBufferedBytes: Int
+
+    /// How long requests may have waited for a loop that is behind all the time before it sheds them.
+    var maxLag: Duration
+
     /// How long after SIGTERM new requests are still accepted while `/readyz` answers 503.
     var drainGrace: Duration
 
@@ -38,6 +47,9 @@ struct HTTPListenerConfiguration: Sendable, Equatable {
         headTimeout: Duration = .milliseconds(5_000),
         bodyTimeout: Duration = .milliseconds(10_000),
         maxConnections: Int = 16_384,
+        maxInFlight: Int = 1_024,
+        maxBufferedBytes: Int = 67_108_864,
+        maxLag: Duration = .milliseconds(4),
         drainGrace: Duration = .milliseconds(5_000),
         shutdownTimeout: Duration = .milliseconds(25_000)
     ) {
@@ -48,6 +60,9 @@ struct HTTPListenerConfiguration: Sendable, Equatable {
         self.headTimeout = headTimeout
         self.bodyTimeout = bodyTimeout
         self.maxConnections = maxConnections
+        self.maxInFlight = maxInFlight
+        self.maxBufferedBytes = maxBufferedBytes
+        self.maxLag = maxLag
         self.drainGrace = drainGrace
         self.shutdownTimeout = shutdownTimeout
     }

@@ -47,6 +47,11 @@ package struct LegacyReply: Sendable, Hashable {
     /// status alone.
     package static let unauthorized = LegacyReply(status: 401, text: "Unauthorized")
 
+    /// The answer to a request that the server is too busy to read; when to come back is in `Retry-After`.
+    package static func overloaded(retryAfter: Int) -> LegacyReply {
+        LegacyReply(status: 503, text: "Service Unavailable", retryAfter: retryAfter)
+    }
+
     /// A plain text answer.
     package static func text(status: Int, _ text: String) -> LegacyReply {
         LegacyReply(status: status, text: text)

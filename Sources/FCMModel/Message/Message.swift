@@ -38,6 +38,9 @@ package struct Message: Sendable, Hashable {
 
     /// A message without content.
     package init() {}
+
+    /// Whether a user waits for it, so that it comes before others when not all can be served.
+    package var isUrgent: Bool { self.priority == .high }
 }
 
 /// One custom pair of a message.

@@ -103,6 +103,11 @@ package enum V1RequestDecoder {
             android?.text("collapse_key", or: "collapseKey")
             ?? content.field("apns")?.field("headers")?.text("apns-collapse-id")
         message.priority = android?.text("priority").flatMap { Message.Priority(rawValue: $0.lowercased()) }
+        switch content.field("apns")?.field("headers")?.text("apns-priority") {
+        case "10": message.priority = .high
+        case .some where message.priority == nil: message.priority = .normal
+        case .some, nil: break
+        }
         message.timeToLive = android?.text("ttl").flatMap(V1Duration.init)?.seconds
     }
 }

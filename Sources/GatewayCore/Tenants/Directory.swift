@@ -29,6 +29,7 @@ package final class Directory: Sendable {
     package func reload() async throws(GatewayError) {
         let snapshot = DirectorySnapshot(
             contents: try await self.store.load(),
+            after: self.snapshot,
             masterKey: self.masterKey,
             auditKey: self.auditKey,
             defaultLimits: self.defaultLimits

@@ -19,9 +19,10 @@ package final class DirectorySnapshot: Sendable {
     /// Opens and compiles stored contents.
     ///
     /// A credential that does not open under the master key leaves its tenant without one; its sends answer
-    /// `upstream_credentials` instead of stopping everybody else's.
+    /// `upstream_credentials` instead of stopping everybody else's. Tenants' loads are carried over from the picture before.
     package convenience init(
         contents: DirectoryContents,
+        after previous: DirectorySnapshot? = nil,
         masterKey: MasterKey,
         auditKey: Secret,
         defaultLimits: LimitPolicies
@@ -42,7 +43,8 @@ package final class DirectorySnapshot: Sendable {
                 storedCredentials: [legacy, v1].compactMap(\.self),
                 limits: defaultLimits.overridden(by: contents.limits[tenant.id] ?? LimitOverrides()),
                 pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? []),
-                sharesSender: tenant.senderID.map { senders[$0, default: 0] > 1 } ?? false
+                sharesSender: tenant.senderID.map { senders[$0, default: 0] > 1 } ?? false,
+                load: previous?.tenants[tenant.id]?.load ?? TenantLoad()
             )
         }
         var principals: [String: Principal] = [:]

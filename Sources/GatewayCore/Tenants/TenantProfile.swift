@@ -20,6 +20,8 @@ package final class TenantProfile: Sendable {
     package let sharesSender: Bool
     /// The bucket of everything that it sends.
     package let limitKey: LimitKey
+    /// Its requests in flight, whichever picture they began under.
+    package let load: TenantLoad
     /// Its book of retired tokens, once a send has asked for it.
     ///
     /// An `AtomicLazyReference` would be the thing, but its look-up is not compiled for its type and costs three times as
@@ -34,7 +36,8 @@ package final class TenantProfile: Sendable {
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
         pseudonymizer: Pseudonymizer,
-        sharesSender: Bool = false
+        sharesSender: Bool = false,
+        load: TenantLoad = TenantLoad()
     ) {
         self.tenant = tenant
         self.legacyCredential = legacyCredential
@@ -44,6 +47,7 @@ package final class TenantProfile: Sendable {
         self.limits = limits
         self.pseudonymizer = pseudonymizer
         self.sharesSender = sharesSender
+        self.load = load
         self.limitKey = LimitKey(pseudonymizer.pseudonym(of: tenant.id.text))
     }
 

@@ -9,6 +9,7 @@ struct FacadeExchange: Sendable {
     let pipeline: SendPipeline
     let clock: any WallClock
     let metrics: HTTPMetrics
+    let gate: LoadGate
     let accessLog: AccessLog
     let requestDeadline: Duration
 
@@ -17,6 +18,8 @@ struct FacadeExchange: Sendable {
         var response: HTTPServerResponse
         /// Whose key the request carried, if it carried one.
         var tenant: TenantID?
+        /// Whether it was refused under load.
+        var isShed = false
     }
 
     /// Notes that a request came.
@@ -48,10 +51,17 @@ struct FacadeExchange: Sendable {
                 remoteAddress: request.connection.remoteAddress,
                 duration: duration
             ),
-            status: status
+            status: status,
+            isShed: reply.isShed
         )
         response.headers.append(.requestID, arrival.requestID)
         return response
+    }
+
+    /// The answer to a request that is not taken on.
+    @inline(never)  // As for `finished`.
+    func shed(_ reason: ShedReason, in wording: ShedWording, tenant: TenantID? = nil) -> Reply {
+        Reply(response: self.gate.answer(reason, in: wording), tenant: tenant, isShed: true)
     }
 
     /// When the caller of a request stops waiting.

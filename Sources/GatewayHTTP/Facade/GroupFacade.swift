@@ -26,10 +26,14 @@ struct GroupFacade: Sendable {
         let reply: FacadeExchange.Reply
         switch self.reading(of: request, arrival) {
         case .forwarding(let groupRequest, let caller):
-            reply = FacadeExchange.Reply(
-                response: HTTPServerResponse(await self.answer(groupRequest, caller)),
-                tenant: caller.principal.profile.id
-            )
+            let tenant = caller.principal.profile.id
+            if let reason = self.exchange.gate.enter(caller.principal, lag: request.lag) {
+                reply = self.exchange.shed(reason, in: .groups, tenant: tenant)
+            } else {
+                let answer = await self.answer(groupRequest, caller)
+                self.exchange.gate.leave(caller.principal)
+                reply = FacadeExchange.Reply(response: HTTPServerResponse(answer), tenant: tenant)
+            }
         case .answered(let answer):
             reply = answer
         }
@@ -51,6 +55,9 @@ struct GroupFacade: Sendable {
     }
 
     private func reading(of request: HTTPServerRequest, _ arrival: RequestArrival) -> Reading {
+        if let reason = self.exchange.gate.refusal(of: request) {
+            return .answered(self.exchange.shed(reason, in: .groups))
+        }
         let fields = request.head.fields
         guard request.head.method == .post || request.head.method == .get else {
             var response = HTTPServerResponse(LegacyReply.text(status: 405, "Method Not Allowed"))
@@ -60,6 +67,9 @@ struct GroupFacade: Sendable {
         let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
         guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
             return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
+        }
+        if let reason = self.exchange.gate.refusal(of: request, from: principal) {
+            return .answered(self.exchange.shed(reason, in: .groups, tenant: principal.profile.id))
         }
         let tenant = principal.profile.tenant
         let answered = { (reply: LegacyReply) -> Reading in

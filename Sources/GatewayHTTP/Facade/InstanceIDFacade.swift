@@ -14,6 +14,7 @@ struct InstanceIDFacade: Sendable {
         _ route: TopicFacadeRoute,
         _ arrival: RequestArrival
     ) async -> FacadeExchange.Reply {
+        if let reason = self.exchange.gate.refusal(of: request) { return self.exchange.shed(reason, in: .instanceID) }
         guard route.methods.contains(request.head.method.rawValue) else {
             return FacadeExchange.Reply(
                 response: HTTPServerResponse(
@@ -28,6 +29,10 @@ struct InstanceIDFacade: Sendable {
                 response: HTTPServerResponse(InstanceIDReply(InstanceIDRefusal(.unauthenticated)))
             )
         }
+        if let reason = self.exchange.gate.enter(principal, lag: request.lag) {
+            return self.exchange.shed(reason, in: .instanceID, tenant: principal.profile.id)
+        }
+        defer { self.exchange.gate.leave(principal) }
         var quotas: [QuotaStatus] = []
         let reply: InstanceIDReply
         do throws(InstanceIDRefusal) {
@@ -169,7 +174,7 @@ struct InstanceIDFacade: Sendable {
 
 extension HTTPServerResponse {
     /// An answer of the Instance ID API's on its way out.
-    fileprivate init(_ reply: InstanceIDReply, allow methods: [String] = []) {
+    init(_ reply: InstanceIDReply, allow methods: [String] = []) {
         var headers: HTTPHeaderLines = [.contentType: "application/json; charset=UTF-8"]
         if let retryAfter = reply.retryAfter { headers.append(.retryAfter, String(retryAfter)) }
         if !methods.isEmpty { headers.append(.allow, methods.joined(separator: ", ")) }

@@ -23,7 +23,12 @@ struct LegacyFacade: Sendable {
         let arrival = self.exchange.began(request)
         switch self.reading(of: request, arrival) {
         case .sending(let command, let writer):
+            if let reason = self.exchange.gate.enter(command, lag: request.lag) {
+                let reply = self.exchange.shed(reason, in: .legacy, tenant: command.principal.profile.id)
+                return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+            }
             let outcome = await self.exchange.pipeline.send(command)
+            self.exchange.gate.leave(command.principal)
             let reply = self.reply(to: command, outcome, writer)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
@@ -39,10 +44,16 @@ struct LegacyFacade: Sendable {
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func reading(of request: HTTPServerRequest, _ arrival: RequestArrival) -> Reading {
+        if let reason = self.exchange.gate.refusal(of: request) {
+            return .answered(self.exchange.shed(reason, in: .legacy))
+        }
         let fields = request.head.fields
         let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
         guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
             return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
+        }
+        if let reason = self.exchange.gate.refusal(of: request, from: principal) {
+            return .answered(self.exchange.shed(reason, in: .legacy, tenant: principal.profile.id))
         }
         let answered = { (reply: LegacyReply) -> Reading in
             // A key that may not send learns no more; one that is read to the end is refused, and recorded, as usual.

@@ -30,7 +30,12 @@ struct V1Facade: Sendable {
         let arrival = self.exchange.began(request)
         switch self.reading(of: request, project: project, arrival) {
         case .sending(let command):
+            if let reason = self.exchange.gate.enter(command, lag: request.lag) {
+                let reply = self.exchange.shed(reason, in: .v1, tenant: command.principal.profile.id)
+                return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+            }
             let outcome = await self.exchange.pipeline.send(command)
+            self.exchange.gate.leave(command.principal)
             let reply = self.reply(to: command, outcome)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
@@ -50,10 +55,16 @@ struct V1Facade: Sendable {
         project: ArraySlice<UInt8>,
         _ arrival: RequestArrival
     ) -> Reading {
+        if let reason = self.exchange.gate.refusal(of: request) {
+            return .answered(self.exchange.shed(reason, in: .v1))
+        }
         let key = request.head.fields.bytes(of: .authorization).flatMap(BearerToken.bytes(in:))
         guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
             let reply = V1Reply(refusing: Rejection(code: .unauthenticated))
             return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply)))
+        }
+        if let reason = self.exchange.gate.refusal(of: request, from: principal) {
+            return .answered(self.exchange.shed(reason, in: .v1, tenant: principal.profile.id))
         }
         let forbidden = V1Reply(refusing: Rejection(code: .forbidden))
         let answered = { (reply: V1Reply) -> Reading in

@@ -19,6 +19,7 @@ struct V1TopicFacade: Sendable {
         _ route: TopicFacadeRoute,
         _ arrival: RequestArrival
     ) async -> FacadeExchange.Reply {
+        if let reason = self.exchange.gate.refusal(of: request) { return self.exchange.shed(reason, in: .v1) }
         guard route.methods.contains(request.head.method.rawValue) else {
             var response = HTTPServerResponse(V1Reply.methodNotAllowed)
             response.headers.append(.allow, route.methods.joined(separator: ", "))
@@ -29,6 +30,10 @@ struct V1TopicFacade: Sendable {
             let reply = V1Reply(refusing: Rejection(code: .unauthenticated))
             return FacadeExchange.Reply(response: HTTPServerResponse(reply))
         }
+        if let reason = self.exchange.gate.enter(principal, lag: request.lag) {
+            return self.exchange.shed(reason, in: .v1, tenant: principal.profile.id)
+        }
+        defer { self.exchange.gate.leave(principal) }
         var quotas: [QuotaStatus] = []
         let reply: V1Reply
         switch self.reading(of: request, route, principal, arrival) {

@@ -20,6 +20,8 @@ package enum DataListener {
         package var clock: any WallClock
         /// Measures requests.
         package var metrics: HTTPMetrics
+        /// Keeps from taking on too much.
+        package var gate: LoadGate
         /// How long a caller waits at most.
         package var requestDeadline: Duration
         /// Keeps subscriptions to topics.
@@ -37,6 +39,7 @@ package enum DataListener {
             audit: any AuditStore,
             clock: any WallClock,
             metrics: HTTPMetrics,
+            gate: LoadGate,
             requestDeadline: Duration,
             upstreams: UpstreamEndpoints = UpstreamEndpoints()
         ) {
@@ -48,6 +51,7 @@ package enum DataListener {
             self.audit = audit
             self.clock = clock
             self.metrics = metrics
+            self.gate = gate
             self.requestDeadline = requestDeadline
             self.upstreams = upstreams
         }
@@ -77,7 +81,10 @@ package enum DataListener {
         let routing = ListenerRouting(
             clock: dependencies.clock,
             metrics: dependencies.metrics,
-            guards: [DeadlineMiddleware(limit: dependencies.requestDeadline), authentication],
+            guards: [
+                DeadlineMiddleware(limit: dependencies.requestDeadline), authentication,
+                LoadMiddleware(gate: dependencies.gate),
+            ],
             open: [],
             guarded: [
                 AuditController(audit: dependencies.audit).endpoints,
@@ -101,6 +108,7 @@ package enum DataListener {
             pipeline: dependencies.pipeline,
             clock: dependencies.clock,
             metrics: dependencies.metrics,
+            gate: dependencies.gate,
             accessLog: accessLog,
             rendering: routing.rendering,
             requestDeadline: dependencies.requestDeadline
@@ -110,6 +118,7 @@ package enum DataListener {
             pipeline: dependencies.pipeline,
             clock: dependencies.clock,
             metrics: dependencies.metrics,
+            gate: dependencies.gate,
             accessLog: accessLog,
             requestDeadline: dependencies.requestDeadline
         )
@@ -119,7 +128,8 @@ package enum DataListener {
             v1: V1Facade(exchange: exchange),
             topics: TopicFacade(exchange: exchange, topics: dependencies.topics),
             groups: GroupFacade(exchange: exchange, groups: dependencies.groups),
-            routed: routing.responder
+            routed: routing.responder,
+            gate: dependencies.gate
         )
     }
 }

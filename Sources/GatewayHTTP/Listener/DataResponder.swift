@@ -9,6 +9,7 @@ package struct DataResponder: HTTPServerResponder {
     private let topics: TopicFacade
     private let groups: GroupFacade
     private let routed: RoutedResponder
+    private let gate: LoadGate
 
     init(
         sending: SendRoute,
@@ -16,7 +17,8 @@ package struct DataResponder: HTTPServerResponder {
         v1: V1Facade,
         topics: TopicFacade,
         groups: GroupFacade,
-        routed: RoutedResponder
+        routed: RoutedResponder,
+        gate: LoadGate
     ) {
         self.sending = sending
         self.legacy = legacy
@@ -24,6 +26,7 @@ package struct DataResponder: HTTPServerResponder {
         self.topics = topics
         self.groups = groups
         self.routed = routed
+        self.gate = gate
     }
 
     /// Answers a request.
@@ -46,6 +49,8 @@ package struct DataResponder: HTTPServerResponder {
         if let route = TopicFacadeRoute(request.head.pathBytes) {
             return await self.topics.respond(to: request, route)
         }
+        // Before the router, which costs as much as many a route behind it.
+        if let reason = self.gate.refusal(of: request) { return self.gate.answer(reason, in: .rest) }
         return await self.routed.respond(to: request)
     }
 }

@@ -17,6 +17,8 @@ package struct GatewayRequestContext: RequestContext {
     package let remoteAddress: String?
     /// When the request was complete.
     package let receivedAt: ContinuousClock.Instant
+    /// By how much its event loop is behind.
+    package let lag: Duration
     /// The request's id; set by ``IdentityMiddleware``.
     package var requestID = ""
     /// The trace's id, where the caller sent one; set by ``TraceMiddleware``.
@@ -32,6 +34,7 @@ package struct GatewayRequestContext: RequestContext {
         self.body = source.body
         self.remoteAddress = source.remoteAddress
         self.receivedAt = source.receivedAt
+        self.lag = source.lag
         self.deadline = source.receivedAt
     }
 
@@ -65,17 +68,21 @@ package struct GatewayRequestSource: RequestContextSource {
     package let remoteAddress: String?
     /// When the request was complete.
     package let receivedAt: ContinuousClock.Instant
+    /// By how much its event loop is behind.
+    package let lag: Duration
 
     /// A source.
     package init(
         logger: Logger,
         body: ByteBuffer,
         remoteAddress: String?,
-        receivedAt: ContinuousClock.Instant
+        receivedAt: ContinuousClock.Instant,
+        lag: Duration = .zero
     ) {
         self.logger = logger
         self.body = body
         self.remoteAddress = remoteAddress
         self.receivedAt = receivedAt
+        self.lag = lag
     }
 }

@@ -22,7 +22,7 @@ struct ListenerRouting {
     /// Builds what answers requests.
     ///
     /// This is the one place that fixes the order of middleware: identity, tracing, metrics, access log, problem
-    /// rendering, then the listener's guards (deadline, authentication). Each sees what those before it established,
+    /// rendering, then the listener's guards (deadline, authentication, load). Each sees what those before it established,
     /// and an answer passes them the other way, so that a rendered problem is logged and measured like any answer.
     var responder: RoutedResponder {
         let router = Router(context: GatewayRequestContext.self)

@@ -22,7 +22,8 @@ package struct RoutedResponder: HTTPServerResponder {
                 logger: self.logger,
                 body: request.body,
                 remoteAddress: request.connection.remoteAddress,
-                receivedAt: .now
+                receivedAt: .now,
+                lag: request.lag
             )
         )
         do {

@@ -19,8 +19,14 @@ struct AccessLog: Sendable {
 
     let logger: Logger
 
-    func write(_ entry: @autoclosure () -> Entry, status: Int) {
-        let level: Logger.Level = status < 400 ? .debug : .info
+    /// Writes a request's line.
+    ///
+    /// - Parameters:
+    ///   - entry: what is told, made only if it is.
+    ///   - status: the answer's status.
+    ///   - isShed: whether the request was refused under load: logging each of those would be a load of its own.
+    func write(_ entry: @autoclosure () -> Entry, status: Int, isShed: Bool = false) {
+        let level: Logger.Level = status < 400 || isShed ? .debug : .info
         guard self.logger.logLevel <= level else { return }
         let entry = entry()
         self.logger.log(

@@ -75,7 +75,7 @@ package struct Problem: Error, Sendable, Hashable {
     }
 
     /// A single recipient that was refused.
-    init(_ rejection: Rejection, messageID: String) {
+    init(_ rejection: Rejection, messageID: String? = nil) {
         self.init(rejection.code)
         self.retryAfter = rejection.retryAfter
         self.limitedBy = rejection.limitedBy

@@ -19,6 +19,7 @@ struct SendRoute: Sendable {
     let pipeline: SendPipeline
     let clock: any WallClock
     let metrics: HTTPMetrics
+    let gate: LoadGate
     let accessLog: AccessLog
     let rendering: ProblemRendering
     let requestDeadline: Duration
@@ -40,11 +41,17 @@ struct SendRoute: Sendable {
         self.metrics.began()
         switch self.command(in: request, tenant: tenant, arrival) {
         case .command(let command):
+            if let reason = self.gate.enter(command, lag: request.lag) {
+                return self.shed(reason, request, tenant: tenant, arrival)
+            }
             let outcome = await self.pipeline.send(command)
+            self.gate.leave(command.principal)
             let response = self.answer(outcome, to: command)
             return self.finished(response, to: request, tenant: tenant, arrival)
         case .refusal(let response):
             return self.finished(response, to: request, tenant: tenant, arrival)
+        case .shed(let reason):
+            return self.shed(reason, request, tenant: tenant, arrival)
         }
     }
 
@@ -52,6 +59,7 @@ struct SendRoute: Sendable {
     private enum Reading {
         case command(SendCommand)
         case refusal(HTTPServerResponse)
+        case shed(ShedReason)
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
@@ -60,6 +68,7 @@ struct SendRoute: Sendable {
         tenant: ArraySlice<UInt8>,
         _ arrival: RequestArrival
     ) -> Reading {
+        if let reason = self.gate.refusal(of: request) { return .shed(reason) }
         do {
             let fields = request.head.fields
             let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
@@ -68,6 +77,7 @@ struct SendRoute: Sendable {
                 now: arrival.time
             )
             try principal.checkTenant(tenant)
+            if let reason = self.gate.refusal(of: request, from: principal) { return .shed(reason) }
             guard fields[.idempotencyKey] == nil else {
                 // Ignoring it would break the promise that callers attach to it.
                 throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
@@ -101,11 +111,23 @@ struct SendRoute: Sendable {
     }
 
     @inline(never)  // As for `command`.
+    private func shed(
+        _ reason: ShedReason,
+        _ request: HTTPServerRequest,
+        tenant: ArraySlice<UInt8>,
+        _ arrival: RequestArrival
+    ) -> HTTPServerResponse {
+        let response = self.gate.answer(reason, in: .rest)
+        return self.finished(response, to: request, tenant: tenant, arrival, isShed: true)
+    }
+
+    @inline(never)  // As for `command`.
     private func finished(
         _ response: consuming HTTPServerResponse,
         to request: HTTPServerRequest,
         tenant: ArraySlice<UInt8>,
-        _ arrival: RequestArrival
+        _ arrival: RequestArrival,
+        isShed: Bool = false
     ) -> HTTPServerResponse {
         let duration = ContinuousClock.now - arrival.instant
         let status = response.status.code
@@ -120,7 +142,8 @@ struct SendRoute: Sendable {
                 remoteAddress: request.connection.remoteAddress,
                 duration: duration
             ),
-            status: status
+            status: status,
+            isShed: isShed
         )
         response.headers.append(.requestID, arrival.requestID)
         return response

@@ -58,6 +58,7 @@ struct ConfigurationKeyTests {
             ("upstream.connectTimeoutMs", "2000"), ("upstream.maxConnectionsPerLoop", "256"),
             ("http.keepAliveTimeoutMs", "75000"), ("http.headTimeoutMs", "5000"),
             ("http.bodyTimeoutMs", "10000"), ("http.maxConnections", "16384"),
+            ("http.maxInFlight", "1024"), ("http.maxBufferedBytes", "67108864"), ("http.maxLagMs", "4"),
             ("http.drainGraceMs", "5000"), ("http.shutdownTimeoutMs", "25000"),
             ("audit.mode", "bounded"), ("audit.retentionDays", "400"),
             ("audit.flushIntervalMs", "10"), ("audit.queueRecords", "10000"),

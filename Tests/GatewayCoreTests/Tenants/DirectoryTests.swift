@@ -37,6 +37,20 @@ struct DirectoryTests {
         #expect(directory.snapshot.tenants.isEmpty)
     }
 
+    @Test("A tenant's load is carried from picture to picture; a new tenant's is its own")
+    func load() async throws {
+        let directory = try self.directory()
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await directory.reload()
+        let before = try #require(directory.snapshot.tenants[.sample("acme")])
+        try await self.store.apply(.putTenant(.sample("other"), salt: [2]))
+        try await directory.reload()
+        let after = try #require(directory.snapshot.tenants[.sample("acme")])
+        #expect(after !== before)
+        #expect(after.load === before.load)
+        #expect(try directory.snapshot.tenants[.sample("other")]?.load !== before.load)
+    }
+
     @Test("When the store does not answer, the old picture stays")
     func storeDown() async throws {
         let directory = try self.directory()

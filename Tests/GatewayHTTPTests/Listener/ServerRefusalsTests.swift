@@ -1,4 +1,5 @@
 import EventLoopHTTP
+import GatewayCore
 import MetricsTestKit
 import Testing
 
@@ -41,5 +42,24 @@ struct ServerRefusalsTests {
         #expect(answer.header("Retry-After") == (expected.status == 503 ? "5" : nil))
         let counter = try metrics.expectCounter("fcmgw_http_rejected_total", [("reason", expected.code)])
         #expect(counter.totalValue == 1)
+    }
+
+    @Test(
+        "A body there is no room for is refused in the words of its route, and counted as shed",
+        arguments: [
+            ("/v1/tenants/acme/messages", "application/problem+json"), ("/fcm/send?a=b", "text/plain; charset=UTF-8"),
+            ("/v1/projects/p/messages:send", "application/json; charset=UTF-8"), ("/", "application/problem+json"),
+        ]
+    )
+    func bufferedBytes(path: String, contentType: String) throws {
+        let metrics = TestMetrics()
+        let gate = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), factory: metrics)
+        let refusals = ServerRefusals(metrics: HTTPMetrics(factory: metrics, listener: "data"), gate: gate)
+        let answer = Answer(refusals.response(to: .tooManyBufferedBytes(path: Array(path.utf8))))
+        #expect(answer.status == 503)
+        #expect(answer.header("Content-Type") == contentType)
+        #expect(["1", "2", "3"].contains(answer.header("Retry-After")))
+        #expect(try metrics.expectCounter("fcmgw_shed_total", [("reason", "buffered_bytes")]).totalValue == 1)
+        #expect(try metrics.expectCounter("fcmgw_http_rejected_total", [("reason", "overloaded")]).totalValue == 1)
     }
 }

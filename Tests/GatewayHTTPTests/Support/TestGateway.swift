@@ -19,7 +19,7 @@ struct TestGateway: Sendable {
 
     let clock = ManualClock()
     let upstream: ScriptedUpstream
-    let topics = ScriptedTopics()
+    let topics: ScriptedTopics
     let directoryStore = InMemoryDirectoryStore()
     let groupStore = InMemoryGroupStore()
     let groups: DeviceGroups
@@ -31,6 +31,7 @@ struct TestGateway: Sendable {
     let readiness = Readiness()
     let administration: Administration
     let audit: AuditLog
+    let gate: LoadGate
     let dataListener: any HTTPServerResponder
     let adminListener: any HTTPServerResponder
     private let script = Observed<[UpstreamResult]>([])
@@ -41,6 +42,8 @@ struct TestGateway: Sendable {
     ///   - limits: the tenants' default limits.
     ///   - auditCapacity: how many records may wait.
     ///   - groupUpstream: manages device groups.
+    ///   - maxInFlight: how many requests are taken on at once.
+    ///   - hold: awaited before every answer to a message or about topics.
     ///   - body: what to do with the gateway and the key of `demo`.
     /// - Returns: what the body returns.
     /// - Throws: what the body throws.
@@ -48,9 +51,17 @@ struct TestGateway: Sendable {
         limits: LimitPolicies = LimitPolicies(),
         auditCapacity: Int = 100_000,
         groupUpstream: any GroupUpstream = ScriptedGroupUpstream(),
+        maxInFlight: Int = 4_096,
+        hold: @escaping @Sendable () async -> Void = {},
         _ body: @Sendable (TestGateway, _ key: String) async throws -> Result
     ) async throws -> Result {
-        let gateway = try TestGateway(limits: limits, auditCapacity: auditCapacity, groupUpstream: groupUpstream)
+        let gateway = try TestGateway(
+            limits: limits,
+            auditCapacity: auditCapacity,
+            groupUpstream: groupUpstream,
+            maxInFlight: maxInFlight,
+            hold: hold
+        )
         return try await gateway.audit.whileRunning {
             let key = try await gateway.makeTenant("demo")
             _ = try await gateway.makeTenant("other")
@@ -58,12 +69,24 @@ struct TestGateway: Sendable {
         }
     }
 
-    private init(limits: LimitPolicies, auditCapacity: Int, groupUpstream: any GroupUpstream) throws {
+    private init(
+        limits: LimitPolicies,
+        auditCapacity: Int,
+        groupUpstream: any GroupUpstream,
+        maxInFlight: Int,
+        hold: @escaping @Sendable () async -> Void
+    ) throws {
+        self.gate = LoadGate(
+            limits: LoadLimits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
+            factory: self.metrics
+        )
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
         let script = self.script
+        self.topics = ScriptedTopics(hold: hold)
         let upstream = ScriptedUpstream { call in
-            script.change { $0.isEmpty ? nil : $0.removeFirst() } ?? ScriptedUpstream.accepting(call)
+            await hold()
+            return script.change { $0.isEmpty ? nil : $0.removeFirst() } ?? ScriptedUpstream.accepting(call)
         }
         self.upstream = upstream
         let logs = self.logs
@@ -130,6 +153,7 @@ struct TestGateway: Sendable {
                 audit: self.auditStore,
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
+                gate: self.gate,
                 requestDeadline: .seconds(20)
             ),
             logger: logger
@@ -164,9 +188,10 @@ struct TestGateway: Sendable {
         _ path: String,
         key: String?,
         body: String = "",
-        headers: [String: String] = [:]
+        headers: [String: String] = [:],
+        lag: Duration = .zero
     ) async -> Answer {
-        await Self.ask(self.dataListener, method, path, bearer: key, body: body, headers: headers)
+        await Self.ask(self.dataListener, method, path, bearer: key, body: body, headers: headers, lag: lag)
     }
 
     /// Posts a message for `demo`.
@@ -192,7 +217,8 @@ struct TestGateway: Sendable {
         _ path: String,
         bearer: String?,
         body: String,
-        headers: [String: String]
+        headers: [String: String],
+        lag: Duration = .zero
     ) async -> Answer {
         var all = headers
         if !body.isEmpty, all["Content-Type"] == nil { all["Content-Type"] = "application/json" }
@@ -216,7 +242,8 @@ struct TestGateway: Sendable {
                 remoteAddress: "192.0.2.1",
                 isTLS: false,
                 eventLoop: MultiThreadedEventLoopGroup.singleton.any()
-            )
+            ),
+            lag: lag
         )
         return Answer(await listener.respond(to: request))
     }

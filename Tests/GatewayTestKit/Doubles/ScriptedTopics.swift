@@ -12,9 +12,14 @@ package final class ScriptedTopics: TopicUpstream {
     }
 
     private let state = Mutex(State())
+    private let hold: @Sendable () async -> Void
 
     /// A keeper that does whatever it is asked, and knows of no subscriptions.
-    package init() {}
+    ///
+    /// - Parameter hold: awaited before every answer.
+    package init(hold: @escaping @Sendable () async -> Void = {}) {
+        self.hold = hold
+    }
 
     /// The changes that were asked for so far.
     package var changes: [SubscriptionCall] { self.state.withLock { $0.changes } }
@@ -34,8 +39,9 @@ package final class ScriptedTopics: TopicUpstream {
 
     /// Remembers the call and answers it.
     package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
-        self.state.withLock { state in
-            state.changes.append(call)
+        self.state.withLock { $0.changes.append(call) }
+        await self.hold()
+        return self.state.withLock { state in
             guard state.results.isEmpty else { return state.results.removeFirst() }
             return SubscriptionResult(Array(repeating: .done, count: call.tokens.count), upstreamCode: "200")
         }
@@ -43,8 +49,9 @@ package final class ScriptedTopics: TopicUpstream {
 
     /// Remembers the call and answers it.
     package func look(up call: RegistrationCall) async -> RegistrationResult {
-        self.state.withLock { state in
-            state.lookUps.append(call)
+        self.state.withLock { $0.lookUps.append(call) }
+        await self.hold()
+        return self.state.withLock { state in
             guard state.registrations.isEmpty else { return state.registrations.removeFirst() }
             return RegistrationResult(.found(RegistrationInfo()), upstreamCode: "200")
         }

@@ -1,0 +1,20 @@
+import GatewayCore
+import Hummingbird
+
+/// Counts a routed request among those in flight, or refuses it.
+struct LoadMiddleware: RouterMiddleware {
+    let gate: LoadGate
+
+    func handle(
+        _ request: Request,
+        context: GatewayRequestContext,
+        next: @concurrent (Request, GatewayRequestContext) async throws -> Response
+    ) async throws -> Response {
+        let principal = try context.authenticatedPrincipal()
+        if let reason = self.gate.enter(principal, lag: context.lag) {
+            return Response(self.gate.answer(reason, in: .rest))
+        }
+        defer { self.gate.leave(principal) }
+        return try await next(request, context)
+    }
+}

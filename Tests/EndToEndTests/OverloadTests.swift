@@ -1,0 +1,147 @@
+import Foundation
+import GatewayTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Overload")
+    struct OverloadTests {
+        /// A gateway with few places, its fake FCM, and a tenant.
+        private struct Bench {
+            let gateway: RunningGateway
+            let emulator: Emulator
+            let key: String
+
+            static func run(_ settings: [String: String], _ body: (Bench) async throws -> Void) async throws {
+                try await PrivateDirectory.with { directory in
+                    try await Emulator.with { emulator in
+                        var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                        environment.merge(settings) { $1 }
+                        try await RunningGateway.serving(environment) { gateway in
+                            let key = try await gateway.makeTenant(
+                                "shop",
+                                serverKey: "any",
+                                endpoint: emulator.address
+                            )
+                            try await body(Bench(gateway: gateway, emulator: emulator, key: key))
+                        }
+                    }
+                }
+            }
+
+            func send(_ token: String, priority: String = "normal") async throws -> Reply {
+                try await self.gateway.send(
+                    #"{"token": "\#(token)", "priority": "\#(priority)"}"#,
+                    tenant: "shop",
+                    key: self.key
+                )
+            }
+
+            /// Returns when the data listener answers that many requests.
+            func waitUntilActive(_ count: Int) async throws {
+                let line = #"fcmgw_http_active_requests{listener="data"} \#(count)"#
+                while !(try await self.gateway.metrics()).contains("\(line)\n") { await Task.yield() }
+            }
+
+            func shed(_ reason: String) async throws -> Int {
+                let metrics = try await self.gateway.metrics()
+                let prefix = #"fcmgw_shed_total{reason="\#(reason)"} "#
+                let line = metrics.split(separator: "\n").first { $0.hasPrefix(prefix) }
+                return line.flatMap { Int($0.dropFirst(prefix.count)) } ?? -1
+            }
+        }
+
+        @Test("While FCM hangs, what is beyond the bound is refused at once; afterwards everything is served")
+        func hang() async throws {
+            try await Bench.run(["GATEWAY_HTTP_MAX_IN_FLIGHT": "4"]) { bench in
+                try await bench.emulator.add(#"{"times": 2, "action": {"type": "hang"}}"#)
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    for token in ["a", "b"] { group.addTask { try await bench.send(token).status } }
+                    try await bench.waitUntilActive(2)
+                    let refused = try await bench.send("c", priority: "high")
+                    #expect(refused.status == 503)
+                    #expect(refused.code == "overloaded")
+                    #expect(["1", "2", "3"].contains(refused.headers["retry-after"]))
+                    #expect(refused.json["action"]?.text == "wait")
+                    let legacy = try await Reply.to(
+                        "POST",
+                        "\(bench.gateway.address)/fcm/send",
+                        headers: ["Authorization": "key=\(bench.key)", "Content-Type": "application/json"],
+                        body: #"{"to": "c"}"#
+                    )
+                    #expect(legacy.status == 503)
+                    #expect(legacy.headers["content-type"] == "text/plain; charset=UTF-8")
+                    #expect(legacy.headers["retry-after"] != nil)
+                    #expect(try await bench.gateway.admin("GET", "tenants").status == 200)
+                    #expect(try await bench.shed("tenant_share") == 2)
+                    #expect(try await bench.emulator.journal().count == 2)
+                    try await bench.emulator.deleteFaults()
+                    for try await status in group { #expect(status == 200) }
+                }
+                #expect(try await bench.send("d").status == 200)
+                #expect(try await bench.emulator.journal().count == 3)
+            }
+        }
+
+        @Test("A slow FCM serves as many at once as there are places, and no more ever reach it")
+        func delay() async throws {
+            try await Bench.run(["GATEWAY_HTTP_MAX_IN_FLIGHT": "8"]) { bench in
+                try await bench.emulator.add(#"{"times": 1000, "action": {"type": "delay", "ms": 50}}"#)
+                let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                    for number in 0..<40 { group.addTask { try await bench.send("device-\(number)").status } }
+                    return try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+                }
+                let served = statuses[200, default: 0]
+                #expect(served >= 4)
+                #expect(served + statuses[503, default: 0] == 40)
+                #expect(try await bench.emulator.journal().count == served)
+                #expect(try await bench.shed("tenant_share") == 40 - served)
+                try await bench.waitUntilActive(0)
+                #expect(try await bench.send("last").status == 200)
+            }
+        }
+
+        @Test("A client that goes away gives its place back")
+        func disconnect() async throws {
+            try await Bench.run(["GATEWAY_HTTP_MAX_IN_FLIGHT": "2"]) { bench in
+                try await bench.emulator.add(#"{"times": 1, "action": {"type": "hang"}}"#)
+                let sending = Task { try await bench.send("a") }
+                try await bench.waitUntilActive(1)
+                #expect(try await bench.send("b").status == 503)
+                sending.cancel()
+                _ = try? await sending.value
+                try await bench.waitUntilActive(0)
+                #expect(try await bench.send("c").status == 200)
+            }
+        }
+
+        @Test("Bodies beyond the bound of buffered bytes are refused before they are read")
+        func bufferedBytes() async throws {
+            try await Bench.run(["GATEWAY_HTTP_MAX_BUFFERED_BYTES": "1048576"]) { bench in
+                try await bench.emulator.add(#"{"times": 1, "action": {"type": "hang"}}"#)
+                let text = String(repeating: "x", count: 600_000)
+                // Too large to be sent, but read and held before anybody knows: FCM is asked by the first alone.
+                let body = #"{"token": "a", "data": {"k": "v"}}"# + String(repeating: " ", count: 600_000)
+                try await withThrowingTaskGroup(of: Int.self) { group in
+                    group.addTask { try await bench.gateway.send(body, tenant: "shop", key: bench.key).status }
+                    try await bench.waitUntilActive(1)
+                    let port = Int(bench.gateway.address.split(separator: ":").last ?? "") ?? 0
+                    for (path, isProblem) in [("/v1/tenants/shop/messages", true), ("/fcm/send", false)] {
+                        let reply = try await RawExchange.reply(
+                            port: port,
+                            sending: "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: \(text.utf8.count)\r\n\r\n"
+                        )
+                        #expect(reply.status == 503)
+                        #expect((reply.headers["content-type"] == "application/problem+json") == isProblem)
+                        #expect(["1", "2", "3"].contains(reply.headers["retry-after"]))
+                    }
+                    #expect(try await bench.shed("buffered_bytes") == 2)
+                    #expect(try await bench.send("small").status == 200)
+                    try await bench.emulator.deleteFaults()
+                    for try await status in group { #expect(status == 200) }
+                }
+            }
+        }
+    }
+}
