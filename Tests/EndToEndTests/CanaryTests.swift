@@ -87,6 +87,15 @@ extension EndToEnd {
                 .object(content.merging(["token": .string(Self.token), "dry_run": .bool(true)]) { $1 }),
                 expecting: 200
             )
+            // The second answer is the kept one.
+            for _ in 1...2 {
+                let list = [Self.token + "CANONICAL_" + Self.token + "3", "b"].map(JSONValue.string)
+                try await trial.send(
+                    .object(content.merging(["tokens": .array(list)]) { $1 }),
+                    headers: ["Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"],
+                    expecting: 200
+                )
+            }
         }
 
         private func sendWhatIsRefused(_ trial: inout Trial) async throws {

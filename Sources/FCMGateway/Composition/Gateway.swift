@@ -105,18 +105,27 @@ struct Gateway: Sendable {
         let gate = LoadGate(limits: LoadLimits(configuration.http), factory: registry)
         let sendMetrics = SendMetrics(factory: registry)
         let limiter = MemoryRateLimiter()
+        let pipeline = SendPipeline(
+            retired: retired,
+            limiter: limiter,
+            upstream: upstreams.router,
+            audit: audit,
+            clock: clock,
+            metrics: sendMetrics,
+            groups: groups
+        )
+        let keyed = KeyedSends(
+            pipeline: pipeline,
+            store: SQLiteIdempotencyStore(database: database),
+            clock: clock,
+            metrics: IdempotencyMetrics(factory: registry),
+            logger: logger
+        )
         let data = DataListener.responder(
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
-                pipeline: SendPipeline(
-                    retired: retired,
-                    limiter: limiter,
-                    upstream: upstreams.router,
-                    audit: audit,
-                    clock: clock,
-                    metrics: sendMetrics,
-                    groups: groups
-                ),
+                pipeline: pipeline,
+                keyed: keyed,
                 topics: TopicPipeline(
                     limiter: limiter,
                     upstream: upstreams.topics,
@@ -182,7 +191,7 @@ struct Gateway: Sendable {
         self.services =
             [ClosingService("store") { try database.close() }, audit, retired]
             + upstreams.services
-            + [self.adminListener, self.dataListener]
+            + [keyed, self.adminListener, self.dataListener]
     }
 
     /// A group that runs this gateway and whatever comes beside it.

@@ -79,6 +79,11 @@ extension MetricDescription {
             kind: .counter
         ),
         MetricDescription(
+            name: "fcmgw_idempotency_total",
+            help: "Requests and records with an idempotency key, by what became of the key.",
+            kind: .counter
+        ),
+        MetricDescription(
             name: "fcmgw_auth_total",
             help: "Attempts to authenticate, by method and result.",
             kind: .counter

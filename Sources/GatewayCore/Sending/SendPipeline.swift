@@ -4,11 +4,13 @@ import FCMModel
 package struct SendPipeline: Sendable {
     private let retired: RetiredTokens
     private let limiter: any RateLimiter
-    private let upstream: any UpstreamSender
-    private let audit: AuditLog
-    private let clock: any WallClock
-    private let metrics: SendMetrics
+    private var upstream: any UpstreamSender
+    let audit: AuditLog
+    let clock: any WallClock
+    let metrics: SendMetrics
     private let groups: DeviceGroups?
+    /// The next message's id, where it is not a new one.
+    private var messageID: String?
 
     /// A pipeline of these parts; without device groups, none is known by any name.
     package init(
@@ -34,7 +36,7 @@ package struct SendPipeline: Sendable {
     /// A place in the audit is taken first, so that nothing is sent that can't be recorded.
     package func send(_ command: SendCommand) async -> SendOutcome {
         let now = self.clock.now()
-        let messageID = UUIDv7.generate(at: now)
+        let messageID = self.messageID ?? UUIDv7.generate(at: now)
         guard let place = self.audit.reserve() else {
             self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
             return SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
@@ -59,6 +61,14 @@ package struct SendPipeline: Sendable {
             refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
             limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
         )
+    }
+
+    /// The pipeline of one send that carries an idempotency key.
+    func trying(_ attempt: SendAttempt) -> SendPipeline {
+        var pipeline = self
+        pipeline.upstream = KeyedUpstream(upstream: self.upstream, attempt: attempt)
+        pipeline.messageID = attempt.messageID
+        return pipeline
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
@@ -191,7 +201,7 @@ package struct SendPipeline: Sendable {
     }
 
     /// One outcome for each recipient of a list that was answered in whichever way.
-    private static func outcomes(of answer: SendOutcome.Answer, count: Int) -> [RecipientOutcome] {
+    static func outcomes(of answer: SendOutcome.Answer, count: Int) -> [RecipientOutcome] {
         switch answer {
         case .multiple(let outcomes): outcomes
         case .single(let outcome): [outcome]
@@ -247,7 +257,7 @@ package struct SendPipeline: Sendable {
     }
 
     @inline(never)  // As for `record`.
-    private func refusal(of command: SendCommand) -> SendRefusal? {
+    func refusal(of command: SendCommand) -> SendRefusal? {
         guard command.principal.has(.sendMessages) else {
             return SendRefusal(code: .forbidden, detail: "The key lacks the scope messages:send")
         }

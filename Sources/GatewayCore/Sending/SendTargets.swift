@@ -85,6 +85,14 @@ extension Target {
         }
     }
 
+    /// The recipients that are listed; `nil` for anything that is no list.
+    var listed: [String]? {
+        switch self {
+        case .tokens(let texts), .installations(let texts): texts
+        case .token, .installation, .topic, .condition, .notificationKey: nil
+        }
+    }
+
     /// Whether the answer is a list of results even for one recipient.
     var isList: Bool {
         switch self {

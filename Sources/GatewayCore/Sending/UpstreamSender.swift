@@ -17,11 +17,23 @@ package struct UpstreamCall: Sendable {
     private let command: SendCommand
     /// Whom the message is for: the command's target, or those of its recipients that limits let through.
     package let target: Target
+    /// What each call of a list has to pass before it leaves, where the command carries an idempotency key.
+    package let gate: StartGate?
 
     /// A call for a command's message.
     package init(_ command: SendCommand, target: Target) {
+        self.init(command, target: target, gate: nil)
+    }
+
+    private init(_ command: SendCommand, target: Target, gate: StartGate?) {
         self.command = command
         self.target = target
+        self.gate = gate
+    }
+
+    /// The same call, each part of which has to pass a gate.
+    func passing(_ gate: StartGate) -> UpstreamCall {
+        UpstreamCall(self.command, target: self.target, gate: gate)
     }
 
     /// Whose message it is.

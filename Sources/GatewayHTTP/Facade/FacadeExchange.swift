@@ -7,6 +7,7 @@ import HTTPTypes
 struct FacadeExchange: Sendable {
     let authentication: AuthenticationMiddleware
     let pipeline: SendPipeline
+    let keyed: KeyedExchange
     let clock: any WallClock
     let metrics: HTTPMetrics
     let gate: LoadGate
@@ -64,14 +65,35 @@ struct FacadeExchange: Sendable {
         Reply(response: self.gate.answer(reason, in: wording), tenant: tenant, isShed: true)
     }
 
-    /// When the caller of a request stops waiting.
+    /// What a send says of itself beside its body.
+    struct Terms {
+        /// When the caller stops waiting.
+        var deadline: ContinuousClock.Instant
+        /// The key under which it may be repeated.
+        var key: IdempotencyKey?
+    }
+
+    /// What a send says of itself beside its body.
+    ///
+    /// - Throws: why the request can't be served as it was sent, in words for a developer.
+    func terms(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Problem) -> Terms {
+        let fields = request.head.fields
+        let key = try KeyedExchange.key(in: fields)
+        let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
+        return Terms(deadline: arrival.instant + timeout, key: key)
+    }
+
+    /// When the caller of a request stops waiting that is no send.
     ///
     /// - Throws: why the request can't be served as it was sent, in words for a developer.
     func deadline(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Problem) -> ContinuousClock.Instant {
         let fields = request.head.fields
         guard fields[.idempotencyKey] == nil else {
             // Ignoring it would break the promise that callers attach to it.
-            throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
+            throw Problem(
+                .badRequest,
+                "Idempotency-Key is not supported here; repeating this request is harmless without it"
+            )
         }
         let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
         return arrival.instant + timeout

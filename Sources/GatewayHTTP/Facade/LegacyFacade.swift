@@ -31,6 +31,14 @@ struct LegacyFacade: Sendable {
             self.exchange.gate.leave(command.principal)
             let reply = self.reply(to: command, outcome, writer)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        case .sendingOnce(let command, let writer, let key):
+            if let reason = self.exchange.gate.enter(command, lag: request.lag) {
+                let reply = self.exchange.shed(reason, in: .legacy, tenant: command.principal.profile.id)
+                return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+            }
+            let reply = await self.reply(to: request, command, writer, key)
+            self.exchange.gate.leave(command.principal)
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         }
@@ -39,6 +47,7 @@ struct LegacyFacade: Sendable {
     /// What a request turned out to be.
     private enum Reading {
         case sending(SendCommand, LegacyReplyWriter)
+        case sendingOnce(SendCommand, LegacyReplyWriter, IdempotencyKey)
         case answered(FacadeExchange.Reply)
     }
 
@@ -66,7 +75,7 @@ struct LegacyFacade: Sendable {
         let format = LegacyFormat(contentType: fields[.contentType])
         let multicastID = Int.random(in: 1..<(1 << 53))
         do throws(LegacyRefusal) {
-            let deadline = try self.deadline(of: request, arrival)
+            let terms = try self.terms(of: request, arrival)
             let message =
                 switch format {
                 case .json: try LegacyRequestDecoder.decode(request.body)
@@ -83,23 +92,40 @@ struct LegacyFacade: Sendable {
                 message: message.message,
                 payloadBytes: message.payloadBytes,
                 origin: self.exchange.origin(of: request, arrival),
-                deadline: deadline
+                deadline: terms.deadline
             )
-            return .sending(command, writer)
+            return terms.key.map { .sendingOnce(command, writer, $0) } ?? .sending(command, writer)
         } catch {
             return answered(format == .form ? error.formReply : error.reply(multicastID: multicastID))
         }
     }
 
-    private func deadline(
+    private func terms(
         of request: HTTPServerRequest,
         _ arrival: RequestArrival
-    ) throws(LegacyRefusal) -> ContinuousClock.Instant {
+    ) throws(LegacyRefusal) -> FacadeExchange.Terms {
         do {
-            return try self.exchange.deadline(of: request, arrival)
+            return try self.exchange.terms(of: request, arrival)
         } catch {
             throw .invalidParameters(reason: error.detail ?? error.code.title)
         }
+    }
+
+    private func reply(
+        to request: HTTPServerRequest,
+        _ command: SendCommand,
+        _ writer: LegacyReplyWriter,
+        _ key: IdempotencyKey
+    ) async -> FacadeExchange.Reply {
+        let response = await self.exchange.keyed.respond(
+            to: request,
+            command,
+            key: key,
+            on: .legacy,
+            render: { HTTPServerResponse(Self.reply(with: $0, writer)) },
+            refuse: { HTTPServerResponse(writer.reply(refusing: $0.rejection)) }
+        )
+        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
     }
 
     @inline(never)  // As for `reading`.
@@ -108,15 +134,17 @@ struct LegacyFacade: Sendable {
         _ outcome: SendOutcome,
         _ writer: LegacyReplyWriter
     ) -> FacadeExchange.Reply {
-        let reply =
-            switch outcome.answer {
-            case .single(let outcome): writer.reply(with: [outcome])
-            case .multiple(let outcomes): writer.reply(with: outcomes)
-            case .group(let group): writer.reply(with: group)
-            case .refused(let refusal): writer.reply(refusing: refusal.rejection)
-            }
-        var response = HTTPServerResponse(reply)
+        var response = HTTPServerResponse(Self.reply(with: outcome, writer))
         response.headers.append(outcome.quotas)
         return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
+    }
+
+    private static func reply(with outcome: SendOutcome, _ writer: LegacyReplyWriter) -> LegacyReply {
+        switch outcome.answer {
+        case .single(let outcome): writer.reply(with: [outcome])
+        case .multiple(let outcomes): writer.reply(with: outcomes)
+        case .group(let group): writer.reply(with: group)
+        case .refused(let refusal): writer.reply(refusing: refusal.rejection)
+        }
     }
 }

@@ -38,6 +38,14 @@ struct V1Facade: Sendable {
             self.exchange.gate.leave(command.principal)
             let reply = self.reply(to: command, outcome)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        case .sendingOnce(let command, let key):
+            if let reason = self.exchange.gate.enter(command, lag: request.lag) {
+                let reply = self.exchange.shed(reason, in: .v1, tenant: command.principal.profile.id)
+                return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+            }
+            let reply = await self.reply(to: request, command, key)
+            self.exchange.gate.leave(command.principal)
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         }
@@ -46,6 +54,7 @@ struct V1Facade: Sendable {
     /// What a request turned out to be.
     private enum Reading {
         case sending(SendCommand)
+        case sendingOnce(SendCommand, IdempotencyKey)
         case answered(FacadeExchange.Reply)
     }
 
@@ -76,9 +85,9 @@ struct V1Facade: Sendable {
         guard !FacadeExchange.isEncoded(request) else {
             return answered(.badRequest("The body must be sent without Content-Encoding"))
         }
-        let deadline: ContinuousClock.Instant
+        let terms: FacadeExchange.Terms
         do {
-            deadline = try self.exchange.deadline(of: request, arrival)
+            terms = try self.exchange.terms(of: request, arrival)
         } catch {
             return answered(.badRequest(error.detail ?? error.code.title))
         }
@@ -93,9 +102,9 @@ struct V1Facade: Sendable {
                 message: message.message,
                 payloadBytes: message.payloadBytes,
                 origin: self.exchange.origin(of: request, arrival),
-                deadline: deadline
+                deadline: terms.deadline
             )
-            return .sending(command)
+            return terms.key.map { .sendingOnce(command, $0) } ?? .sending(command)
         } catch {
             return answered(error.reply)
         }
@@ -121,6 +130,23 @@ struct V1Facade: Sendable {
             let legacy = try given.legacyRequest(now: now.seconds)
             return Reworded(target: legacy.target, message: legacy.message, payloadBytes: legacy.payloadBytes)
         }
+    }
+
+    private func reply(
+        to request: HTTPServerRequest,
+        _ command: SendCommand,
+        _ key: IdempotencyKey
+    ) async -> FacadeExchange.Reply {
+        let project = command.principal.profile.project
+        let response = await self.exchange.keyed.respond(
+            to: request,
+            command,
+            key: key,
+            on: .v1,
+            render: { HTTPServerResponse(Self.reply($0, project: project)) },
+            refuse: { HTTPServerResponse(V1Reply(refusing: $0.rejection)) }
+        )
+        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
     }
 
     @inline(never)  // As for `reading`.

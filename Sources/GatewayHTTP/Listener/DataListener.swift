@@ -10,6 +10,8 @@ package enum DataListener {
         package var authenticator: Authenticator
         /// Sends messages.
         package var pipeline: SendPipeline
+        /// Sends messages that carry an idempotency key.
+        package var keyed: KeyedSends
         /// Tenants' device groups.
         package var groups: DeviceGroups
         /// Shows the retired tokens.
@@ -33,6 +35,7 @@ package enum DataListener {
         package init(
             authenticator: Authenticator,
             pipeline: SendPipeline,
+            keyed: KeyedSends,
             topics: TopicPipeline,
             groups: DeviceGroups,
             retired: RetiredTokenReader,
@@ -45,6 +48,7 @@ package enum DataListener {
         ) {
             self.authenticator = authenticator
             self.pipeline = pipeline
+            self.keyed = keyed
             self.topics = topics
             self.groups = groups
             self.retired = retired
@@ -106,6 +110,7 @@ package enum DataListener {
         let sending = SendRoute(
             authentication: authentication,
             pipeline: dependencies.pipeline,
+            keyed: KeyedExchange(sends: dependencies.keyed),
             clock: dependencies.clock,
             metrics: dependencies.metrics,
             gate: dependencies.gate,
@@ -116,6 +121,7 @@ package enum DataListener {
         let exchange = FacadeExchange(
             authentication: authentication,
             pipeline: dependencies.pipeline,
+            keyed: KeyedExchange(sends: dependencies.keyed),
             clock: dependencies.clock,
             metrics: dependencies.metrics,
             gate: dependencies.gate,

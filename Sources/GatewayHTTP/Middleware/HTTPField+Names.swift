@@ -11,6 +11,7 @@ extension HTTPField.Name {
     static let requestTimeout = own("X-Request-Timeout-Ms")
     static let traceParent = own("traceparent")
     static let idempotencyKey = own("Idempotency-Key")
+    static let idempotentReplayed = own("Idempotent-Replayed")
     static let rateLimit = own("RateLimit")
     static let rateLimitPolicy = own("RateLimit-Policy")
 }
@@ -22,6 +23,7 @@ extension HTTPFieldKey {
     static let contentEncoding = HTTPFieldKey(.contentEncoding)
     static let contentType = HTTPFieldKey(.contentType)
     static let idempotencyKey = HTTPFieldKey(.idempotencyKey)
+    static let idempotentReplayed = HTTPFieldKey(.idempotentReplayed)
     static let rateLimit = HTTPFieldKey(.rateLimit)
     static let rateLimitPolicy = HTTPFieldKey(.rateLimitPolicy)
     static let requestID = HTTPFieldKey(.requestID)

@@ -74,6 +74,12 @@ package struct Problem: Error, Sendable, Hashable {
         }
     }
 
+    /// A request that was not looked at further, so that it has no message.
+    init(_ refusal: SendRefusal) {
+        self.init(refusal.code, refusal.detail)
+        self.retryAfter = refusal.retryAfter
+    }
+
     /// A single recipient that was refused.
     init(_ rejection: Rejection, messageID: String? = nil) {
         self.init(rejection.code)

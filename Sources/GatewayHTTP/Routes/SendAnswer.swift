@@ -16,7 +16,8 @@ struct SendAnswer {
         return response
     }
 
-    private var answer: HTTPServerResponse {
+    /// The answer without the tenant's quotas.
+    var answer: HTTPServerResponse {
         switch self.outcome.answer {
         case .refused(let refusal):
             Problem(refusal, messageID: self.outcome.messageID).response

@@ -17,6 +17,7 @@ struct SendRoute: Sendable {
 
     let authentication: AuthenticationMiddleware
     let pipeline: SendPipeline
+    let keyed: KeyedExchange
     let clock: any WallClock
     let metrics: HTTPMetrics
     let gate: LoadGate
@@ -48,6 +49,13 @@ struct SendRoute: Sendable {
             self.gate.leave(command.principal)
             let response = self.answer(outcome, to: command)
             return self.finished(response, to: request, tenant: tenant, arrival)
+        case .keyed(let command, let key):
+            if let reason = self.gate.enter(command, lag: request.lag) {
+                return self.shed(reason, request, tenant: tenant, arrival)
+            }
+            let response = await self.respond(to: request, command, key)
+            self.gate.leave(command.principal)
+            return self.finished(response, to: request, tenant: tenant, arrival)
         case .refusal(let response):
             return self.finished(response, to: request, tenant: tenant, arrival)
         case .shed(let reason):
@@ -58,6 +66,7 @@ struct SendRoute: Sendable {
     /// What a request turned out to be.
     private enum Reading {
         case command(SendCommand)
+        case keyed(SendCommand, IdempotencyKey)
         case refusal(HTTPServerResponse)
         case shed(ShedReason)
     }
@@ -78,10 +87,7 @@ struct SendRoute: Sendable {
             )
             try principal.checkTenant(tenant)
             if let reason = self.gate.refusal(of: request, from: principal) { return .shed(reason) }
-            guard fields[.idempotencyKey] == nil else {
-                // Ignoring it would break the promise that callers attach to it.
-                throw Problem(.badRequest, "Idempotency-Key is not supported by this version")
-            }
+            let key = try KeyedExchange.key(in: fields)
             let body = try SendBody(JSONBody.members(of: request.body, contentType: fields[.contentType]))
             let command = body.command(
                 from: principal,
@@ -99,10 +105,25 @@ struct SendRoute: Sendable {
                     Problem.messageTooBigDetail(payloadBytes: command.payloadBytes, limit: limit)
                 )
             }
-            return .command(command)
+            return key.map { .keyed(command, $0) } ?? .command(command)
         } catch {
             return .refusal(self.rendering.response(for: error, path: Self.template, requestID: arrival.requestID))
         }
+    }
+
+    private func respond(
+        to request: HTTPServerRequest,
+        _ command: SendCommand,
+        _ key: IdempotencyKey
+    ) async -> HTTPServerResponse {
+        await self.keyed.respond(
+            to: request,
+            command,
+            key: key,
+            on: .messages,
+            render: { SendAnswer(outcome: $0, target: command.target).answer },
+            refuse: { Problem($0).response }
+        )
     }
 
     @inline(never)  // As for `command`.

@@ -12,6 +12,8 @@ enum SQLiteMigrations {
     static let deviceGroups = "v003-device-groups"
     /// Tokens that FCM reported dead or replaced.
     static let retiredTokens = "v004-retired-tokens"
+    /// What became of sends that carried an idempotency key.
+    static let idempotency = "v005-idempotency"
     /// Every key that a device group ever had.
     static let deviceGroupKeys = "v007-device-group-keys"
 
@@ -22,6 +24,7 @@ enum SQLiteMigrations {
         migrator.registerMigration(Self.audit, migrate: Self.makeAudit)
         migrator.registerMigration(Self.deviceGroups, migrate: Self.makeDeviceGroups)
         migrator.registerMigration(Self.retiredTokens, migrate: Self.makeRetiredTokens)
+        migrator.registerMigration(Self.idempotency, migrate: Self.makeIdempotency)
         migrator.registerMigration(Self.deviceGroupKeys, migrate: Self.makeDeviceGroupKeys)
         return migrator
     }()

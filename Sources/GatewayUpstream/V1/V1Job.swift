@@ -1,4 +1,5 @@
 import FCMModel
+import GatewayCore
 
 /// One call of the gateway's as the calls that it becomes.
 ///
@@ -14,12 +15,22 @@ final class V1Job: Sendable {
     let keepsAnswer: Bool
     /// When waiting for answers ends.
     let deadline: ContinuousClock.Instant
+    /// What each call of a list has to pass before it leaves.
+    let gate: StartGate?
 
-    init(account: V1Account, calls: V1Calls, kind: TargetKind, keepsAnswer: Bool, deadline: ContinuousClock.Instant) {
+    init(
+        account: V1Account,
+        calls: V1Calls,
+        kind: TargetKind,
+        keepsAnswer: Bool,
+        deadline: ContinuousClock.Instant,
+        gate: StartGate?
+    ) {
         self.account = account
         self.calls = calls
         self.kind = kind
         self.keepsAnswer = keepsAnswer
         self.deadline = deadline
+        self.gate = gate
     }
 }

@@ -5,6 +5,9 @@ extension V1Reading {
     /// A call whose time was up before it was made.
     static let notStarted = V1Reading(transportFailure: .upstreamUnavailable, upstreamCode: "not_started")
 
+    /// A call whose leaving could not be kept, so that it did not leave.
+    static let notKept = V1Reading(answer: .rejected(Rejection(code: .overloaded)), upstreamCode: "not_started")
+
     /// A call that got no answer.
     init(_ error: HTTPClientError) {
         self.init(transportFailure: error.outcomeCode, upstreamCode: error.code.rawValue)

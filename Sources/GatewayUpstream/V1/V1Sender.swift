@@ -77,7 +77,8 @@ package final class V1Sender: UpstreamSender {
                 calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
                 kind: call.target.kind,
                 keepsAnswer: call.message.verbatim != nil,
-                deadline: call.deadline
+                deadline: call.deadline,
+                gate: call.gate
             )
         )
     }
@@ -117,7 +118,12 @@ package final class V1Sender: UpstreamSender {
 
     private func work(on job: V1Job, _ fanOut: FanOut<V1Reading>) async {
         while ContinuousClock.now < job.deadline, let index = fanOut.next() {
+            if let gate = job.gate, !(await gate.pass(index)) {
+                fanOut.finish(index, .notKept, holdsForAll: true)
+                return
+            }
             let reading = await self.deliver(job, at: index)
+            job.gate?.finish(index, reading.outcome)
             fanOut.finish(index, reading, holdsForAll: reading.signal.holdsForAll)
         }
     }

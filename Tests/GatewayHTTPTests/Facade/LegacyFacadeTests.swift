@@ -237,7 +237,8 @@ struct LegacyFacadeTests {
             let untyped = await gateway.legacy(Self.message, key: key, headers: ["Content-Type": "text/json"])
             #expect(untyped.status == 200)
             #expect(untyped.body == "Error=MissingRegistration")
-            for headers in [["Idempotency-Key": "once"], ["X-Request-Timeout-Ms": "soon"]] {
+            let tooLong = String(repeating: "k", count: 256)
+            for headers in [["Idempotency-Key": tooLong], ["X-Request-Timeout-Ms": "soon"]] {
                 let answer = await gateway.legacy(Self.message, key: key, headers: headers)
                 #expect(answer.status == 400)
                 #expect(answer.value["error"] == "InvalidParameters")

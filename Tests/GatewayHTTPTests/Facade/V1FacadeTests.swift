@@ -237,7 +237,8 @@ struct V1FacadeTests {
                 )
             }
             for headers in [
-                ["Idempotency-Key": "once"], ["X-Request-Timeout-Ms": "soon"], ["Content-Encoding": "gzip"],
+                ["Idempotency-Key": String(repeating: "k", count: 256)], ["X-Request-Timeout-Ms": "soon"],
+                ["Content-Encoding": "gzip"],
             ] {
                 let answer = await gateway.v1(Self.message, key: key, headers: headers)
                 #expect(answer.status == 400)

@@ -220,16 +220,18 @@ struct SendRouteTests {
         }
     }
 
-    @Test("An idempotency key is refused rather than ignored, and nothing is sent")
+    @Test("A malformed idempotency key is refused, and nothing is sent")
     func idempotencyKey() async throws {
         try await TestGateway.run { gateway, key in
-            let answer = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["Idempotency-Key": "once"])
-            #expect(answer.status == 400)
-            let problem = try answer.problem()
-            #expect(problem["code"] == "bad_request")
-            #expect(problem["action"] == "fix_request")
-            #expect(problem["retryable"] == false)
-            #expect(problem["detail"]?.text?.contains("Idempotency-Key") == true)
+            for text in [String(repeating: "k", count: 256), "schlüssel", "tab\tbed"] {
+                let answer = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["Idempotency-Key": text])
+                #expect(answer.status == 400)
+                let problem = try answer.problem()
+                #expect(problem["code"] == "bad_request")
+                #expect(problem["action"] == "fix_request")
+                #expect(problem["retryable"] == false)
+                #expect(problem["detail"]?.text?.contains("Idempotency-Key") == true)
+            }
             #expect(gateway.upstream.calls.isEmpty)
         }
     }

@@ -26,6 +26,8 @@ struct TestGateway: Sendable {
     let auditStore = InMemoryAuditStore()
     let retiredStore = InMemoryRetiredTokenStore()
     let retired: RetiredTokens
+    let idempotencyStore = InMemoryIdempotencyStore()
+    let keyed: KeyedSends
     let metrics = TestMetrics()
     let logs = InMemoryLogHandler()
     let readiness = Readiness()
@@ -35,6 +37,8 @@ struct TestGateway: Sendable {
     let dataListener: any HTTPServerResponder
     let adminListener: any HTTPServerResponder
     private let script = Observed<[UpstreamResult]>([])
+    /// Whether the upstream keeps its answers to itself.
+    private let isHeld = Observed(false)
 
     /// Runs a body against a gateway that was set up, and stops the gateway afterwards.
     ///
@@ -63,9 +67,11 @@ struct TestGateway: Sendable {
             hold: hold
         )
         return try await gateway.audit.whileRunning {
-            let key = try await gateway.makeTenant("demo")
-            _ = try await gateway.makeTenant("other")
-            return try await body(gateway, key)
+            try await gateway.keyed.whileRunning {
+                let key = try await gateway.makeTenant("demo")
+                _ = try await gateway.makeTenant("other")
+                return try await body(gateway, key)
+            }
         }
     }
 
@@ -84,8 +90,10 @@ struct TestGateway: Sendable {
         let pepper = KeyPepper.sample
         let script = self.script
         self.topics = ScriptedTopics(hold: hold)
+        let isHeld = self.isHeld
         let upstream = ScriptedUpstream { call in
             await hold()
+            try? await isHeld.wait { !$0 }
             return script.change { $0.isEmpty ? nil : $0.removeFirst() } ?? ScriptedUpstream.accepting(call)
         }
         self.upstream = upstream
@@ -129,18 +137,27 @@ struct TestGateway: Sendable {
             clock: self.clock,
             metrics: GroupMetrics(factory: self.metrics)
         )
+        let pipeline = SendPipeline(
+            retired: self.retired,
+            limiter: limiter,
+            upstream: upstream,
+            audit: self.audit,
+            clock: self.clock,
+            metrics: sendMetrics,
+            groups: self.groups
+        )
+        self.keyed = .sample(
+            pipeline: pipeline,
+            store: self.idempotencyStore,
+            clock: self.clock,
+            metrics: IdempotencyMetrics(factory: self.metrics),
+            logger: logger
+        )
         self.dataListener = DataListener.responder(
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
-                pipeline: SendPipeline(
-                    retired: self.retired,
-                    limiter: limiter,
-                    upstream: upstream,
-                    audit: self.audit,
-                    clock: self.clock,
-                    metrics: sendMetrics,
-                    groups: self.groups
-                ),
+                pipeline: pipeline,
+                keyed: self.keyed,
                 topics: TopicPipeline(
                     limiter: limiter,
                     upstream: self.topics,
@@ -253,6 +270,11 @@ struct TestGateway: Sendable {
     /// Lets the upstream answer the next calls with these; after them it accepts everything again.
     func answer(_ results: UpstreamResult...) {
         self.script.change { $0 += results }
+    }
+
+    /// Lets the upstream answer nothing from now on, or everything that waits and comes.
+    func hold(_ isHeld: Bool = true) {
+        self.isHeld.change { $0 = isHeld }
     }
 
     /// Makes a tenant with a key that has every scope.

@@ -47,6 +47,22 @@ enum StoreKind: String, CaseIterable, Sendable {
         }
     }
 
+    /// Runs a body with a store of idempotency keys that holds nothing yet, and a directory for its tenants.
+    func withIdempotencyStore(
+        bounds: IdempotencyBounds = IdempotencyBounds(),
+        _ body: (any IdempotencyStore, any DirectoryStore) async throws -> Void
+    ) async throws {
+        switch self {
+        case .sqlite:
+            try await withSQLiteDatabase { database in
+                try await body(
+                    SQLiteIdempotencyStore(database: database, bounds: bounds),
+                    SQLiteDirectoryStore(database: database)
+                )
+            }
+        }
+    }
+
     /// Runs a body with an audit that holds nothing yet.
     func withAuditStore(_ body: (any AuditStore) async throws -> Void) async throws {
         switch self {

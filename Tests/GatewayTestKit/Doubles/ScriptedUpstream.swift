@@ -1,6 +1,5 @@
 package import FCMModel
 package import GatewayCore
-import Synchronization
 
 /// An upstream that answers as it is told and remembers what it was asked.
 package final class ScriptedUpstream: UpstreamSender {
@@ -12,7 +11,7 @@ package final class ScriptedUpstream: UpstreamSender {
         var objection: UpstreamObjection?
     }
 
-    private let state = Mutex(State())
+    private let state = Observed(State())
     private let respond: Responder
 
     /// An upstream with an answer to every call; by default it accepts every recipient.
@@ -22,22 +21,29 @@ package final class ScriptedUpstream: UpstreamSender {
 
     /// The calls so far.
     package var calls: [UpstreamCall] {
-        self.state.withLock { $0.calls }
+        self.state.current.calls
+    }
+
+    /// Returns when so many calls have come.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func wait(forCalls count: Int) async throws {
+        try await self.state.wait { $0.calls.count >= count }
     }
 
     /// Objects to every target from now on, or to none.
     package func object(with objection: UpstreamObjection?) {
-        self.state.withLock { $0.objection = objection }
+        self.state.change { $0.objection = objection }
     }
 
     /// What it was told to object.
     package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
-        self.state.withLock { $0.objection }
+        self.state.current.objection
     }
 
     /// Remembers the call and answers it.
     package func send(_ call: UpstreamCall) async -> UpstreamResult {
-        self.state.withLock { $0.calls.append(call) }
+        self.state.change { $0.calls.append(call) }
         return await self.respond(call)
     }
 

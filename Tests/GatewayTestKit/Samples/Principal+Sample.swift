@@ -8,10 +8,11 @@ extension Principal {
         tenant: String = "acme",
         limits: LimitPolicies = LimitPolicies(),
         scopes: Set<Scope> = Set(Scope.allCases),
-        topicPrefixes: [String] = []
+        topicPrefixes: [String] = [],
+        upstream: UpstreamKind = .legacy
     ) throws -> Principal {
         Principal(
-            profile: try .sample(tenant, limits: limits),
+            profile: try .sample(tenant, limits: limits, upstream: upstream),
             key: try .sample(of: .generate(), tenant: tenant, scopes: scopes, topicPrefixes: topicPrefixes)
         )
     }

@@ -1,14 +1,16 @@
 package import GatewayCore
 
 extension Tenant {
-    /// A tenant of a legacy upstream, made at ``Timestamp/sample``.
+    /// A tenant, of a legacy upstream unless told otherwise, made at ``Timestamp/sample``.
     ///
     /// - Throws: ``SampleError`` for a malformed name.
-    package static func sample(_ name: String = "acme", isDisabled: Bool = false) throws -> Tenant {
+    package static func sample(_ name: String = "acme", isDisabled: Bool = false, upstream: UpstreamKind = .legacy)
+        throws -> Tenant
+    {
         Tenant(
             id: try .sample(name),
             displayName: "Tenant \(name)",
-            upstream: .legacy,
+            upstream: upstream,
             isDisabled: isDisabled,
             createdAt: .sample,
             updatedAt: .sample

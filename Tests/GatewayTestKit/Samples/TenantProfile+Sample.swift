@@ -7,10 +7,11 @@ extension TenantProfile {
     package static func sample(
         _ name: String = "acme",
         limits: LimitPolicies = LimitPolicies(),
-        endpoint: String? = nil
+        endpoint: String? = nil,
+        upstream: UpstreamKind = .legacy
     ) throws -> TenantProfile {
         TenantProfile(
-            tenant: try .sample(name),
+            tenant: try .sample(name, upstream: upstream),
             legacyCredential: LegacyCredential(serverKey: .sample("server key of \(name)"), endpoint: endpoint),
             v1Credential: nil,
             storedCredentials: [],

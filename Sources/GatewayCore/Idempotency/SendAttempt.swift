@@ -1,0 +1,181 @@
+import FCMModel
+import Synchronization
+
+/// One process's try at a send that carries a key: it takes the key durably before anything leaves.
+final class SendAttempt: Sendable {
+    private struct State {
+        /// The record that holds the key, once it is taken.
+        var recordID: Int64?
+        var progress: SendProgress
+        /// Why the key could not be taken, or the progress not be kept.
+        var refusal: SendRefusal?
+    }
+
+    /// The message's id, the same however often the send is tried.
+    let messageID: String
+    private let identity: IdempotencyIdentity
+    private let draft: IdempotencyRecord
+    private let sealer: IdempotencySealer
+    private let journal: IdempotencyJournal
+    private let metrics: IdempotencyMetrics
+    private let startsPerMark: Int
+    /// All recipients of the send.
+    private let target: Target
+    /// What an earlier process had got to.
+    private let earlier: SendProgress
+    private let state: Mutex<State>
+
+    /// A try at a send.
+    ///
+    /// - Parameters:
+    ///   - identity: which send.
+    ///   - target: all of its recipients.
+    ///   - draft: what is kept of it from the first start on.
+    ///   - recordID: the record that an earlier process left.
+    ///   - earlier: how far that process had got.
+    ///   - sealer: seals what is kept.
+    ///   - journal: keeps it.
+    ///   - metrics: counts reservations.
+    ///   - startsPerMark: how many recipients are marked as started at once.
+    init(
+        _ identity: IdempotencyIdentity,
+        to target: Target,
+        draft: IdempotencyRecord,
+        recordID: Int64? = nil,
+        earlier: SendProgress,
+        sealer: IdempotencySealer,
+        journal: IdempotencyJournal,
+        metrics: IdempotencyMetrics,
+        startsPerMark: Int
+    ) {
+        self.messageID = draft.messageID
+        self.identity = identity
+        self.target = target
+        self.draft = draft
+        self.sealer = sealer
+        self.journal = journal
+        self.metrics = metrics
+        self.startsPerMark = startsPerMark
+        self.earlier = earlier
+        self.state = Mutex(State(recordID: recordID, progress: earlier))
+    }
+
+    /// The record that holds the key; `nil` while nothing can have left.
+    var recordID: Int64? { self.state.withLock { $0.recordID } }
+
+    /// Why nothing could leave.
+    var refusal: SendRefusal? { self.state.withLock { $0.refusal } }
+
+    // MARK: Starting
+
+    /// Returns when it is durable that the message is about to leave to the recipients of a call.
+    ///
+    /// - Parameter places: the recipients' places in the whole send.
+    /// - Returns: whether it may leave.
+    func start(_ places: [Int]) async -> Bool {
+        let (recordID, progress) = self.state.withLock { state in
+            state.progress.start(places)
+            return (state.recordID, state.progress)
+        }
+        do throws(GatewayError) {
+            guard let sealed = self.sealer.seal(progress.bytes, as: .progress) else { throw Self.unsealed }
+            if let recordID {
+                _ = try await self.journal.commit(.update(id: recordID, .open(progress: sealed)))
+                return true
+            }
+            var record = self.draft
+            record.state = .open(progress: sealed)
+            let outcome = try await self.journal.commit(.reserve(self.identity, record))
+            if case .reserved(let id, let evicted) = outcome {
+                self.metrics.count(.evicted, evicted)
+                self.state.withLock { $0.recordID = id }
+                return true
+            }
+            return self.refuse(places, SendRefusal(outcome))
+        } catch {
+            self.metrics.count(.failed)
+            return self.refuse(places, .unkeepable)
+        }
+    }
+
+    private func refuse(_ places: [Int], _ refusal: SendRefusal) -> Bool {
+        self.state.withLock { state in
+            state.progress.takeBack(places)
+            state.refusal = refusal
+        }
+        return false
+    }
+
+    /// A gate for the calls that some of the send's recipients become.
+    func gate(to target: Target) -> StartGate {
+        StartGate(self, places: self.places(of: target), step: self.startsPerMark)
+    }
+
+    /// Where recipients stand in the whole send: limits and retired tokens leave some out, but never change their order.
+    private func places(of target: Target) -> [Int] {
+        let remaining = self.earlier.remaining
+        guard let texts = target.listed, let all = self.target.listed else { return Array(remaining.prefix(1)) }
+        var places: [Int] = []
+        places.reserveCapacity(texts.count)
+        var candidates = remaining.makeIterator()
+        for text in texts {
+            while let place = candidates.next() {
+                guard all[place] == text else { continue }
+                places.append(place)
+                break
+            }
+        }
+        return places
+    }
+
+    /// Keeps in mind what became of a recipient, until progress is next kept.
+    func finish(_ place: Int, _ outcome: RecipientOutcome) {
+        self.state.withLock { $0.progress.finish(place, outcome) }
+    }
+
+    // MARK: Ending
+
+    /// Keeps the answer; nothing is kept where the key was not taken.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func complete(_ answer: [UInt8]) async throws(GatewayError) {
+        guard let recordID = self.recordID else { return }
+        guard let sealed = self.sealer.seal(answer, as: .answer) else { throw Self.unsealed }
+        _ = try await self.journal.commit(.update(id: recordID, .finished(answer: sealed)))
+    }
+
+    /// Frees the key, since nothing has left for anybody; what an earlier process had started stays as it was.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func release() async throws(GatewayError) {
+        guard let recordID = self.recordID else { return }
+        guard !self.earlier.started.isEmpty else {
+            _ = try await self.journal.commit(.release(id: recordID))
+            return
+        }
+        guard let sealed = self.sealer.seal(self.earlier.bytes, as: .progress) else { throw Self.unsealed }
+        _ = try await self.journal.commit(.update(id: recordID, .open(progress: sealed)))
+    }
+
+    private static var unsealed: GatewayError { GatewayError(.storeUnavailable, "The record can't be sealed") }
+}
+
+extension SendRefusal {
+    /// Why a key could not be taken.
+    fileprivate init(_ outcome: IdempotencyChange.Outcome) {
+        switch outcome {
+        case .full:
+            self.init(code: .overloaded, detail: "As many idempotency keys are kept as may be; repeat later")
+        case .tenantGone:
+            self.init(code: .notFound, detail: "There is no such tenant any more")
+        case .taken, .reserved, .done:
+            self.init(code: .idempotencyInProgress, retryAfter: 1)
+        }
+    }
+
+    /// Why nothing is sent while the store refuses.
+    static let unkeepable = SendRefusal(
+        code: .overloaded,
+        detail: "The idempotency key can't be kept, so nothing is sent"
+    )
+}

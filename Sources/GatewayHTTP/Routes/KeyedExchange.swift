@@ -1,0 +1,77 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+
+/// How a send is answered that carries `Idempotency-Key`, on whichever route.
+struct KeyedExchange: Sendable {
+    /// Turns what became of a send into an answer, without what belongs to one request alone.
+    typealias Rendering = @Sendable (SendOutcome) -> HTTPServerResponse
+
+    private let sends: KeyedSends
+
+    init(sends: KeyedSends) {
+        self.sends = sends
+    }
+
+    /// The key of a request; `nil` for a request without one.
+    ///
+    /// - Throws: `bad_request` for a field that is no key, or is there more than once.
+    static func key(in fields: HTTPFieldLines) throws(Problem) -> IdempotencyKey? {
+        guard fields[.idempotencyKey] != nil else { return nil }
+        guard let key = fields.bytes(of: .idempotencyKey).flatMap(IdempotencyKey.init) else {
+            throw Problem(
+                .badRequest,
+                "Idempotency-Key must be given once and have 1 to \(IdempotencyKey.maxBytes) printable ASCII characters"
+            )
+        }
+        return key
+    }
+
+    /// Answers a request whose command and key are known.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - command: what it asks for.
+    ///   - key: its key.
+    ///   - route: where it came in.
+    ///   - render: renders its answer.
+    ///   - refuse: renders why it was not looked at further.
+    /// - Returns: the answer.
+    func respond(
+        to request: HTTPServerRequest,
+        _ command: SendCommand,
+        key: IdempotencyKey,
+        on route: KeyedRequest.Route,
+        render: @escaping Rendering,
+        refuse: (SendRefusal) -> HTTPServerResponse
+    ) async -> HTTPServerResponse {
+        let answer = await self.sends.send(
+            command,
+            once: KeyedRequest(
+                key: key,
+                route: route,
+                method: request.head.method.rawValue,
+                path: request.head.pathBytes,
+                body: Array(request.body.readableBytesView)
+            ),
+            on: EventLoopTaskExecutor(eventLoop: request.connection.eventLoop),
+            render: { StoredAnswer(render($0)).bytes }
+        )
+        switch answer {
+        case .sent(let outcome, let bytes):
+            var response = StoredAnswer(bytes)?.response ?? Problem(.internalError).response
+            response.headers.append(outcome.quotas)
+            return response
+        case .replayed(let bytes):
+            guard var response = StoredAnswer(bytes)?.response else {
+                return refuse(SendRefusal(code: .outcomeUnknown, detail: "The kept answer can't be read"))
+            }
+            response.headers.append(.idempotentReplayed, "true")
+            return response
+        case .refused(let refusal):
+            return refuse(refusal)
+        }
+    }
+}

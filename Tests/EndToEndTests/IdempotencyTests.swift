@@ -1,0 +1,287 @@
+import Foundation
+import GatewayTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Idempotency-Key, over kill -9")
+    struct IdempotencyTests {
+        private static let project = "acme-push"
+        /// How many recipients of a list are marked as started at once.
+        private static let startsPerMark = 200
+
+        /// Gateways of one folder, one after the other, and the fake FCM that outlives them.
+        private struct Scene {
+            let emulator: Emulator
+            let environment: [String: String]
+            let data: String
+
+            /// Runs a body with a gateway that is killed afterwards, at rest.
+            func life<Result>(_ body: (RunningGateway) async throws -> Result) async throws -> Result {
+                try await self.shortLife { gateway in
+                    let result = try await body(gateway)
+                    try await self.kill(gateway)
+                    return result
+                }
+            }
+
+            /// Runs a body with a gateway that the body kills.
+            func shortLife<Result>(_ body: (RunningGateway) async throws -> Result) async throws -> Result {
+                try await RunningGateway.serving(self.environment, body)
+            }
+
+            func kill(_ gateway: RunningGateway) async throws {
+                gateway.process.signal(SIGKILL)
+                #expect(try await gateway.process.end() == .signal(SIGKILL))
+                let verification = try await Program.auditVerify(self.data)
+                #expect([.code(0), .code(2)].contains(verification.end), "\(verification.output)")
+            }
+
+            /// Returns when so many calls have come to FCM; each look is a whole exchange.
+            func wait(forCalls count: Int) async throws {
+                for _ in 1...2_000 {
+                    if try await self.calls().count >= count { return }
+                }
+                Issue.record("No \(count) calls came to FCM")
+            }
+
+            /// The sends that came to FCM.
+            func calls() async throws -> [JSONValue] {
+                try await self.emulator.journal(limit: 10_000)
+                    .filter { $0["path"]?.text == "/fcm/send" || $0["path"]?.text?.hasSuffix("/messages:send") == true }
+            }
+
+            /// How often each token stands in what came to FCM.
+            func counts() async throws -> [String: Int] {
+                var counts: [String: Int] = [:]
+                for call in try await self.calls() {
+                    for match in (call["body"]?.text ?? "").matches(of: #/"(device-[0-9a-z-]+)"/#) {
+                        counts[String(match.1), default: 0] += 1
+                    }
+                }
+                return counts
+            }
+        }
+
+        private func run(_ body: (Scene) async throws -> Void) async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with(tlsDirectory: directory.path("tls")) { emulator in
+                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    environment["GATEWAY_UPSTREAM_CA_FILE"] = directory.path("tls/certificate.pem")
+                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
+                        emulator.address.dropFirst("https://".count)
+                    )
+                    let data = directory.path("data")
+                    try await body(Scene(emulator: emulator, environment: environment, data: data))
+                }
+            }
+        }
+
+        /// Makes the tenant `demo` with both credentials, set to one of the protocols.
+        private func makeTenant(_ gateway: RunningGateway, _ scene: Scene, _ upstream: String) async throws -> String {
+            let key = try await gateway.makeTenant("demo", serverKey: "any", endpoint: scene.emulator.address)
+            if upstream == "v1" {
+                let account = try await scene.emulator.makeServiceAccount(project: Self.project)
+                try await gateway.useV1("demo", account, endpoint: scene.emulator.address)
+            }
+            return key
+        }
+
+        private static func list(_ count: Int) -> (tokens: [String], body: String) {
+            let tokens = (0..<count).map { "device-\($0)" }
+            return (tokens, JSONValue.object(["tokens": .array(tokens.map(JSONValue.string))]).compactText())
+        }
+
+        private static let once = ["Idempotency-Key": "\"8e03978e-40d5-43dd-bc93-6894a57f9324\""]
+
+        @Test("What was answered is answered again after a kill, word for word", arguments: ["legacy", "v1"])
+        func replay(upstream: String) async throws {
+            try await self.run { scene in
+                let (_, list) = Self.list(300)
+                let bodies = [#"{"token": "device-a"}"#, list]
+                let (key, first) = try await scene.life { gateway in
+                    let key = try await self.makeTenant(gateway, scene, upstream)
+                    var replies: [Reply] = []
+                    for (number, body) in bodies.enumerated() {
+                        let headers = ["Idempotency-Key": "key-\(number)"]
+                        replies.append(try await gateway.send(body, key: key, headers: headers))
+                    }
+                    return (key, replies)
+                }
+                let calls = try await scene.calls().count
+                try await scene.life { gateway in
+                    for (number, body) in bodies.enumerated() {
+                        let headers = ["Idempotency-Key": "key-\(number)"]
+                        let again = try await gateway.send(body, key: key, headers: headers)
+                        #expect(again.status == 200)
+                        #expect(again.body == first[number].body)
+                        #expect(again.headers["idempotent-replayed"] == "true")
+                        #expect(first[number].headers["idempotent-replayed"] == nil)
+                    }
+                    let metrics = try await gateway.metrics()
+                    #expect(metrics.contains(#"fcmgw_idempotency_total{result="replay"} 2"#))
+                }
+                #expect(try await scene.calls().count == calls)
+            }
+        }
+
+        @Test(
+            "Killed while FCM keeps its answer to itself, nobody knows, and nothing is sent again",
+            arguments: ["legacy", "v1"]
+        )
+        func single(upstream: String) async throws {
+            try await self.run { scene in
+                try await scene.emulator.add(
+                    #"{"times": 1, "action": {"type": "hang"}, "match": {"token": "device-a"}}"#
+                )
+                let key = try await scene.shortLife { gateway in
+                    let key = try await self.makeTenant(gateway, scene, upstream)
+                    async let lost = try? gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                    try await scene.wait(forCalls: 1)
+                    let early = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                    #expect(early.status == 409)
+                    #expect(early.code == "idempotency_in_progress")
+                    try await scene.kill(gateway)
+                    #expect(await lost == nil)
+                    return key
+                }
+                try await scene.life { gateway in
+                    var settled = JSONValue.object([:])
+                    for isReplay in [false, true] {
+                        let again = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                        settled = again.json
+                        #expect(again.status == 504, "\(again.text)")
+                        #expect(again.code == "outcome_unknown")
+                        #expect((again.headers["idempotent-replayed"] == "true") == isReplay)
+                    }
+                    let other = try await gateway.send(#"{"token": "device-b"}"#, key: key, headers: Self.once)
+                    #expect(other.status == 422)
+                    #expect(other.code == "idempotency_conflict")
+                    let record = try await gateway.auditRecord(of: settled)
+                    #expect(record?["code"]?.text == "outcome_unknown")
+                    #expect(record?["object"]?.text == "settled by a repeat")
+                    #expect(try await gateway.audit("&action=message.send").count == 1)
+                }
+                #expect(try await scene.counts() == ["device-a": 1])
+            }
+        }
+
+        @Test("Killed amid a list by v1, the repeat sends to those that had not been started, and to no other")
+        func list() async throws {
+            try await self.run { scene in
+                let (tokens, body) = Self.list(900)
+                try await scene.emulator.set(#"{"latency_ms": 40}"#)
+                let key = try await scene.shortLife { gateway in
+                    let key = try await self.makeTenant(gateway, scene, "v1")
+                    async let lost = try? gateway.send(body, key: key, headers: Self.once)
+                    try await scene.wait(forCalls: 250)
+                    try await scene.kill(gateway)
+                    #expect(await lost == nil)
+                    return key
+                }
+                let before = try await scene.counts()
+                #expect(before.count < tokens.count)
+                try await scene.life { gateway in
+                    let again = try await gateway.send(body, key: key, headers: Self.once)
+                    #expect(again.status == 200, "\(again.text)")
+                    let results = again.json["results"]?.elements ?? []
+                    #expect(results.map { $0["token"]?.text } == tokens)
+                    let counts = try await scene.counts()
+                    #expect(counts.values.allSatisfy { $0 == 1 })
+                    var unknown = 0
+                    for (token, result) in zip(tokens, results) {
+                        switch result["status"]?.text {
+                        case "accepted": #expect(counts[token] == 1, "\(token)")
+                        default:
+                            unknown += 1
+                            #expect(result["code"]?.text == "outcome_unknown", "\(token)")
+                        }
+                    }
+                    #expect(unknown > 0)
+                    #expect(unknown <= 2 * Self.startsPerMark)
+                    let replay = try await gateway.send(body, key: key, headers: Self.once)
+                    #expect(replay.body == again.body)
+                    #expect(try await scene.counts() == counts)
+                }
+            }
+        }
+
+        @Test("The facades keep the promise over a kill in their own words")
+        func facades() async throws {
+            try await self.run { scene in
+                let legacy = #"{"to": "device-l", "data": {"a": "b"}}"#
+                let v1 = #"{"message": {"token": "device-v", "data": {"a": "b"}}}"#
+                func sendLegacy(_ gateway: RunningGateway, _ key: String) async throws -> Reply {
+                    let headers = ["Authorization": "key=\(key)", "Content-Type": "application/json"]
+                    return try await Reply.to(
+                        "POST",
+                        "\(gateway.address)/fcm/send",
+                        headers: headers.merging(Self.once) { $1 },
+                        body: legacy
+                    )
+                }
+                func sendV1(_ gateway: RunningGateway, _ key: String) async throws -> Reply {
+                    let headers = ["Authorization": "Bearer \(key)", "Content-Type": "application/json"]
+                    return try await Reply.to(
+                        "POST",
+                        "\(gateway.address)/v1/projects/demo/messages:send",
+                        headers: headers.merging(Self.once) { $1 },
+                        body: v1
+                    )
+                }
+                try await scene.emulator.add(#"{"times": 2, "action": {"type": "hang"}}"#)
+                let key = try await scene.shortLife { gateway in
+                    let key = try await self.makeTenant(gateway, scene, "legacy")
+                    async let lostLegacy = try? sendLegacy(gateway, key)
+                    async let lostV1 = try? sendV1(gateway, key)
+                    try await scene.wait(forCalls: 2)
+                    let early = try await sendLegacy(gateway, key)
+                    #expect(early.status == 503)
+                    #expect(early.headers["retry-after"] == "1")
+                    let earlyV1 = try await sendV1(gateway, key)
+                    #expect(earlyV1.status == 409)
+                    #expect(earlyV1.json.at("error", "status")?.text == "ABORTED")
+                    try await scene.kill(gateway)
+                    #expect(await lostLegacy == nil)
+                    #expect(await lostV1 == nil)
+                    return key
+                }
+                try await scene.life { gateway in
+                    let again = try await sendLegacy(gateway, key)
+                    #expect(again.status == 200)
+                    #expect(again.json["results"]?.elements?.first?["error"]?.text == "InternalServerError")
+                    #expect(try await sendLegacy(gateway, key).body == again.body)
+                    let againV1 = try await sendV1(gateway, key)
+                    #expect(againV1.status == 504)
+                    #expect(againV1.json.at("error", "status")?.text == "DEADLINE_EXCEEDED")
+                    #expect(try await sendV1(gateway, key).headers["idempotent-replayed"] == "true")
+                }
+                #expect(try await scene.counts() == ["device-l": 1, "device-v": 1])
+            }
+        }
+
+        @Test("A caller that hangs up gets the answer when it asks again")
+        func disconnect() async throws {
+            try await self.run { scene in
+                try await scene.emulator.add(#"{"times": 1, "action": {"type": "delay", "ms": 700}}"#)
+                try await scene.life { gateway in
+                    let key = try await self.makeTenant(gateway, scene, "legacy")
+                    let lost = Task {
+                        try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                    }
+                    try await scene.wait(forCalls: 1)
+                    lost.cancel()
+                    _ = await lost.result
+                    var again = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                    for _ in 1...5_000 where again.status == 409 {
+                        again = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                    }
+                    #expect(again.status == 200, "\(again.text)")
+                    #expect(again.headers["idempotent-replayed"] == "true")
+                }
+                #expect(try await scene.counts() == ["device-a": 1])
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+import FCMModel
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+/// A process dies at every step of a send, one after the other, and the next one gets the same request.
+struct KeyedSendsCrashTests {
+    /// What is sent, and by which protocol.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let name: String
+        let upstream: UpstreamKind
+        let target: Target
+
+        var testDescription: String { self.name }
+
+        static let all = [
+            Case(name: "one token, legacy", upstream: .legacy, target: .token("a")),
+            Case(name: "one token, v1", upstream: .v1, target: .token("a")),
+            Case(name: "a list, legacy", upstream: .legacy, target: .tokens((0..<7).map { "t\($0)" })),
+            Case(name: "a list, v1", upstream: .v1, target: .tokens((0..<7).map { "t\($0)" })),
+        ]
+    }
+
+    /// How many recipients of a list are marked at once.
+    private static let startsPerMark = 3
+
+    /// What one life of the gateway made of a request; `nil` where it died first.
+    private static func live(
+        _ process: MortalProcess,
+        _ fcm: SurvivingFCM,
+        _ store: InMemoryIdempotencyStore,
+        _ command: SendCommand
+    ) async throws -> KeyedAnswer? {
+        let fixture = PipelineFixture(upstream: fcm.upstream(of: process))
+        let keyed = KeyedSends.sample(
+            pipeline: fixture.pipeline,
+            store: MortalIdempotencyStore(store: store, process: process),
+            clock: fixture.clock,
+            startsPerMark: Self.startsPerMark
+        )
+        let answer = try await keyed.whileRunning {
+            await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+        }
+        return process.isDead ? nil : answer
+    }
+
+    private static func request() throws -> KeyedRequest {
+        let key = try #require(IdempotencyKey(Array("key".utf8)))
+        return KeyedRequest(key: key, route: .messages, method: "POST", path: Array("/".utf8), body: [1])
+    }
+
+    /// An answer as text, one line for each recipient.
+    private static let render: KeyedSends.Rendering = { outcome in
+        func line(_ outcome: RecipientOutcome) -> String {
+            switch outcome {
+            case .accepted: "accepted"
+            case .rejected(let rejection): rejection.code.rawValue
+            }
+        }
+        let lines: [String] =
+            switch outcome.answer {
+            case .single(let outcome): [line(outcome)]
+            case .multiple(let outcomes): outcomes.map(line)
+            case .refused(let refusal): ["all " + refusal.code.rawValue]
+            case .group: ["group"]
+            }
+        return Array(([outcome.messageID] + lines).joined(separator: "\n").utf8)
+    }
+
+    private static func lines(_ answer: KeyedAnswer, count: Int) -> [String] {
+        let bytes: [UInt8] =
+            switch answer {
+            case .sent(_, let bytes), .replayed(let bytes): bytes
+            case .refused(let refusal): Array("none\nall \(refusal.code.rawValue)".utf8)
+            }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").dropFirst().map(String.init)
+        guard let first = lines.first, first.hasPrefix("all ") else { return lines }
+        return Array(repeating: String(first.dropFirst(4)), count: count)
+    }
+
+    @Test("Wherever it dies, nobody is sent to twice, and who is told `accepted` was sent to", arguments: Case.all)
+    func death(sample: Case) async throws {
+        let principal = try Principal.sample(upstream: sample.upstream)
+        let command = SendCommand.sample(from: principal, to: sample.target)
+        let tokens = sample.target.listed ?? ["a"]
+
+        let immortal = MortalProcess()
+        let untouched = SurvivingFCM()
+        _ = try await Self.live(immortal, untouched, InMemoryIdempotencyStore(), command)
+        #expect(untouched.total == tokens.count)
+        let steps = immortal.steps
+        #expect(steps.count >= 7, "\(steps)")
+
+        for count in 0..<steps.count {
+            let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+            let died = try await Self.live(MortalProcess(dyingAfter: count), fcm, store, command)
+            #expect(died == nil)
+            let place = "died before \(steps[count])"
+            let reached = Set(tokens.filter { fcm.count($0) > 0 })
+
+            let second = try #require(try await Self.live(MortalProcess(), fcm, store, command))
+            let results = Self.lines(second, count: tokens.count)
+            #expect(results.count == tokens.count, "\(place): \(results)")
+            for (token, result) in zip(tokens, results) {
+                #expect(fcm.count(token) <= 1, "\(place): \(token)")
+                #expect(["accepted", "outcome_unknown"].contains(result), "\(place): \(token) \(result)")
+                if result == "accepted" { #expect(fcm.count(token) == 1, "\(place): \(token)") }
+                // Who was reached before is known to be, or unknown, but never sent to again.
+                if reached.contains(token) { #expect(fcm.count(token) == 1, "\(place): \(token)") }
+            }
+            // Unknown are those of one mark at most.
+            let unknown = results.count { $0 == "outcome_unknown" }
+            let isFanOut = sample.upstream == .v1 && sample.target.isList
+            #expect(unknown <= (isFanOut ? Self.startsPerMark : tokens.count), "\(place): \(results)")
+            if count <= 1 { #expect(unknown == 0, "\(place): nothing was reserved") }
+
+            let total = fcm.total
+            let third = try #require(try await Self.live(MortalProcess(), fcm, store, command))
+            guard case .replayed = third else {
+                Issue.record("\(place): \(third)")
+                continue
+            }
+            #expect(Self.lines(third, count: tokens.count) == results, "\(place)")
+            #expect(fcm.total == total, "\(place)")
+        }
+    }
+
+    @Test("Death after death costs the recipients of one mark each, and none is sent to twice")
+    func repeatedDeath() async throws {
+        let tokens = (0..<12).map { "t\($0)" }
+        let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens(tokens))
+        for first in 3..<12 {
+            let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+            _ = try await Self.live(MortalProcess(dyingAfter: first), fcm, store, command)
+            _ = try await Self.live(MortalProcess(dyingAfter: 6), fcm, store, command)
+            let answer = try #require(try await Self.live(MortalProcess(), fcm, store, command))
+            let results = Self.lines(answer, count: tokens.count)
+            for (token, result) in zip(tokens, results) {
+                #expect(fcm.count(token) <= 1)
+                #expect(result == "outcome_unknown" || fcm.count(token) == 1)
+            }
+            #expect(results.count { $0 == "outcome_unknown" } <= 2 * Self.startsPerMark)
+        }
+    }
+
+    @Test("The message keeps its id, and what another process began is recorded")
+    func messageID() async throws {
+        let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens((0..<7).map { "t\($0)" }))
+        let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+        // Reads, reserves three, delivers one.
+        _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
+        let messageID = try #require(store.records.first?.record.messageID)
+        let fixture = PipelineFixture(upstream: fcm.upstream(of: MortalProcess()))
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 3)
+        try await keyed.whileRunning {
+            let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+            guard case .sent(let outcome, _) = answer else {
+                Issue.record("\(answer)")
+                return
+            }
+            #expect(outcome.messageID == messageID)
+        }
+        let records = try await fixture.records()
+        #expect(records.map(\.messageID) == [messageID, messageID])
+        #expect(records.map(\.recipients) == [4, 3])
+        #expect(records.map(\.accepted) == [4, 0])
+        #expect(records.map(\.code) == [nil, "outcome_unknown"])
+        #expect(records.last?.object == "settled by a repeat")
+    }
+
+    @Test("What is left of a send is refused like any other, and can be repeated")
+    func refusedRest() async throws {
+        let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens((0..<7).map { "t\($0)" }))
+        let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
+        _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
+        let busy = PipelineFixture { call in
+            if let gate = call.gate { _ = await gate.pass(0) }
+            return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503")
+        }
+        let keyed = KeyedSends.sample(pipeline: busy.pipeline, store: store, clock: busy.clock, startsPerMark: 3)
+        let refused = try await keyed.whileRunning {
+            await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+        }
+        #expect(Self.lines(refused, count: 7) == Array(repeating: "upstream_unavailable", count: 7))
+        let answer = try #require(try await Self.live(MortalProcess(), fcm, store, command))
+        #expect(Self.lines(answer, count: 7).count { $0 == "outcome_unknown" } == 3)
+        #expect(fcm.total == 5)
+    }
+}

@@ -1,0 +1,274 @@
+import FCMModel
+import GatewayTestKit
+import Logging
+import Testing
+
+@testable import GatewayCore
+
+struct KeyedSendsTests {
+    private static let render: KeyedSends.Rendering = { Array($0.messageID.utf8) }
+
+    private static func request(_ key: Int = 1) throws -> KeyedRequest {
+        let key = try #require(IdempotencyKey(Array("key \(key)".utf8)))
+        return KeyedRequest(key: key, route: .messages, method: "POST", path: [], body: [])
+    }
+
+    private static func command(_ target: Target = .token("a"), by upstream: UpstreamKind = .legacy) throws
+        -> SendCommand
+    {
+        .sample(from: try .sample(upstream: upstream), to: target)
+    }
+
+    @Test("Reservations that come while a transaction runs share the next one")
+    func groupCommit() async throws {
+        let store = SlowIdempotencyStore()
+        let fixture = PipelineFixture(queueCapacity: 1_000)
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        try await keyed.whileRunning {
+            await withTaskGroup { group in
+                for number in 1...100 {
+                    group.addTask {
+                        guard let request = try? Self.request(number),
+                            let command = try? Self.command(.token("device \(number)"))
+                        else { return }
+                        _ = await keyed.send(command, once: request, on: nil, render: Self.render)
+                    }
+                }
+                try? await store.letGo(afterWaiting: 1)
+            }
+        }
+        #expect(store.store.batches.reduce(0, +) == 200)
+        #expect(store.store.batches.count < 100, "\(store.store.batches)")
+        #expect(fixture.upstream.calls.count == 100)
+    }
+
+    @Test("At shutdown the sends that were taken are finished, and later ones turned away")
+    func shutdown() async throws {
+        let isHeld = Observed(true)
+        let fixture = PipelineFixture { call in
+            try? await isHeld.wait { !$0 }
+            return ScriptedUpstream.accepting(call)
+        }
+        let store = InMemoryIdempotencyStore()
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        let command = try Self.command()
+        let request = try Self.request()
+        let sending = Observed<Task<KeyedAnswer, Never>?>(nil)
+        try await keyed.whileRunning {
+            let task = Task { await keyed.send(command, once: request, on: nil, render: Self.render) }
+            sending.change { $0 = task }
+            try await fixture.upstream.wait(forCalls: 1)
+            Task { isHeld.change { $0 = false } }
+        }
+        guard case .sent = await sending.current?.value else {
+            Issue.record("not sent")
+            return
+        }
+        #expect(store.records.count == 1)
+        guard
+            case .refused(let refusal) = await keyed.send(
+                command,
+                once: try Self.request(2),
+                on: nil,
+                render: Self.render
+            )
+        else {
+            Issue.record("taken after the end")
+            return
+        }
+        #expect(refusal.code == .overloaded)
+        #expect(fixture.upstream.calls.count == 1)
+    }
+
+    @Test("When the answer can't be kept it is given all the same, and a repeat sends nothing")
+    func unkept() async throws {
+        let store = InMemoryIdempotencyStore()
+        let fixture = PipelineFixture { call in
+            store.refuse()
+            return ScriptedUpstream.accepting(call)
+        }
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        try await keyed.whileRunning {
+            let command = try Self.command()
+            guard
+                case .sent(let outcome, _) = await keyed.send(
+                    command,
+                    once: try Self.request(),
+                    on: nil,
+                    render: Self.render
+                ),
+                case .single(.accepted) = outcome.answer
+            else {
+                Issue.record("not accepted")
+                return
+            }
+            store.refuse(false)
+            guard
+                case .sent(let again, _) = await keyed.send(
+                    command,
+                    once: try Self.request(),
+                    on: nil,
+                    render: Self.render
+                )
+            else {
+                Issue.record("not answered")
+                return
+            }
+            #expect(again.answer == .refused(SendRefusal(code: .outcomeUnknown, detail: Self.detail(of: again))))
+            #expect(again.messageID == outcome.messageID)
+            #expect(fixture.upstream.calls.count == 1)
+        }
+    }
+
+    private static func detail(of outcome: SendOutcome) -> String? {
+        if case .refused(let refusal) = outcome.answer { refusal.detail } else { nil }
+    }
+
+    @Test("Each call of a list passes only when its leaving is kept; a mark covers some at a time")
+    func gate() async throws {
+        let store = InMemoryIdempotencyStore()
+        let seen = Observed<[Int]>([])
+        let fixture = PipelineFixture { call in
+            guard let gate = call.gate else {
+                return UpstreamResult(answer: .failed(.internalError), upstreamCode: "no")
+            }
+            await withTaskGroup { group in
+                for index in 0..<call.target.recipientCount {
+                    group.addTask {
+                        #expect(await gate.pass(index))
+                        seen.change { $0.append(index) }
+                    }
+                }
+            }
+            #expect(!(await gate.pass(call.target.recipientCount)))
+            return ScriptedUpstream.accepting(call)
+        }
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 30)
+        try await keyed.whileRunning {
+            let tokens = (0..<100).map { "t\($0)" }
+            let command = try Self.command(.tokens(tokens), by: .v1)
+            _ = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+        }
+        #expect(seen.current.sorted() == Array(0..<100))
+        // At most four marks and the answer.
+        #expect(store.batches.count <= 5, "\(store.batches)")
+    }
+
+    @Test("A list whose marks can't be kept stops there")
+    func refusedMark() async throws {
+        let store = InMemoryIdempotencyStore()
+        let fixture = PipelineFixture { call in
+            var outcomes: [RecipientOutcome] = []
+            for index in 0..<call.target.recipientCount {
+                if index == 25 { store.refuse() }
+                let passes = await call.gate?.pass(index) == true
+                outcomes.append(passes ? .accepted(Acceptance(messageID: "\(index)")) : .rejected(.overloaded))
+            }
+            store.refuse(false)
+            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+        }
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 10)
+        try await keyed.whileRunning {
+            let command = try Self.command(.tokens((0..<50).map { "t\($0)" }), by: .v1)
+            let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+            guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
+                Issue.record("\(answer)")
+                return
+            }
+            #expect(results.prefix(30).allSatisfy { if case .accepted = $0 { true } else { false } })
+            #expect(results.dropFirst(30).allSatisfy { $0.isOverloaded })
+        }
+    }
+
+    @Test("Equal tokens and those that limits leave out keep their places")
+    func places() async throws {
+        let burst = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 1))
+        let limits = LimitPolicies(device: [burst])
+        let store = InMemoryIdempotencyStore()
+        let fixture = PipelineFixture { call in
+            _ = await call.gate?.pass(call.target.recipientCount - 1)
+            return ScriptedUpstream.accepting(call)
+        }
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 10)
+        let principal = try Principal.sample(limits: limits, upstream: .v1)
+        try await keyed.whileRunning {
+            let command = SendCommand.sample(from: principal, to: .tokens(["a", "b", "a", "c"]))
+            let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+            guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
+                Issue.record("\(answer)")
+                return
+            }
+            #expect(
+                results.map { if case .accepted = $0 { true } else { false } } == [true, true, false, true],
+                "\(results)"
+            )
+        }
+    }
+
+    @Test("Expired records are dropped in batches until none is left")
+    func purge() async throws {
+        let store = InMemoryIdempotencyStore()
+        let fixture = PipelineFixture()
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        try await keyed.whileRunning {
+            let command = try Self.command()
+            for number in 1...5 {
+                _ = await keyed.send(command, once: try Self.request(number), on: nil, render: Self.render)
+            }
+        }
+        #expect(await keyed.purge() == 0)
+        fixture.clock.advance(by: .seconds(86_400))
+        #expect(await keyed.purge() == 5)
+        #expect(store.records.isEmpty)
+        store.refuse()
+        #expect(await keyed.purge() == 0)
+    }
+
+    @Test("Fingerprints tell method, path and body apart, and tenants from each other")
+    func fingerprints() throws {
+        let key = try #require(IdempotencyKey([0x6B]))
+        func fingerprint(_ method: String, _ path: String, _ body: String, _ tenant: String = "acme") throws -> [UInt8]
+        {
+            let request = KeyedRequest(
+                key: key,
+                route: .messages,
+                method: method,
+                path: Array(path.utf8),
+                body: Array(body.utf8)
+            )
+            let profile = try TenantProfile.sample(tenant)
+            return IdempotencySealer.fingerprint(of: request, IdempotencyIdentity(request, of: profile), profile)
+        }
+        let base = try fingerprint("POST", "/a", "b")
+        #expect(try fingerprint("POST", "/a", "b") == base)
+        for other in [
+            try fingerprint("PUT", "/a", "b"), try fingerprint("POST", "/ab", ""), try fingerprint("POST", "/", "ab"),
+            try fingerprint("POST", "/a", "b", "other"),
+        ] {
+            #expect(other != base)
+        }
+    }
+
+    @Test("What is sealed opens for its record and part alone")
+    func sealing() throws {
+        let request = try Self.request()
+        let profile = try TenantProfile.sample()
+        let identity = IdempotencyIdentity(request, of: profile)
+        let sealer = IdempotencySealer(of: identity, messageID: "1", profile)
+        let sealed = try #require(sealer.seal([1, 2, 3], as: .answer))
+        #expect(sealer.open(sealed, as: .answer) == [1, 2, 3])
+        #expect(sealer.open(sealed, as: .progress) == nil)
+        #expect(IdempotencySealer(of: identity, messageID: "2", profile).open(sealed, as: .answer) == nil)
+        let other = IdempotencyIdentity(try Self.request(2), of: profile)
+        #expect(IdempotencySealer(of: other, messageID: "1", profile).open(sealed, as: .answer) == nil)
+        let stranger = try TenantProfile.sample("other")
+        #expect(IdempotencySealer(of: identity, messageID: "1", stranger).open(sealed, as: .answer) == nil)
+        #expect(sealer.open([], as: .answer) == nil)
+    }
+}
+
+extension RecipientOutcome {
+    fileprivate var isOverloaded: Bool {
+        if case .rejected(let rejection) = self { rejection.code == .overloaded } else { false }
+    }
+}

@@ -1,0 +1,37 @@
+import GatewayCore
+
+/// A store as a process sees it that may die before or after each call.
+struct MortalIdempotencyStore: IdempotencyStore {
+    let store: any IdempotencyStore
+    let process: MortalProcess
+
+    func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
+        try self.live("read")
+        return try await self.store.record(of: identity)
+    }
+
+    func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
+        let name = changes.map(Self.name).joined(separator: ", ")
+        try self.live("before \(name)")
+        let outcomes = try await self.store.apply(changes)
+        try self.live("after \(name)")
+        return outcomes
+    }
+
+    func purge(expiredBy moment: Timestamp, limit: Int) async throws(GatewayError) -> Int {
+        0
+    }
+
+    private func live(_ step: String) throws(GatewayError) {
+        guard self.process.step(step) else { throw GatewayError(.storeUnavailable, "The process is dead") }
+    }
+
+    private static func name(_ change: IdempotencyChange) -> String {
+        switch change {
+        case .reserve: "reserve"
+        case .update(_, .open): "mark"
+        case .update(_, .finished): "finish"
+        case .release: "release"
+        }
+    }
+}

@@ -1,0 +1,428 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import NIOCore
+import Testing
+
+@testable import GatewayHTTP
+
+/// `Idempotency-Key` on all three surfaces.
+struct IdempotencyTests {
+    /// The routes that take a key.
+    enum Surface: String, CaseIterable, Sendable {
+        case rest
+        case legacy
+        case v1
+
+        /// A message of the surface to a token.
+        func body(_ token: String = "device", score: String = "3x1") -> String {
+            switch self {
+            case .rest: #"{"token":"\#(token)","data":{"score":"\#(score)"}}"#
+            case .legacy: #"{"to":"\#(token)","data":{"score":"\#(score)"}}"#
+            case .v1: #"{"message":{"token":"\#(token)","data":{"score":"\#(score)"}}}"#
+            }
+        }
+    }
+
+    private static let unknown = UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "deadlineExceeded")
+
+    /// Runs a body with a gateway whose `demo` has a project.
+    private static func run(
+        _ body: @escaping @Sendable (TestGateway, _ key: String) async throws -> Void
+    ) async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.legacy)
+            try await body(gateway, key)
+        }
+    }
+
+    private static func send(
+        _ gateway: TestGateway,
+        _ surface: Surface,
+        _ body: String? = nil,
+        key: String,
+        once: String = "key-1",
+        headers: [String: String] = [:]
+    ) async -> Answer {
+        let headers = headers.merging(["Idempotency-Key": once]) { $1 }
+        let body = body ?? surface.body()
+        return switch surface {
+        case .rest: await gateway.send(body, key: key, headers: headers)
+        case .legacy: await gateway.legacy(body, key: key, headers: headers)
+        case .v1: await gateway.v1(body, key: key, headers: headers)
+        }
+    }
+
+    private static func count(_ result: String, _ gateway: TestGateway) -> Int64? {
+        try? gateway.metrics.expectCounter("fcmgw_idempotency_total", [("result", result)]).totalValue
+    }
+
+    @Test("A repeat gets the first answer byte for byte, and nothing is sent or spent", arguments: Surface.allCases)
+    func replay(surface: Surface) async throws {
+        try await Self.run { gateway, key in
+            let first = await Self.send(gateway, surface, key: key, headers: ["X-Request-ID": "first-request"])
+            #expect(first.status == 200, "\(first.body)")
+            #expect(first.header("Idempotent-Replayed") == nil)
+            #expect(first.header("RateLimit") != nil)
+            for number in 1...2 {
+                let again = await Self.send(gateway, surface, key: key, headers: ["X-Request-ID": "repeat-\(number)"])
+                #expect(again.status == 200)
+                #expect(again.body == first.body)
+                #expect(again.header("Content-Type") == first.header("Content-Type"))
+                #expect(again.header("Idempotent-Replayed") == "true")
+                #expect(again.header("X-Request-ID") == "repeat-\(number)")
+                #expect(again.header("RateLimit") == nil)
+            }
+            #expect(gateway.upstream.calls.count == 1)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            #expect(records.map(\.requestID) == ["first-request"])
+            #expect(Self.count("fresh", gateway) == 1)
+            #expect(Self.count("replay", gateway) == 2)
+        }
+    }
+
+    @Test("Refusals by FCM are kept with status and fields", arguments: Surface.allCases)
+    func refusals(surface: Surface) async throws {
+        try await Self.run { gateway, key in
+            gateway.answer(.rejecting(Rejection(code: .senderMismatch)))
+            let first = await Self.send(gateway, surface, key: key)
+            let again = await Self.send(gateway, surface, key: key)
+            #expect(again.status == first.status)
+            #expect(again.body == first.body)
+            #expect(again.header("Idempotent-Replayed") == "true")
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("Another request under the key is refused", arguments: Surface.allCases)
+    func mismatch(surface: Surface) async throws {
+        try await Self.run { gateway, key in
+            #expect(await Self.send(gateway, surface, key: key).status == 200)
+            let other = await Self.send(gateway, surface, surface.body(score: "3x2"), key: key)
+            switch surface {
+            case .rest:
+                #expect(other.status == 422)
+                let problem = try other.problem()
+                #expect(problem["code"] == "idempotency_conflict")
+                #expect(problem["retryable"] == false)
+            case .legacy:
+                #expect(other.status == 400)
+                #expect(other.body == #"{"error":"InvalidParameters"}"#)
+            case .v1:
+                #expect(other.status == 400)
+                #expect(other.value["error"]?["status"] == "INVALID_ARGUMENT")
+            }
+            #expect(other.header("Idempotent-Replayed") == nil)
+            #expect(gateway.upstream.calls.count == 1)
+            #expect(Self.count("conflict", gateway) == 1)
+            // White space is part of a request, too: nobody has to guess what counts as the same.
+            #expect(await Self.send(gateway, surface, surface.body() + " ", key: key).status != 200)
+        }
+    }
+
+    @Test("A repeat of what still runs is told to wait", arguments: Surface.allCases)
+    func inProgress(surface: Surface) async throws {
+        try await Self.run { gateway, key in
+            gateway.hold()
+            async let first = Self.send(gateway, surface, key: key)
+            try await gateway.upstream.wait(forCalls: 1)
+            let early = await Self.send(gateway, surface, key: key)
+            let other = await Self.send(gateway, surface, surface.body(score: "0"), key: key)
+            gateway.hold(false)
+            let answer = await first
+            #expect(answer.status == 200)
+            #expect(early.header("Retry-After") == "1")
+            switch surface {
+            case .rest:
+                #expect(early.status == 409)
+                let codes = [try early.code(), try other.code()]
+                #expect(codes == ["idempotency_in_progress", "idempotency_conflict"])
+            case .legacy:
+                #expect(early.status == 503)
+                #expect(early.body == #"{"error":"Unavailable"}"#)
+            case .v1:
+                #expect(early.status == 409)
+                #expect(early.value["error"]?["status"] == "ABORTED")
+            }
+            #expect(await Self.send(gateway, surface, key: key).body == answer.body)
+            #expect(gateway.upstream.calls.count == 1)
+            #expect(Self.count("in_progress", gateway) == 1)
+        }
+    }
+
+    @Test("A lost answer stays lost: nothing is sent again", arguments: Surface.allCases)
+    func unknown(surface: Surface) async throws {
+        try await Self.run { gateway, key in
+            gateway.answer(Self.unknown)
+            let first = await Self.send(gateway, surface, key: key)
+            let again = await Self.send(gateway, surface, key: key)
+            switch surface {
+            case .rest:
+                let code = try first.code()
+                #expect(code == "outcome_unknown")
+            case .legacy: #expect(first.value["results"]?.elements.first?["error"] == "InternalServerError")
+            case .v1: #expect(first.value["error"]?["status"] == "DEADLINE_EXCEEDED")
+            }
+            #expect(surface == .legacy ? first.status == 200 : first.status == 504)
+            #expect(again.status == first.status)
+            #expect(again.body == first.body)
+            #expect(again.header("Idempotent-Replayed") == "true")
+            #expect(gateway.upstream.calls.count == 1)
+            #expect(Self.count("unknown", gateway) == 1)
+        }
+    }
+
+    @Test(
+        "What was taken for nobody for a cause that passes frees the key",
+        arguments: Surface.allCases,
+        [OutcomeCode.upstreamUnavailable, .upstreamInternal, .upstreamCredentials, .deviceRateExceeded]
+    )
+    func freed(surface: Surface, code: OutcomeCode) async throws {
+        try await Self.run { gateway, key in
+            gateway.answer(UpstreamResult(answer: .failed(code), upstreamCode: "x"))
+            let first = await Self.send(gateway, surface, key: key)
+            #expect(first.status != 200 || surface == .legacy)
+            #expect(gateway.idempotencyStore.records.isEmpty)
+            let again = await Self.send(gateway, surface, key: key)
+            #expect(again.status == 200)
+            #expect(again.header("Idempotent-Replayed") == nil)
+            #expect(gateway.upstream.calls.count == 2)
+            // Another request may have the key, too, as long as nothing was sent.
+            gateway.answer(UpstreamResult(answer: .failed(code), upstreamCode: "x"))
+            _ = await Self.send(gateway, surface, key: key, once: "key-2")
+            #expect(await Self.send(gateway, surface, surface.body("other"), key: key, once: "key-2").status == 200)
+            #expect(Self.count("freed", gateway) == 2)
+        }
+    }
+
+    @Test("Limits free the key, and leave no record behind")
+    func limits() async throws {
+        let one = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 1))
+        try await TestGateway.run(limits: LimitPolicies(tenant: [one])) { gateway, key in
+            #expect(await Self.send(gateway, .rest, key: key).status == 200)
+            for _ in 1...3 {
+                #expect(await Self.send(gateway, .rest, key: key).header("Idempotent-Replayed") == "true")
+            }
+            let refused = await Self.send(gateway, .rest, key: key, once: "key-2")
+            #expect(refused.status == 429)
+            #expect(gateway.idempotencyStore.records.count == 1)
+            gateway.clock.advance(by: .seconds(3_600))
+            #expect(await Self.send(gateway, .rest, key: key, once: "key-2").status == 200)
+            #expect(gateway.upstream.calls.count == 2)
+        }
+    }
+
+    @Test("What is refused before it is a message takes no key")
+    func validation() async throws {
+        try await Self.run { gateway, key in
+            for surface in Surface.allCases {
+                #expect(await Self.send(gateway, surface, "{", key: key).status >= 400)
+                #expect(await Self.send(gateway, surface, key: key).status == 200, "\(surface)")
+            }
+            #expect(gateway.upstream.calls.count == 3)
+        }
+    }
+
+    @Test("Routes, tenants and keys are apart; upper case matters")
+    func identities() async throws {
+        try await Self.run { gateway, key in
+            let other = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")
+            for surface in Surface.allCases { #expect(await Self.send(gateway, surface, key: key).status == 200) }
+            #expect(await Self.send(gateway, .rest, key: key, once: "KEY-1").header("Idempotent-Replayed") == nil)
+            let answer = await gateway.data(
+                .post,
+                "/v1/tenants/other/messages",
+                key: other,
+                body: Surface.rest.body(),
+                headers: ["Idempotency-Key": "key-1"]
+            )
+            #expect(answer.status == 200)
+            #expect(answer.header("Idempotent-Replayed") == nil)
+            #expect(gateway.upstream.calls.count == 5)
+            // A tenant's keys for the API share its keys for sends.
+            let second = try await gateway.makeKey(scopes: [.sendMessages])
+            #expect(await Self.send(gateway, .rest, key: second).header("Idempotent-Replayed") == "true")
+        }
+    }
+
+    @Test("Whoever may not send gets no kept answer either")
+    func scopes() async throws {
+        try await Self.run { gateway, key in
+            let reader = try await gateway.makeKey(scopes: [.readAudit])
+            let confined = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["news-"])
+            let body = #"{"topic":"sport"}"#
+            #expect(await Self.send(gateway, .rest, body, key: key).status == 200)
+            for foreign in [reader, confined] {
+                let answer = await Self.send(gateway, .rest, body, key: foreign)
+                #expect(answer.status == 403)
+                #expect(answer.header("Idempotent-Replayed") == nil)
+            }
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("After a day the key is new")
+    func expiry() async throws {
+        try await Self.run { gateway, key in
+            let first = await Self.send(gateway, .rest, key: key)
+            gateway.clock.advance(by: .seconds(86_399))
+            #expect(await Self.send(gateway, .rest, key: key).body == first.body)
+            #expect(await gateway.keyed.purge() == 0)
+            gateway.clock.advance(by: .seconds(1))
+            let other = Surface.rest.body(score: "another")
+            let second = await Self.send(gateway, .rest, other, key: key)
+            #expect(second.status == 200)
+            #expect(second.body != first.body)
+            #expect(gateway.upstream.calls.count == 2)
+            gateway.clock.advance(by: .seconds(86_400))
+            #expect(await gateway.keyed.purge() == 1)
+            #expect(gateway.idempotencyStore.records.isEmpty)
+        }
+    }
+
+    @Test("A send goes on when its caller is gone, and the repeat gets its answer")
+    func disconnect() async throws {
+        try await Self.run { gateway, key in
+            gateway.hold()
+            let caller = Task { await Self.send(gateway, .rest, key: key) }
+            try await gateway.upstream.wait(forCalls: 1)
+            caller.cancel()
+            gateway.hold(false)
+            #expect(await caller.value.status == 200)
+            let again = await Self.send(gateway, .rest, key: key)
+            #expect(again.status == 200)
+            #expect(again.header("Idempotent-Replayed") == "true")
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("While the store refuses, nothing is sent; without a key all goes on")
+    func refusingStore() async throws {
+        try await Self.run { gateway, key in
+            gateway.idempotencyStore.refuse()
+            for surface in Surface.allCases {
+                let answer = await Self.send(gateway, surface, key: key)
+                #expect(answer.status == (surface == .legacy ? 200 : 503), "\(answer.body)")
+                #expect(answer.body.contains("Unavailable") || surface != .legacy)
+            }
+            #expect(gateway.upstream.calls.isEmpty)
+            #expect(await gateway.send(Surface.rest.body(), key: key).status == 200)
+            gateway.idempotencyStore.refuse(false)
+            #expect(await Self.send(gateway, .rest, key: key).status == 200)
+            #expect(Self.count("failed", gateway) == 3)
+        }
+    }
+
+    @Test("A kept answer that can't be read is an unknown outcome, not a second send")
+    func damage() async throws {
+        try await Self.run { gateway, key in
+            #expect(await Self.send(gateway, .rest, key: key).status == 200)
+            gateway.idempotencyStore.damage()
+            let again = await Self.send(gateway, .rest, key: key)
+            #expect(again.status == 504)
+            let code = try again.code()
+            #expect(code == "outcome_unknown")
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("A hundred requests at once with one key are one send")
+    func concurrency() async throws {
+        try await Self.run { gateway, key in
+            gateway.hold()
+            let answers = try await withThrowingTaskGroup(of: Answer.self) { group in
+                for _ in 1...100 { group.addTask { await Self.send(gateway, .rest, key: key) } }
+                // The first to come is held; all others are answered meanwhile.
+                var answers: [Answer] = []
+                for _ in 1...99 { if let answer = try await group.next() { answers.append(answer) } }
+                gateway.hold(false)
+                for try await answer in group { answers.append(answer) }
+                return answers
+            }
+            #expect(answers.count { $0.status == 200 } == 1)
+            #expect(answers.count { $0.status == 409 } == 99)
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("Stored answers and records hold neither token nor key in clear")
+    func sealed() async throws {
+        try await Self.run { gateway, key in
+            gateway.answer(
+                UpstreamResult(
+                    answer: .recipients([.accepted(Acceptance(messageID: "1", replacementToken: "c4nary-new"))]),
+                    upstreamCode: "200"
+                )
+            )
+            let answer = await Self.send(gateway, .rest, #"{"tokens":["c4nary"]}"#, key: key, once: "c4nary-key")
+            #expect(answer.body.contains("c4nary-new"))
+            let record = try #require(gateway.idempotencyStore.records.first?.record)
+            #expect(!String(decoding: Array("\(record)".utf8), as: UTF8.self).contains("c4nary"))
+            guard case .finished(let bytes) = record.state else {
+                Issue.record("\(record)")
+                return
+            }
+            #expect(!String(decoding: bytes, as: UTF8.self).contains("c4nary"))
+            #expect(!gateway.logText.contains("c4nary"))
+        }
+    }
+
+    @Test("An explanation takes no notice of a key")
+    func explain() async throws {
+        try await Self.run { gateway, key in
+            for _ in 1...2 {
+                let answer = await gateway.data(
+                    .post,
+                    "/v1/tenants/demo/messages/explain",
+                    key: key,
+                    body: Surface.rest.body(),
+                    headers: ["Idempotency-Key": "key-1"]
+                )
+                #expect(answer.status == 200)
+                #expect(answer.header("Idempotent-Replayed") == nil)
+            }
+            #expect(gateway.idempotencyStore.records.isEmpty)
+        }
+    }
+
+    @Test("A key has 1 to 255 printable characters and is given once")
+    func keys() throws {
+        func key(_ values: String...) throws -> IdempotencyKey? {
+            var fields = HTTPFields()
+            for value in values { fields.append(HTTPField(name: .idempotencyKey, value: value)) }
+            return try KeyedExchange.key(in: HTTPFieldLines(fields))
+        }
+        #expect(try key() == nil)
+        for text in ["k", "\"8e03978e-40d5-43dd-bc93-6894a57f9324\"", "a b", String(repeating: "~", count: 255)] {
+            #expect(try key(text) != nil, "\(text)")
+        }
+        #expect(try key("a") != key("b"))
+        #expect(try key("a") == key("a"))
+        for values in [[""], ["ä"], [String(repeating: "k", count: 256)]] {
+            #expect(throws: Problem.self) { try key(values[0]) }
+        }
+        #expect(throws: Problem.self) { try key("a", "a") }
+        #expect(throws: Problem.self) { try key("a", "b") }
+    }
+
+    @Test("An answer is read back as it was, and changed bytes are no answer")
+    func storedAnswer() throws {
+        let response = HTTPServerResponse(
+            status: .tooManyRequests,
+            headers: [.contentType: "application/json", .retryAfter: "7"],
+            body: ByteBuffer(string: "{}")
+        )
+        let bytes = StoredAnswer(response).bytes
+        let read = try #require(StoredAnswer(bytes)?.response)
+        #expect(read.status == .tooManyRequests)
+        #expect(read.headers.fields == response.headers.fields)
+        #expect(read.body == response.body)
+        #expect(StoredAnswer([]) == nil)
+        #expect(StoredAnswer([2] + bytes.dropFirst()) == nil)
+        for count in 0..<(bytes.count - 2) { #expect(StoredAnswer(Array(bytes.prefix(count))) == nil, "\(count)") }
+    }
+}

@@ -1,0 +1,246 @@
+import GatewayCore
+import Testing
+
+/// What every store of idempotency keys promises.
+struct IdempotencyStoreTests {
+    private static let start = DirectoryFixtures.start
+    private static let day = Duration.seconds(86_400)
+
+    private func add(_ tenant: String = "acme", to directory: any DirectoryStore) async throws {
+        try await directory.apply(.putTenant(try DirectoryFixtures.tenant(tenant), salt: [1]))
+    }
+
+    private static func identity(
+        _ key: UInt8 = 1,
+        of tenant: String = "acme",
+        route: KeyedRequest.Route = .messages,
+        tenantCreatedAt: Timestamp = Self.start
+    ) throws -> IdempotencyIdentity {
+        IdempotencyIdentity(
+            tenant: try #require(TenantID(tenant)),
+            tenantCreatedAt: tenantCreatedAt,
+            route: route,
+            keyDigest: Array(repeating: key, count: 32)
+        )
+    }
+
+    private static func record(
+        _ messageID: String = "message-1",
+        after duration: Duration = .zero,
+        state: IdempotencyRecord.State = .open(progress: [0, 255])
+    ) -> IdempotencyRecord {
+        let time = Self.start.advanced(by: duration)
+        return IdempotencyRecord(
+            fingerprint: [9, 0, 255],
+            messageID: messageID,
+            createdAt: time,
+            expiresAt: time.advanced(by: Self.day),
+            state: state
+        )
+    }
+
+    /// Takes a key that must be free.
+    private func take(
+        _ identity: IdempotencyIdentity,
+        _ record: IdempotencyRecord = Self.record(),
+        in store: any IdempotencyStore
+    ) async throws -> Int64 {
+        let outcomes = try await store.apply([.reserve(identity, record)])
+        guard case .reserved(let id, evicted: _) = outcomes.first, outcomes.count == 1 else {
+            Issue.record("\(outcomes)")
+            return 0
+        }
+        return id
+    }
+
+    private func finish(_ id: Int64, _ answer: [UInt8] = [1], in store: any IdempotencyStore) async throws {
+        #expect(try await store.apply([.update(id: id, .finished(answer: answer))]) == [.done])
+    }
+
+    @Test("Nothing is known of a key that nobody used", arguments: StoreKind.available)
+    func empty(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            try await self.add(to: directory)
+            #expect(try await store.record(of: Self.identity()) == nil)
+            #expect(try await store.apply([]) == [])
+            #expect(try await store.apply([.release(id: 7), .update(id: 7, .open(progress: []))]) == [.done, .done])
+            #expect(try await store.purge(expiredBy: Timestamp(microseconds: .max), limit: 10) == 0)
+        }
+    }
+
+    @Test("A record is read as it was written, open and finished", arguments: StoreKind.available)
+    func roundTrip(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            try await self.add(to: directory)
+            let identity = try Self.identity()
+            var record = Self.record()
+            let id = try await self.take(identity, record, in: store)
+            #expect(try await store.record(of: identity) == StoredIdempotencyRecord(id: id, record: record))
+            for state in [.open(progress: []), .finished(answer: [0, 1, 255])] as [IdempotencyRecord.State] {
+                #expect(try await store.apply([.update(id: id, state)]) == [.done])
+                record.state = state
+                #expect(try await store.record(of: identity) == StoredIdempotencyRecord(id: id, record: record))
+            }
+        }
+    }
+
+    @Test("A key is taken once, for its tenant and route alone", arguments: StoreKind.available)
+    func exclusive(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            for tenant in ["acme", "other"] { try await self.add(tenant, to: directory) }
+            let identity = try Self.identity()
+            let outcomes = try await store.apply([
+                .reserve(identity, Self.record("first")), .reserve(identity, Self.record("second")),
+            ])
+            #expect(outcomes.last == .taken)
+            #expect(try await store.apply([.reserve(identity, Self.record("third"))]) == [.taken])
+            #expect(try await store.record(of: identity)?.record.messageID == "first")
+            let others = [
+                try Self.identity(2), try Self.identity(of: "other"), try Self.identity(route: .legacy),
+                try Self.identity(route: .v1),
+            ]
+            for other in others {
+                #expect(try await store.record(of: other) == nil)
+                _ = try await self.take(other, in: store)
+            }
+        }
+    }
+
+    @Test("A key that was freed can be taken again", arguments: StoreKind.available)
+    func release(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            try await self.add(to: directory)
+            let identity = try Self.identity()
+            let id = try await self.take(identity, in: store)
+            #expect(try await store.apply([.release(id: id)]) == [.done])
+            #expect(try await store.record(of: identity) == nil)
+            #expect(try await self.take(identity, in: store) != id)
+        }
+    }
+
+    @Test(
+        "An expired key can be taken again, and a late change of the old record meets nothing",
+        arguments: StoreKind.available
+    )
+    func expiry(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            try await self.add(to: directory)
+            let identity = try Self.identity()
+            let old = try await self.take(identity, in: store)
+            let almost = Self.day - .microseconds(1)
+            #expect(try await store.apply([.reserve(identity, Self.record("new", after: almost))]) == [.taken])
+            let new = try await self.take(identity, Self.record("new", after: Self.day), in: store)
+            #expect(new != old)
+            _ = try await store.apply([.update(id: old, .finished(answer: [1])), .release(id: old)])
+            let stored = try #require(try await store.record(of: identity))
+            #expect(stored.record == Self.record("new", after: Self.day))
+        }
+    }
+
+    @Test("Only what has expired is dropped, some at a time", arguments: StoreKind.available)
+    func purge(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            try await self.add(to: directory)
+            for key in 1...5 as ClosedRange<UInt8> {
+                _ = try await self.take(
+                    try Self.identity(key),
+                    Self.record("\(key)", after: .seconds(Int(key))),
+                    in: store
+                )
+            }
+            let moment = Self.start.advanced(by: Self.day + .seconds(3))
+            #expect(try await store.purge(expiredBy: moment, limit: 2) == 2)
+            #expect(try await store.purge(expiredBy: moment, limit: 2) == 1)
+            #expect(try await store.purge(expiredBy: moment, limit: 2) == 0)
+            #expect(try await store.record(of: Self.identity(3)) == nil)
+            #expect(try await store.record(of: Self.identity(4)) != nil)
+        }
+    }
+
+    @Test("A tenant's keys go with it, and one made anew has none of them", arguments: StoreKind.available)
+    func tenants(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore { store, directory in
+            let identity = try Self.identity()
+            #expect(try await store.apply([.reserve(identity, Self.record())]) == [.tenantGone])
+            try await self.add(to: directory)
+            let id = try await self.take(identity, in: store)
+            try await directory.apply(.deleteTenant(identity.tenant))
+            #expect(try await store.record(of: identity) == nil)
+            #expect(try await store.apply([.update(id: id, .finished(answer: []))]) == [.done])
+            #expect(try await store.apply([.reserve(identity, Self.record())]) == [.tenantGone])
+            var anew = try DirectoryFixtures.tenant()
+            anew.createdAt = Self.start.advanced(by: .seconds(1))
+            try await directory.apply(.putTenant(anew, salt: [2]))
+            #expect(try await store.apply([.reserve(identity, Self.record())]) == [.tenantGone])
+            let later = try Self.identity(tenantCreatedAt: anew.createdAt)
+            #expect(try await store.record(of: later) == nil)
+            _ = try await self.take(later, in: store)
+            #expect(try await store.record(of: identity) == nil)
+        }
+    }
+
+    // MARK: Bounds
+
+    @Test("A tenant's oldest finished record gives way, an open one never", arguments: StoreKind.available)
+    func tenantBound(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxRecordsPerTenant: 3)) { store, directory in
+            for tenant in ["acme", "other"] { try await self.add(tenant, to: directory) }
+            var ids: [Int64] = []
+            for key in 1...3 as ClosedRange<UInt8> {
+                ids.append(try await self.take(try Self.identity(key), in: store))
+            }
+            let fourth = try Self.identity(4)
+            #expect(try await store.apply([.reserve(fourth, Self.record())]) == [.full])
+            // Another tenant has room of its own.
+            _ = try await self.take(try Self.identity(of: "other"), in: store)
+            try await self.finish(ids[1], in: store)
+            let outcomes = try await store.apply([.reserve(fourth, Self.record())])
+            guard case .reserved(_, evicted: 1) = outcomes.first else {
+                Issue.record("\(outcomes)")
+                return
+            }
+            #expect(try await store.record(of: Self.identity(1)) != nil)
+            #expect(try await store.record(of: Self.identity(2)) == nil)
+            #expect(try await store.apply([.reserve(try Self.identity(5), Self.record())]) == [.full])
+            #expect(try await store.apply([.release(id: ids[0])]) == [.done])
+            _ = try await self.take(try Self.identity(5), in: store)
+        }
+    }
+
+    @Test("What a tenant takes is counted in bytes, too", arguments: StoreKind.available)
+    func byteBound(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxBytesPerTenant: 10_000)) { store, directory in
+            try await self.add(to: directory)
+            let first = try await self.take(try Self.identity(1), in: store)
+            try await self.finish(first, Array(repeating: 1, count: 5_000), in: store)
+            let second = try await self.take(try Self.identity(2), in: store)
+            try await self.finish(second, Array(repeating: 1, count: 5_000), in: store)
+            _ = try await self.take(try Self.identity(3), in: store)
+            #expect(try await store.record(of: Self.identity(1)) == nil)
+            let big = Array(repeating: UInt8(1), count: 11_000)
+            _ = try await self.take(try Self.identity(4), Self.record(state: .open(progress: big)), in: store)
+            #expect(try await store.apply([.reserve(try Self.identity(5), Self.record())]) == [.full])
+        }
+    }
+
+    @Test("In a full store the tenant gives way that has most", arguments: StoreKind.available)
+    func totalBound(kind: StoreKind) async throws {
+        try await kind.withIdempotencyStore(bounds: IdempotencyBounds(maxRecords: 4)) { store, directory in
+            for tenant in ["acme", "other", "third"] { try await self.add(tenant, to: directory) }
+            for key in 1...3 as ClosedRange<UInt8> {
+                try await self.finish(try await self.take(try Self.identity(key), in: store), in: store)
+            }
+            try await self.finish(try await self.take(try Self.identity(of: "other"), in: store), in: store)
+            _ = try await self.take(try Self.identity(of: "third"), in: store)
+            #expect(try await store.record(of: Self.identity(of: "other")) != nil)
+            #expect(try await store.record(of: Self.identity(1)) == nil)
+            try await directory.apply(.deleteTenant(try #require(TenantID("third"))))
+            // Its room is free again.
+            for key in 5...7 as ClosedRange<UInt8> { _ = try await self.take(try Self.identity(key), in: store) }
+            #expect(try await store.record(of: Self.identity(of: "other")) != nil)
+            _ = try await self.take(try Self.identity(8), in: store)
+            #expect(try await store.record(of: Self.identity(of: "other")) == nil)
+            #expect(try await store.apply([.reserve(try Self.identity(9), Self.record())]) == [.full])
+        }
+    }
+}

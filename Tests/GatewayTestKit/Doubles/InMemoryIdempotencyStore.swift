@@ -1,0 +1,100 @@
+package import GatewayCore
+
+/// Keys and answers that live as long as the test, in a store that can refuse.
+package final class InMemoryIdempotencyStore: IdempotencyStore {
+    private struct State {
+        var records: [IdempotencyIdentity: StoredIdempotencyRecord] = [:]
+        var lastID: Int64 = 0
+        var refuses = false
+        var batches: [Int] = []
+    }
+
+    private let state = Observed(State())
+
+    /// An empty store.
+    package init() {}
+
+    /// What is stored.
+    package var records: [StoredIdempotencyRecord] { Array(self.state.current.records.values) }
+
+    /// The sizes of the batches so far.
+    package var batches: [Int] { self.state.current.batches }
+
+    /// Makes everything fail from now on, or succeed again.
+    package func refuse(_ refuses: Bool = true) {
+        self.state.change { $0.refuses = refuses }
+    }
+
+    /// Replaces what is stored of every record by other bytes, as damage would.
+    package func damage() {
+        self.state.change { state in
+            for identity in state.records.keys {
+                switch state.records[identity]?.record.state {
+                case .open: state.records[identity]?.record.state = .open(progress: [1, 2, 3])
+                case .finished: state.records[identity]?.record.state = .finished(answer: [1, 2, 3])
+                case nil: break
+                }
+            }
+        }
+    }
+
+    /// What is kept of a key.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
+        let state = self.state.current
+        guard !state.refuses else { throw Self.refusal }
+        return state.records[identity]
+    }
+
+    /// Makes changes in their order.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func apply(
+        _ changes: [IdempotencyChange]
+    ) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
+        let outcomes = self.state.change { state -> [IdempotencyChange.Outcome]? in
+            guard !state.refuses else { return nil }
+            state.batches.append(changes.count)
+            return changes.map { Self.apply($0, to: &state) }
+        }
+        guard let outcomes else { throw Self.refusal }
+        return outcomes
+    }
+
+    /// Drops records whose time is up.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func purge(expiredBy moment: Timestamp, limit: Int) async throws(GatewayError) -> Int {
+        let count = self.state.change { state -> Int? in
+            guard !state.refuses else { return nil }
+            let expired = state.records.filter { $0.value.record.expiresAt <= moment }.keys.prefix(limit)
+            for identity in expired { state.records[identity] = nil }
+            return expired.count
+        }
+        guard let count else { throw Self.refusal }
+        return count
+    }
+
+    private static func apply(_ change: IdempotencyChange, to state: inout State) -> IdempotencyChange.Outcome {
+        switch change {
+        case .reserve(let identity, let record):
+            if let other = state.records[identity], other.record.expiresAt > record.createdAt { return .taken }
+            state.lastID += 1
+            state.records[identity] = StoredIdempotencyRecord(id: state.lastID, record: record)
+            return .reserved(id: state.lastID, evicted: 0)
+        case .update(let id, let new):
+            for (identity, stored) in state.records where stored.id == id {
+                state.records[identity]?.record.state = new
+            }
+            return .done
+        case .release(let id):
+            state.records = state.records.filter { $0.value.id != id }
+            return .done
+        }
+    }
+
+    private static var refusal: GatewayError {
+        GatewayError(.storeUnavailable, "The store refuses, as it was told to")
+    }
+}

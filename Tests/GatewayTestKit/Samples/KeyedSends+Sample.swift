@@ -1,0 +1,51 @@
+import CoreMetrics
+package import GatewayCore
+package import Logging
+import ServiceLifecycleTestKit
+
+extension IdempotencyMetrics {
+    /// Metrics that nobody looks at.
+    package static var unobserved: IdempotencyMetrics { IdempotencyMetrics(factory: NOOPMetricsHandler.instance) }
+}
+
+extension KeyedSends {
+    /// Sends over a store that starts empty; expired records are dropped when a test says so.
+    package static func sample(
+        pipeline: SendPipeline,
+        store: any IdempotencyStore = InMemoryIdempotencyStore(),
+        clock: any WallClock,
+        startsPerMark: Int = 200,
+        metrics: IdempotencyMetrics = .unobserved,
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    ) -> KeyedSends {
+        KeyedSends(
+            pipeline: pipeline,
+            store: store,
+            clock: clock,
+            configuration: IdempotencyConfiguration(
+                startsPerMark: startsPerMark,
+                purgeInterval: .seconds(3_600),
+                purgeBatch: 2
+            ),
+            metrics: metrics,
+            logger: logger
+        )
+    }
+
+    /// Serves beside a test, then shuts down gracefully and waits for the end.
+    ///
+    /// - Throws: what the test or the service throws.
+    package func whileRunning<Result: Sendable>(
+        _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await self.run() }
+                let result = try await body()
+                trigger.triggerGracefulShutdown()
+                try await group.waitForAll()
+                return result
+            }
+        }
+    }
+}
