@@ -12,9 +12,9 @@ package struct UpstreamConfiguration: Sendable {
     /// By which API the subscriptions of tenants that send by the v1 protocol are kept.
     package var topicAPI: TopicAPI
     /// Where service accounts may ask for access tokens.
-    package var tokenHosts: TokenHosts
+    package var tokenHosts: Setting<TokenHosts>
     /// How long one attempt may take, from the wait for a connection to the last byte of the answer.
-    package var attemptTimeout: Duration
+    package var attemptTimeout: DurationSetting
     /// How many calls one message to a list of recipients may have in flight by the v1 protocol, at least 1.
     package var fanOut: Int
     /// How connections are made, and what is put up with.
@@ -38,8 +38,8 @@ package struct UpstreamConfiguration: Sendable {
         self.v1Endpoint = v1Endpoint
         self.iidEndpoint = iidEndpoint
         self.topicAPI = topicAPI
-        self.tokenHosts = tokenHosts
-        self.attemptTimeout = attemptTimeout
+        self.tokenHosts = Setting(tokenHosts)
+        self.attemptTimeout = DurationSetting(attemptTimeout)
         self.fanOut = fanOut
         self.client = client
     }

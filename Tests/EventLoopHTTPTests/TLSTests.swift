@@ -1,4 +1,5 @@
 import EventLoopHTTP
+import GatewayTestKit
 import HTTPTypes
 import Logging
 import NIOCore
@@ -99,5 +100,88 @@ struct TLSTests {
             #expect(response.status == .ok)
             await pool.shutdown()
         }
+    }
+
+    @Test("A responder is told the names in the client's certificate, and none of another kind")
+    func clientNames() async throws {
+        let authority = try TestAuthority()
+        let client = try authority.certify(
+            "common-name.internal",
+            dnsNames: ["Orders.Internal", "spiffe://example.org/not-a-host", "a b", "*.wild.internal"],
+            uris: ["spiffe://example.org/Orders", "relative/path"],
+            emails: ["mail.internal"]
+        )
+        let responder = ClosureResponder { request in
+            HTTPServerResponse(status: .ok, body: ByteBuffer(string: "\(request.connection.clientNames)"))
+        }
+        var tls = try TestCertificate.server()
+        tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.certificate.utf8)))
+        tls.certificateVerification = .noHostnameVerification
+        try await withServer(responder, configure: { [tls] in $0.tls = tls }) { _, port in
+            let pool = try Self.pool("https://localhost:\(port)", tls: try Self.client(as: client))
+            for _ in 0..<2 {
+                let response = try await pool.execute(
+                    HTTPClientRequest(method: .get, path: "/"),
+                    deadline: .now() + .seconds(600)
+                )
+                #expect(
+                    String(buffer: response.body)
+                        == #"["orders.internal", "*.wild.internal", "spiffe://example.org/Orders"]"#
+                )
+            }
+            await pool.shutdown()
+
+            let nameless = try authority.certify("common-name.internal")
+            let namelessPool = try Self.pool("https://localhost:\(port)", tls: try Self.client(as: nameless))
+            let response = try await namelessPool.execute(
+                HTTPClientRequest(method: .get, path: "/"),
+                deadline: .now() + .seconds(600)
+            )
+            #expect(String(buffer: response.body) == "[]")
+            await namelessPool.shutdown()
+        }
+    }
+
+    @Test("A connection lives on with the old certificate, and the next one gets the new")
+    func reloadUnderConnection() async throws {
+        let authority = try TestAuthority()
+        let renewed = try authority.certify("gateway", dnsNames: ["localhost"])
+        try await withServer(EchoResponder(), configure: { $0.tls = try? TestCertificate.server() }) { server, port in
+            let old = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
+            let request = HTTPClientRequest(method: .get, path: "/")
+            #expect(try await old.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            try server.reload(tls: try Self.server(as: renewed))
+            // The same pool, and so the same connection; over a new one it would meet a stranger.
+            #expect(try await old.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            #expect(server.openConnections == 1)
+            await old.shutdown()
+
+            let stranger = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
+            #expect(try await stranger.failedExchange().code == .tlsFailed)
+            await stranger.shutdown()
+            var trusting = TLSConfiguration.makeClientConfiguration()
+            trusting.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.certificate.utf8)))
+            let new = try Self.pool("https://localhost:\(port)", tls: trusting)
+            #expect(try await new.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            await new.shutdown()
+        }
+    }
+
+    private static func server(as identity: TestIdentity) throws -> TLSConfiguration {
+        .makeServerConfiguration(
+            certificateChain: try NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8))
+                .map { .certificate($0) },
+            privateKey: .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.privateKey.utf8), format: .pem))
+        )
+    }
+
+    private static func client(as identity: TestIdentity) throws -> TLSConfiguration {
+        var configuration = try TestCertificate.client()
+        configuration.certificateChain = try NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8))
+            .map { .certificate($0) }
+        configuration.privateKey = .privateKey(
+            try NIOSSLPrivateKey(bytes: Array(identity.privateKey.utf8), format: .pem)
+        )
+        return configuration
     }
 }

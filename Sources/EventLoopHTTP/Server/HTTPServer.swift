@@ -92,7 +92,9 @@ package final class HTTPServer: Sendable {
         self.state.withLock { $0.listener = listener }
         self.core.logger.info(
             "Listening.",
-            metadata: ["address": "\(configuration.host)", "port": "\(self.port ?? 0)"]
+            metadata: [
+                "listener": "\(configuration.name)", "address": "\(configuration.host)", "port": "\(self.port ?? 0)",
+            ]
         )
     }
 
@@ -122,15 +124,16 @@ package final class HTTPServer: Sendable {
             lane.closeIdle()
         }
         let lanes = self.lanes.values
+        let logger = self.core.logger
         let expiry = self.eventLoopGroup.next()
             .scheduleTask(in: TimeAmount(grace)) {
                 for lane in lanes {
-                    lane.closeAll()
+                    lane.closeAll(logger: logger)
                 }
             }
         await self.core.gauge.waitUntilEmpty()
         expiry.cancel()
-        self.core.logger.info("Stopped.")
+        self.core.logger.info("Stopped.", metadata: ["listener": "\(self.core.configuration.name)"])
     }
 
     // MARK: Connections

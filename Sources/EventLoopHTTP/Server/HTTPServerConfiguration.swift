@@ -4,6 +4,8 @@ package import NIOSSL
 
 /// Where a server listens, and what it puts up with.
 package struct HTTPServerConfiguration: Sendable {
+    /// What the log calls the server.
+    package var name = "http"
     /// The address or name to bind.
     package var host: String
     /// The port to bind; 0 lets the system choose.

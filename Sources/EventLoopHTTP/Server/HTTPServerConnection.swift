@@ -32,7 +32,7 @@ final class HTTPServerConnection {
 
     let core: HTTPServerCore
     let lane: HTTPServerLane
-    let info: HTTPConnectionInfo
+    private(set) var info: HTTPConnectionInfo
     let parser: HTTPRequestHeadParser
     let timer: RearmingTimer
     /// The wire handler's context while it is in the pipeline.
@@ -105,9 +105,23 @@ final class HTTPServerConnection {
         self.lane.remove(self)
     }
 
+    /// The handshake of TLS is over: bytes may leave, and the client is who its certificate says, if it gave one.
+    func secured(by certificate: NIOSSLCertificate?) {
+        self.isSecured = true
+        self.info.clientNames = certificate.map(HTTPClientNames.names(in:)) ?? []
+    }
+
     func transportFailed(_ error: any Error) {
         self.core.logger.debug("Connection failed.", metadata: ["error": "\(error)"])
         self.abort()
+    }
+
+    /// Whether somebody waits for the rest of an answer.
+    var isAnswering: Bool {
+        switch self.phase {
+        case .responding, .flushing: true
+        case .idle, .head, .body, .lingering, .closed: false
+        }
     }
 
     /// Closes the connection unless a request is being received or answered.

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 
 /// What a server keeps on one event loop.
@@ -108,11 +109,20 @@ final class HTTPServerLane: Sendable {
     }
 
     /// Closes every connection, from any thread.
-    func closeAll() {
+    ///
+    /// - Parameter logger: told how many requests were cut off by that.
+    func closeAll(logger: Logger) {
         self.eventLoop.execute {
+            var cut = 0
             for connection in self.connections.value.values {
+                if connection.isAnswering { cut += 1 }
                 connection.abort()
             }
+            guard cut > 0 else { return }
+            logger.warning(
+                "Requests were cut off, because the time to finish them was over.",
+                metadata: ["requests": "\(cut)"]
+            )
         }
     }
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOSSL
 import NIOTLS
 
 /// Hands the connection its raw bytes, and withholds reads while it has enough of them.
@@ -47,7 +48,7 @@ final class HTTPServerWireHandler: ChannelDuplexHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .some(.handshakeCompleted) = event as? TLSUserEvent {
-            self.connection.isSecured = true
+            self.connection.secured(by: try? context.pipeline.syncOperations.nioSSL_peerCertificate())
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -48,14 +48,20 @@ struct ConfigCommand: ParsableCommand {
         /// The rows as a table, or as a JSON list.
         static func output(_ rows: [ConfigurationRow], json: Bool) throws -> CommandOutput {
             guard json else {
-                let cells = rows.map { [$0.key, JSONValue.printable($0.value), $0.source.description] }
-                return CommandOutput(TextTable(titles: ["KEY", "VALUE", "SOURCE"], rows: cells).text)
+                let cells = rows.map {
+                    [
+                        $0.key, JSONValue.printable($0.value), $0.source.description,
+                        $0.isReloadable ? "reload" : "start",
+                    ]
+                }
+                return CommandOutput(TextTable(titles: ["KEY", "VALUE", "SOURCE", "CHANGES AT"], rows: cells).text)
             }
             let objects = rows.map { row in
                 JSONValue.object([
                     "key": .string(row.key),
                     "value": .string(row.value),
                     "source": .string(row.source.description),
+                    "reloadable": .bool(row.isReloadable),
                 ])
             }
             return CommandOutput(try JSONValue.array(objects).prettyText())

@@ -2,6 +2,7 @@ import ArgumentParser
 import FCMEmulator
 import GatewayCore
 import ServiceLifecycle
+import UnixSignals
 
 /// `dev`: a gateway to try, with a fake FCM behind it and a tenant that can send.
 struct DevCommand: AsyncParsableCommand {
@@ -40,7 +41,13 @@ struct DevCommand: AsyncParsableCommand {
             )
             let setup = DemoSetup(gateway: gateway, emulator: emulator, files: files)
             try await GatewayError.namingEmulator("127.0.0.1", self.emulatorPort) {
-                try await gateway.group(with: [emulator, setup], logger: logger).run()
+                // There is no file to read anew: a SIGHUP says that the terminal has gone.
+                try await gateway.group(
+                    with: [emulator, setup],
+                    stoppedBy: [.sigterm, .sigint, .sighup],
+                    logger: logger
+                )
+                .run()
             }
         }
     }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import GatewayCore
 import ServiceLifecycle
+import UnixSignals
 
 /// `serve`: runs the gateway until it is told to stop.
 struct ServeCommand: AsyncParsableCommand {
@@ -14,15 +15,34 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var options: ConfigOptions
 
     func run() async throws {
-        let configuration = try self.options.load(environment: ProcessInfo.processInfo.environment)
-        let secrets = try ConfigOptions.reporting { () throws(ConfigurationProblems) in
-            try configuration.servingSecrets()
+        let options = self.options
+        let environment = ProcessInfo.processInfo.environment
+        let (started, secrets) = try ConfigOptions.reporting { () throws(ConfigurationProblems) in
+            try LoadedConfiguration.read(options.input(environment: environment))
         }
-        let logger = configuration.log.bootstrap()
+        // From here on a SIGHUP must not end the process, whatever it is at.
+        let signals = await UnixSignalsSequence(trapping: .sighup)
+        let logLevel = LogLevelSetting(started.configuration.log)
+        let logger = started.configuration.log.bootstrap(logLevel)
         try await GatewayError.reporting {
-            let gateway = try await Gateway(configuration, secrets: secrets, logger: logger)
-            try await gateway.group(logger: logger).run()
+            let gateway = try await Gateway(
+                started.configuration,
+                secrets: secrets,
+                certificates: started.certificates,
+                logger: logger
+            )
+            let reloader = ConfigurationReloader(
+                started: started,
+                parts: gateway.reloadable,
+                logLevel: logLevel,
+                clock: SystemWallClock(),
+                logger: logger
+            ) { () throws(ConfigurationProblems) in
+                try LoadedConfiguration.read(options.input(environment: environment)).0
+            }
+            try await gateway.group(with: [ReloadService(signals: signals, reloader: reloader)], logger: logger).run()
         }
+        withExtendedLifetime(signals) {}
     }
 }
 

@@ -11,7 +11,8 @@ struct TenantCommand: ParsableCommand {
 
     /// The members of a tenant, in the order they are printed.
     static let columns = [
-        "tenant", "display_name", "upstream", "project_id", "sender_id", "disabled", "created_at", "updated_at",
+        "tenant", "display_name", "upstream", "project_id", "sender_id", "disabled", "client_names", "created_at",
+        "updated_at",
     ]
 
     /// Which of FCM's protocols a tenant's messages go through.
@@ -62,6 +63,11 @@ struct TenantCommand: ParsableCommand {
         @Option(name: .long, help: "The Firebase project's id (default: the tenant's name).") var projectID: String?
         @Option(name: .long, help: "The Firebase sender's id.") var senderID: String?
         @Flag(name: .long, help: "Refuse all of the tenant's requests.") var disabled = false
+        @Option(
+            name: .long,
+            help: "A DNS name or URI that client certificates may carry; may be repeated. None asks for no certificate."
+        )
+        var clientName: [String] = []
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
@@ -72,6 +78,7 @@ struct TenantCommand: ParsableCommand {
             ]
             members["project_id"] = self.projectID.map(JSONValue.string)
             members["sender_id"] = self.senderID.map(JSONValue.string)
+            if !self.clientName.isEmpty { members["client_names"] = .array(self.clientName.map(JSONValue.string)) }
             let body = try JSONValue.object(members).encoded()
             let answer = try await client.call(.put, ["tenants", self.tenant.name], body: body)
             print(try .object(answer, columns: TenantCommand.columns, json: self.wantsJSON))

@@ -7,24 +7,32 @@ import NIOSSL
 extension LimitPolicies {
     /// The configured defaults.
     ///
-    /// - Throws: `invalid` for a policy that can't be kept.
-    init(_ defaults: RateLimitDefaultsConfiguration) throws(GatewayError) {
+    /// - Throws: why a policy can't be kept, by its key.
+    init(_ defaults: RateLimitDefaultsConfiguration) throws(ConfigurationProblems) {
         self.init(
-            tenant: try Self.policies(defaults.tenant),
-            device: try Self.policies(defaults.device),
-            deviceCollapsible: try Self.policies(defaults.deviceCollapsible),
-            topic: try Self.policies(defaults.topic)
+            tenant: try Self.policies(defaults.tenant, "tenant"),
+            device: try Self.policies(defaults.device, "device"),
+            deviceCollapsible: try Self.policies(defaults.deviceCollapsible, "deviceCollapsible"),
+            topic: try Self.policies(defaults.topic, "topic")
         )
     }
 
-    private static func policies(_ list: [RatePolicyConfiguration]) throws(GatewayError) -> [RatePolicy] {
+    private static func policies(
+        _ list: [RatePolicyConfiguration],
+        _ scope: String
+    ) throws(ConfigurationProblems) -> [RatePolicy] {
+        func problem(_ message: String) -> ConfigurationProblems {
+            ConfigurationProblems([
+                ConfigurationProblem(place: .unknown, key: "limits.defaults.\(scope)", message: message)
+            ])
+        }
         guard list.count <= Self.maxPoliciesPerScope else {
-            throw GatewayError(.invalid, "limits.defaults: at most \(Self.maxPoliciesPerScope) policies for one scope")
+            throw problem("at most \(Self.maxPoliciesPerScope) policies for one scope")
         }
         var policies: [RatePolicy] = []
         for item in list {
             guard let policy = RatePolicy(rate: item.rate, periodSeconds: item.perS, burst: item.burst) else {
-                throw GatewayError(.invalid, "limits.defaults: a policy must refill its burst within 30 days")
+                throw problem("a policy must refill its burst within 30 days")
             }
             policies.append(policy)
         }
@@ -43,7 +51,11 @@ extension GatewayUpstream.UpstreamConfiguration {
     /// The configured endpoints, timeouts and bounds.
     ///
     /// - Throws: what is wrong with the authorities' file.
-    init(_ configuration: UpstreamConfiguration, tokenHosts: TokenHosts) throws {
+    init(
+        _ configuration: UpstreamConfiguration,
+        tokenHosts: Setting<TokenHosts>,
+        attemptTimeout: DurationSetting
+    ) throws {
         var client = HTTPClientConfiguration(tls: try configuration.caFile.map(TLSConfiguration.init(trusting:)))
         client.connectTimeout = configuration.connectTimeout
         client.maxConnectionsPerLoop = configuration.maxConnectionsPerLoop
@@ -52,10 +64,10 @@ extension GatewayUpstream.UpstreamConfiguration {
             v1Endpoint: configuration.v1Endpoint,
             iidEndpoint: configuration.iidEndpoint,
             topicAPI: configuration.topicAPI.part,
-            tokenHosts: tokenHosts,
-            attemptTimeout: configuration.timeout,
             client: client
         )
+        self.tokenHosts = tokenHosts
+        self.attemptTimeout = attemptTimeout
     }
 }
 
@@ -79,13 +91,19 @@ extension LoadLimits {
 extension HTTPServerConfiguration {
     /// The data listener's server.
     ///
-    /// - Throws: what is wrong with the certificate's files.
-    init(_ configuration: HTTPListenerConfiguration, metrics: HTTPMetrics, gate: LoadGate) throws {
-        self.init(
-            host: configuration.host,
-            port: configuration.port,
-            tls: try configuration.tls.map(TLSConfiguration.init(files:))
-        )
+    /// - Parameters:
+    ///   - configuration: where it listens, and its bounds.
+    ///   - certificate: what it proves itself with; `nil` for plain HTTP.
+    ///   - metrics: counts what it refuses.
+    ///   - gate: bounds what it holds.
+    init(
+        _ configuration: HTTPListenerConfiguration,
+        certificate: ListenerCertificate?,
+        metrics: HTTPMetrics,
+        gate: LoadGate
+    ) {
+        self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
+        self.name = "data"
         self.keepAliveTimeout = configuration.keepAliveTimeout
         self.headTimeout = configuration.headTimeout
         self.bodyTimeout = configuration.bodyTimeout
@@ -98,13 +116,13 @@ extension HTTPServerConfiguration {
 
     /// The admin listener's server.
     ///
-    /// - Throws: what is wrong with the certificate's files.
-    init(_ configuration: AdminListenerConfiguration, metrics: HTTPMetrics) throws {
-        self.init(
-            host: configuration.host,
-            port: configuration.port,
-            tls: try configuration.tls.map(TLSConfiguration.init(files:))
-        )
+    /// - Parameters:
+    ///   - configuration: where it listens.
+    ///   - certificate: what it proves itself with; `nil` for plain HTTP.
+    ///   - metrics: counts what it refuses.
+    init(_ configuration: AdminListenerConfiguration, certificate: ListenerCertificate?, metrics: HTTPMetrics) {
+        self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
+        self.name = "admin"
         self.refusalResponse = ServerRefusals(metrics: metrics).response(to:)
     }
 }
@@ -117,18 +135,6 @@ extension TLSConfiguration {
             self.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(path))]
         } catch {
             throw GatewayError(.invalid, "upstream.caFile: \(path) holds no certificate in PEM, or can't be read")
-        }
-    }
-
-    /// A server's side of TLS, read from PEM files; with a client CA, only clients with a certificate of its are let in.
-    fileprivate init(files: TLSFilesConfiguration) throws {
-        self = .makeServerConfiguration(
-            certificateChain: try NIOSSLCertificate.fromPEMFile(files.certificateFile).map { .certificate($0) },
-            privateKey: .privateKey(try NIOSSLPrivateKey(file: files.privateKeyFile, format: .pem))
-        )
-        if let clientCAFile = files.clientCAFile {
-            self.trustRoots = .file(clientCAFile)
-            self.certificateVerification = .noHostnameVerification
         }
     }
 }

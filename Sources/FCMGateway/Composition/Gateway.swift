@@ -22,6 +22,9 @@ struct Gateway: Sendable {
     let adminListener: ListenerService
     /// Whether traffic is welcome.
     let readiness: Readiness
+    /// What takes other settings while the gateway runs.
+    let reloadable: ReloadableParts
+    private let drainLimit: Duration
     /// What runs, each before those that depend on it; stopped in reverse.
     let services: [any Service]
 
@@ -30,12 +33,14 @@ struct Gateway: Sendable {
     /// - Parameters:
     ///   - configuration: all settings.
     ///   - secrets: what it opens the store's secrets with, and operators' token.
+    ///   - certificates: what the listeners prove themselves with.
     ///   - tokenHosts: where access tokens may be asked for; `nil` for what the configuration says.
     ///   - logger: hears of everything.
     /// - Throws: what is wrong with the store, the secrets or the configuration, in words for an operator.
     init(
         _ configuration: GatewayConfiguration,
         secrets: ServingSecrets,
+        certificates: ListenerCertificates = ListenerCertificates(),
         tokenHosts: TokenHosts? = nil,
         logger: Logger
     ) async throws {
@@ -75,9 +80,15 @@ struct Gateway: Sendable {
         )
         try await retired.load()
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        let tokenHosts = tokenHosts ?? TokenHosts(configuration.upstream.allowedTokenHosts)
+        let tokenHosts = Setting(tokenHosts ?? TokenHosts(configuration.upstream.allowedTokenHosts))
+        let attemptTimeout = DurationSetting(configuration.upstream.timeout)
+        let requestDeadline = DurationSetting(configuration.upstream.deadline)
         let upstreams = Upstreams(
-            configuration: try GatewayUpstream.UpstreamConfiguration(configuration.upstream, tokenHosts: tokenHosts),
+            configuration: try GatewayUpstream.UpstreamConfiguration(
+                configuration.upstream,
+                tokenHosts: tokenHosts,
+                attemptTimeout: attemptTimeout
+            ),
             eventLoopGroup: eventLoops,
             clock: clock,
             metrics: registry,
@@ -139,7 +150,7 @@ struct Gateway: Sendable {
                 clock: clock,
                 metrics: dataMetrics,
                 gate: gate,
-                requestDeadline: configuration.upstream.deadline,
+                requestDeadline: requestDeadline,
                 upstreams: UpstreamEndpoints(
                     legacy: configuration.upstream.legacyEndpoint,
                     v1: configuration.upstream.v1Endpoint
@@ -164,38 +175,83 @@ struct Gateway: Sendable {
         )
         // The admin listener has a loop of its own, so that a long list of metrics never holds up a send.
         let adminLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        self.dataListener = ListenerService(
-            server: HTTPServer(
-                configuration: try HTTPServerConfiguration(configuration.http, metrics: dataMetrics, gate: gate),
-                responder: data,
-                eventLoopGroup: eventLoops,
-                logger: logger
+        let dataServer = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                configuration.http,
+                certificate: certificates.data,
+                metrics: dataMetrics,
+                gate: gate
             ),
+            responder: data,
+            eventLoopGroup: eventLoops,
+            logger: logger
+        )
+        let adminServer = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                configuration.admin,
+                certificate: certificates.admin,
+                metrics: adminMetrics
+            ),
+            responder: admin,
+            eventLoopGroup: adminLoop,
+            logger: logger
+        )
+        let lastReload = Meter(label: "fcmgw_config_last_reload_successful", factory: registry)
+        lastReload.set(1)
+        let impatience = Impatience()
+        self.dataListener = ListenerService(
+            server: dataServer,
             address: "\(configuration.http.host):\(configuration.http.port)",
             readiness: self.readiness,
-            drainGrace: configuration.http.drainGrace,
-            shutdownTimeout: configuration.http.shutdownTimeout
+            drain: ListenerService.Drain(
+                grace: configuration.http.drainGrace,
+                timeout: configuration.http.shutdownTimeout,
+                impatience: impatience,
+                gauge: Meter(label: "fcmgw_draining", factory: registry)
+            )
         )
         self.adminListener = ListenerService(
-            server: HTTPServer(
-                configuration: try HTTPServerConfiguration(configuration.admin, metrics: adminMetrics),
-                responder: admin,
-                eventLoopGroup: adminLoop,
-                logger: logger
-            ),
+            server: adminServer,
             address: "\(configuration.admin.host):\(configuration.admin.port)",
             readiness: nil,
-            drainGrace: .zero,
-            shutdownTimeout: configuration.http.shutdownTimeout
+            drain: ListenerService.Drain(grace: .zero, timeout: Self.adminDrainLimit, impatience: impatience)
+        )
+        self.drainLimit = configuration.http.drainGrace + configuration.http.shutdownTimeout
+        self.reloadable = ReloadableParts(
+            directory: directory,
+            dataServer: dataServer,
+            adminServer: adminServer,
+            requestDeadline: requestDeadline,
+            attemptTimeout: attemptTimeout,
+            tokenHosts: tokenHosts,
+            lastReload: lastReload
         )
         self.services =
-            [ClosingService("store") { try database.close() }, audit, retired]
+            [
+                ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() }, audit,
+                retired,
+            ]
             + upstreams.services
             + [keyed, self.adminListener, self.dataListener]
     }
 
+    /// How long an operator's request may take that is being answered when the admin listener ends.
+    private static let adminDrainLimit = Duration.seconds(5)
+    /// How long everything behind the listeners may take to end.
+    private static let closingLimit = Duration.seconds(5)
+
     /// A group that runs this gateway and whatever comes beside it.
-    func group(with others: [any Service] = [], logger: Logger) -> ServiceGroup {
+    ///
+    /// - Parameters:
+    ///   - others: what comes beside it; ends first.
+    ///   - signals: what stops it.
+    ///   - logger: hears of services that start and stop.
+    /// - Returns: the group, not started.
+    func group(
+        with others: [any Service] = [],
+        stoppedBy signals: [UnixSignal] = [.sigterm, .sigint],
+        logger: Logger
+    ) -> ServiceGroup {
         // A service that fails, as a listener does whose port is taken, must not take the audit's writer with it: only
         // an orderly end closes the chain.
         let services = (self.services + others)
@@ -207,10 +263,10 @@ struct Gateway: Sendable {
             }
         var configuration = ServiceGroupConfiguration(
             services: services,
-            gracefulShutdownSignals: [.sigterm, .sigint],
+            gracefulShutdownSignals: signals,
             logger: logger
         )
-        configuration.maximumGracefulShutdownDuration = .seconds(40)
+        configuration.maximumGracefulShutdownDuration = self.drainLimit + Self.adminDrainLimit + Self.closingLimit
         configuration.maximumCancellationDuration = .seconds(5)
         return ServiceGroup(configuration: configuration)
     }

@@ -1,14 +1,29 @@
+import CoreMetrics
 import EventLoopHTTP
 import GatewayCore
+import Metrics
 import ServiceLifecycle
 
 /// Runs one server: listens at once, and drains at shutdown.
 struct ListenerService: Service {
+    /// How a listener leaves.
+    struct Drain: Sendable {
+        /// How long new connections are still accepted after the balancer was told.
+        var grace: Duration
+        /// How long running requests may take after that.
+        var timeout: Duration
+        /// Cuts both short.
+        var impatience = Impatience()
+        /// Is 1 from the moment the balancer is told.
+        var gauge: Meter?
+        /// Waits for the grace; throws when nobody waits for it any more.
+        var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+    }
+
     private let server: HTTPServer
     private let address: String
     private let readiness: Readiness?
-    private let drainGrace: Duration
-    private let shutdownTimeout: Duration
+    private let drain: Drain
     private let ports: AsyncStream<Int>
     private let portsContinuation: AsyncStream<Int>.Continuation
 
@@ -16,15 +31,14 @@ struct ListenerService: Service {
     ///   - server: the server, not started.
     ///   - address: where it will listen, for an operator who must find out why it can't.
     ///   - readiness: told when the listener begins and ends to welcome traffic; `nil` for one that no balancer watches.
-    ///   - drainGrace: how long new connections are still accepted after the balancer was told.
-    ///   - shutdownTimeout: how long running requests may take after that.
-    init(server: HTTPServer, address: String, readiness: Readiness?, drainGrace: Duration, shutdownTimeout: Duration) {
+    ///   - drain: how it leaves.
+    init(server: HTTPServer, address: String, readiness: Readiness?, drain: Drain) {
         self.server = server
         self.address = address
         self.readiness = readiness
-        self.drainGrace = drainGrace
-        self.shutdownTimeout = shutdownTimeout
+        self.drain = drain
         (self.ports, self.portsContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        drain.gauge?.set(0)
     }
 
     /// The port in use; waits until there is one.
@@ -49,8 +63,20 @@ struct ListenerService: Service {
         try? await gracefulShutdown()
         // Balancers need a moment to notice; until then they still send new connections.
         self.readiness?.set(false)
+        self.drain.gauge?.set(1)
         self.server.beginDraining()
-        try? await Task.sleep(for: self.drainGrace)
-        await self.server.shutdown(grace: self.shutdownTimeout)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try? await self.drain.pause(self.drain.grace)
+                if Task.isCancelled { return }
+                await self.server.shutdown(grace: self.drain.timeout)
+            }
+            group.addTask {
+                if await self.drain.impatience.isDeclared() { await self.server.shutdown(grace: .zero) }
+            }
+            // Whichever ends first: both end with no connection left.
+            await group.next()
+            group.cancelAll()
+        }
     }
 }

@@ -126,6 +126,16 @@ extension MetricDescription {
             kind: .gauge
         ),
         MetricDescription(
+            name: "fcmgw_config_last_reload_successful",
+            help: "Whether the configuration was good when it was read last: 1, or 0 where an older one is in force.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_draining",
+            help: "Whether the gateway is on its way out and wants no more traffic: 0 or 1.",
+            kind: .gauge
+        ),
+        MetricDescription(
             name: "fcmgw_build_info",
             help: "Always 1; the version is the label.",
             kind: .gauge

@@ -54,10 +54,24 @@ struct ConfigurationInput {
         throw ConfigurationProblems(problems)
     }
 
+    /// Runs a body and says of the problems that it throws where their keys were set.
+    func locating<Value>(_ body: () throws(ConfigurationProblems) -> Value) throws(ConfigurationProblems) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw ConfigurationProblems(error.problems.map { self.locate($0) })
+        }
+    }
+
     /// The values in force, one row a key, secrets masked.
     func describe() -> [ConfigurationRow] {
         ConfigurationSchema.keys.map { key in
-            ConfigurationRow(key: key.path, value: self.shown(key), source: self.source(key.path))
+            ConfigurationRow(
+                key: key.path,
+                value: self.shown(key),
+                source: self.source(key.path),
+                isReloadable: key.isReloadable
+            )
         }
     }
 

@@ -25,11 +25,15 @@ struct ConfigurationKey: Sendable {
     /// What the key means, in one line.
     let doc: String
 
+    /// Whether a reload puts another value in force; without it, only a start does.
+    let isReloadable: Bool
+
     /// Names a key.
-    init(_ path: String, _ kind: Kind, _ doc: String) {
+    init(_ path: String, _ kind: Kind, _ doc: String, isReloadable: Bool = false) {
         self.path = path
         self.kind = kind
         self.doc = doc
+        self.isReloadable = isReloadable
     }
 
     /// Whether the value must never be shown or stand in the file.

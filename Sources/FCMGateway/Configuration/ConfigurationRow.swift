@@ -8,4 +8,7 @@ struct ConfigurationRow: Sendable, Equatable {
 
     /// Where the value comes from.
     var source: ConfigurationSource
+
+    /// Whether a reload puts another value in force; without it, only a start does.
+    var isReloadable = false
 }

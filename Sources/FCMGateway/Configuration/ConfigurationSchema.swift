@@ -12,7 +12,12 @@ enum ConfigurationSchema {
         ] + Self.http(value.http) + Self.admin(value.admin) + [
             ConfigurationKey("store.url", .text(value.store.url), "sqlite: and a path, relative to dataDir")
         ] + Self.limits(value.limits.defaults) + Self.upstream(value.upstream) + Self.audit(value.audit) + [
-            ConfigurationKey("log.level", .text(value.log.level.rawValue), "the least severe level that is logged"),
+            ConfigurationKey(
+                "log.level",
+                .text(value.log.level.rawValue),
+                "the least severe level that is logged",
+                isReloadable: true
+            ),
             ConfigurationKey("log.format", .text(value.log.format.rawValue), "json or text"),
         ]
     }()
@@ -70,29 +75,65 @@ enum ConfigurationSchema {
 
     private static func tls(_ section: String) -> [ConfigurationKey] {
         [
-            ConfigurationKey("\(section).tls.certificateFile", .text(""), "PEM certificate chain, leaf first"),
-            ConfigurationKey("\(section).tls.privateKeyFile", .text(""), "PEM private key"),
-            ConfigurationKey("\(section).tls.clientCaFile", .text(""), "PEM authorities of client certificates"),
+            ConfigurationKey(
+                "\(section).tls.certificateFile",
+                .text(""),
+                "PEM certificate chain, leaf first",
+                isReloadable: true
+            ),
+            ConfigurationKey("\(section).tls.privateKeyFile", .text(""), "PEM private key", isReloadable: true),
+            ConfigurationKey(
+                "\(section).tls.clientCaFile",
+                .text(""),
+                "PEM authorities of client certificates",
+                isReloadable: true
+            ),
         ]
     }
 
     private static func limits(_ value: RateLimitDefaultsConfiguration) -> [ConfigurationKey] {
         [
             ConfigurationKey("limits.redisUrl", .text(""), "not supported yet"),
-            ConfigurationKey("limits.defaults.device", .policies(value.device), "messages to one device"),
+            ConfigurationKey(
+                "limits.defaults.device",
+                .policies(value.device),
+                "messages to one device",
+                isReloadable: true
+            ),
             ConfigurationKey(
                 "limits.defaults.deviceCollapsible",
                 .policies(value.deviceCollapsible),
-                "messages with a collapse_key to one device"
+                "messages with a collapse_key to one device",
+                isReloadable: true
             ),
-            ConfigurationKey("limits.defaults.topic", .policies(value.topic), "messages to one topic"),
-            ConfigurationKey("limits.defaults.tenant", .policies(value.tenant), "all messages of one tenant"),
+            ConfigurationKey(
+                "limits.defaults.topic",
+                .policies(value.topic),
+                "messages to one topic",
+                isReloadable: true
+            ),
+            ConfigurationKey(
+                "limits.defaults.tenant",
+                .policies(value.tenant),
+                "all messages of one tenant",
+                isReloadable: true
+            ),
         ]
     }
 
     private static func upstream(_ value: UpstreamConfiguration) -> [ConfigurationKey] {
-        func milliseconds(_ name: String, _ duration: Duration, _ doc: String) -> ConfigurationKey {
-            ConfigurationKey("upstream.\(name)", .wholeNumber(duration.wholeMilliseconds), doc)
+        func milliseconds(
+            _ name: String,
+            _ duration: Duration,
+            _ doc: String,
+            isReloadable: Bool = false
+        ) -> ConfigurationKey {
+            ConfigurationKey(
+                "upstream.\(name)",
+                .wholeNumber(duration.wholeMilliseconds),
+                doc,
+                isReloadable: isReloadable
+            )
         }
         return [
             ConfigurationKey("upstream.legacyEndpoint", .text(value.legacyEndpoint), "the legacy protocol's base URL"),
@@ -106,15 +147,16 @@ enum ConfigurationSchema {
             ConfigurationKey(
                 "upstream.allowedTokenHosts",
                 .textList(value.allowedTokenHosts),
-                "hosts a credential's token_uri may name"
+                "hosts a credential's token_uri may name",
+                isReloadable: true
             ),
             ConfigurationKey(
                 "upstream.caFile",
                 .text(value.caFile ?? ""),
                 "PEM authorities of upstream servers, besides the system's"
             ),
-            milliseconds("timeoutMs", value.timeout, "how long one attempt may take"),
-            milliseconds("deadlineMs", value.deadline, "how long all attempts of a call may take"),
+            milliseconds("timeoutMs", value.timeout, "how long one attempt may take", isReloadable: true),
+            milliseconds("deadlineMs", value.deadline, "how long all attempts of a call may take", isReloadable: true),
             milliseconds("connectTimeoutMs", value.connectTimeout, "how long connecting may take"),
             ConfigurationKey(
                 "upstream.maxConnectionsPerLoop",

@@ -3,20 +3,17 @@ import Logging
 
 extension LogConfiguration {
     /// Makes the logger of the whole process as configured.
-    func bootstrap() -> Logger {
+    ///
+    /// - Parameter level: the level in force, for one who changes it later.
+    /// - Returns: the logger.
+    func bootstrap(_ level: LogLevelSetting? = nil) -> Logger {
         let output = LogOutput(.standardError)
-        let level = Logger.Level(rawValue: self.level.rawValue) ?? .info
+        let level = level ?? LogLevelSetting(self)
         let format = self.format
         LoggingSystem.bootstrap { label in
             switch format {
-            case .json:
-                var handler = JSONLogHandler(label: label, output: output)
-                handler.logLevel = level
-                return handler
-            case .text:
-                var handler = StreamLogHandler.standardError(label: label)
-                handler.logLevel = level
-                return handler
+            case .json: AdjustableLogHandler(JSONLogHandler(label: label, output: output), level: level)
+            case .text: AdjustableLogHandler(StreamLogHandler.standardError(label: label), level: level)
             }
         }
         return Logger(label: "fcm-gateway")

@@ -20,6 +20,8 @@ package struct Authenticator: Sendable {
         case dead
         /// The key's tenant is disabled.
         case disabled
+        /// The connection's client has no certificate with a name that the key's tenant asks for.
+        case certificate
     }
 
     private let directory: Directory
@@ -31,8 +33,14 @@ package struct Authenticator: Sendable {
         self.pepper = pepper
     }
 
-    /// Judges the bytes of a key's text.
-    package func authenticate(key bytes: ArraySlice<UInt8>?, now: Timestamp) -> Outcome {
+    /// Judges the bytes of a key's text, and who presents it.
+    ///
+    /// - Parameters:
+    ///   - bytes: the key's text, if there is one.
+    ///   - clientNames: the names in the verified certificate of the connection's client; none without a certificate.
+    ///   - now: the time, for keys that expire.
+    /// - Returns: who calls, or why the key is refused.
+    package func authenticate(key bytes: ArraySlice<UInt8>?, clientNames: [String], now: Timestamp) -> Outcome {
         guard let bytes else { return .refused(.missing) }
         guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
         let snapshot = self.directory.snapshot
@@ -41,6 +49,7 @@ package struct Authenticator: Sendable {
         }
         guard principal.key.isAlive(at: now) else { return .refused(.dead) }
         guard !principal.profile.tenant.isDisabled else { return .refused(.disabled) }
+        guard principal.profile.admits(clientNames: clientNames) else { return .refused(.certificate) }
         return .authenticated(principal)
     }
 }

@@ -59,6 +59,7 @@ package struct Administration: Sendable {
             projectID: draft.projectID,
             senderID: draft.senderID,
             isDisabled: draft.isDisabled,
+            clientNames: draft.clientNames,
             createdAt: existing?.createdAt ?? now,
             updatedAt: now
         )
@@ -67,10 +68,17 @@ package struct Administration: Sendable {
             .putTenant(tenant, salt: salt),
             action: "tenant.put",
             tenant: id,
-            object: id.text,
+            object: Self.auditObject(tenant, replacing: existing),
             origin: origin
         )
         return (tenant, existing == nil)
+    }
+
+    /// What the audit says of a change of a tenant: whom it is about, and who may use its keys where that changes.
+    private static func auditObject(_ tenant: Tenant, replacing existing: Tenant?) -> String {
+        guard tenant.clientNames != existing?.clientNames ?? [] else { return tenant.id.text }
+        let names = tenant.clientNames.map(\.text).joined(separator: " ")
+        return "\(tenant.id.text) client names: \(names.isEmpty ? "none" : names)"
     }
 
     /// Removes a tenant with its credentials, keys, limits and the salt of its pseudonyms.

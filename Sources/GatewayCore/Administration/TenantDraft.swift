@@ -10,6 +10,8 @@ package struct TenantDraft: Sendable, Hashable {
     package var senderID: String?
     /// Whether its keys are refused.
     package var isDisabled: Bool
+    /// The names of which a client's certificate must carry one; empty asks for none.
+    package var clientNames: [ClientName]
 
     /// A draft.
     package init(
@@ -17,12 +19,14 @@ package struct TenantDraft: Sendable, Hashable {
         upstream: UpstreamKind,
         projectID: String? = nil,
         senderID: String? = nil,
-        isDisabled: Bool = false
+        isDisabled: Bool = false,
+        clientNames: [ClientName] = []
     ) {
         self.displayName = displayName
         self.upstream = upstream
         self.projectID = projectID
         self.senderID = senderID
         self.isDisabled = isDisabled
+        self.clientNames = clientNames
     }
 }

@@ -4,10 +4,22 @@ import Synchronization
 ///
 /// Look-ups never touch the store. A request reads ``snapshot`` once and keeps it, so that it sees one picture.
 package final class Directory: Sendable {
+    /// What a snapshot is made of.
+    private struct Source {
+        var contents = DirectoryContents()
+        var defaultLimits: LimitPolicies
+        /// Reads of the store that have begun.
+        var reads = 0
+        /// The read that the contents come from.
+        var newestRead = 0
+        /// Grows with every change, so that a snapshot of older parts is not shown.
+        var version = 0
+    }
+
     private let store: any DirectoryStore
     private let masterKey: MasterKey
     private let auditKey: Secret
-    private let defaultLimits: LimitPolicies
+    private let source: Mutex<Source>
     private let current = Mutex(DirectorySnapshot())
 
     /// A directory that starts empty; call ``reload()`` before serving.
@@ -15,7 +27,7 @@ package final class Directory: Sendable {
         self.store = store
         self.masterKey = masterKey
         self.auditKey = auditKey
-        self.defaultLimits = defaultLimits
+        self.source = Mutex(Source(defaultLimits: defaultLimits))
     }
 
     /// The current picture.
@@ -27,13 +39,47 @@ package final class Directory: Sendable {
     ///
     /// - Throws: `storeUnavailable`; the old picture stays.
     package func reload() async throws(GatewayError) {
-        let snapshot = DirectorySnapshot(
-            contents: try await self.store.load(),
-            after: self.snapshot,
-            masterKey: self.masterKey,
-            auditKey: self.auditKey,
-            defaultLimits: self.defaultLimits
-        )
-        self.current.withLock { $0 = snapshot }
+        let read = self.source.withLock { source in
+            source.reads += 1
+            return source.reads
+        }
+        let contents = try await self.store.load()
+        self.source.withLock { source in
+            // A read that began later has seen more.
+            guard read > source.newestRead else { return }
+            source.newestRead = read
+            source.contents = contents
+            source.version += 1
+        }
+        self.show()
+    }
+
+    /// Puts other limits in force for the tenants that have none of their own.
+    package func use(defaultLimits: LimitPolicies) {
+        self.source.withLock { source in
+            source.defaultLimits = defaultLimits
+            source.version += 1
+        }
+        self.show()
+    }
+
+    /// Makes a snapshot of the newest parts and swaps it in; anew where they have changed meanwhile.
+    private func show() {
+        var isShown = false
+        while !isShown {
+            let source = self.source.withLock { $0 }
+            let snapshot = DirectorySnapshot(
+                contents: source.contents,
+                after: self.snapshot,
+                masterKey: self.masterKey,
+                auditKey: self.auditKey,
+                defaultLimits: source.defaultLimits
+            )
+            isShown = self.source.withLock { newest in
+                guard newest.version == source.version else { return false }
+                self.current.withLock { $0 = snapshot }
+                return true
+            }
+        }
     }
 }

@@ -12,6 +12,9 @@ package struct Tenant: Sendable, Hashable {
     package var senderID: String?
     /// Whether its keys are refused.
     package var isDisabled: Bool
+    /// The names of which a client's certificate must carry one for the tenant's keys to be accepted; empty asks for no
+    /// certificate.
+    package var clientNames: [ClientName]
     /// When it was made.
     package var createdAt: Timestamp
     /// When it was last changed.
@@ -25,6 +28,7 @@ package struct Tenant: Sendable, Hashable {
         projectID: String? = nil,
         senderID: String? = nil,
         isDisabled: Bool = false,
+        clientNames: [ClientName] = [],
         createdAt: Timestamp,
         updatedAt: Timestamp
     ) {
@@ -34,6 +38,7 @@ package struct Tenant: Sendable, Hashable {
         self.projectID = projectID
         self.senderID = senderID
         self.isDisabled = isDisabled
+        self.clientNames = clientNames
         self.createdAt = createdAt
         self.updatedAt = updatedAt
     }

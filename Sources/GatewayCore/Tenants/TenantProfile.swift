@@ -18,6 +18,8 @@ package final class TenantProfile: Sendable {
     package let pseudonymizer: Pseudonymizer
     /// Whether another tenant has the same sender id, so that names of device groups could meet at FCM.
     package let sharesSender: Bool
+    /// The names of which a client's certificate must carry one; `nil` where none is asked for.
+    private let clientNames: Set<String>?
     /// The bucket of everything that it sends.
     package let limitKey: LimitKey
     /// Its requests in flight, whichever picture they began under.
@@ -48,6 +50,7 @@ package final class TenantProfile: Sendable {
         self.pseudonymizer = pseudonymizer
         self.sharesSender = sharesSender
         self.load = load
+        self.clientNames = tenant.clientNames.isEmpty ? nil : Set(tenant.clientNames.map(\.text))
         self.limitKey = LimitKey(pseudonymizer.pseudonym(of: tenant.id.text))
     }
 
@@ -61,6 +64,13 @@ package final class TenantProfile: Sendable {
     /// A tenant's id has no full stop, so that no name of one tenant can be made to look like another's.
     package func upstreamGroupName(_ name: String) -> String {
         self.sharesSender ? "\(self.id.text).\(name)" : name
+    }
+
+    /// Whether a connection may use the tenant's keys whose client's verified certificate carries these names; none
+    /// without a certificate.
+    package func admits(clientNames names: [String]) -> Bool {
+        guard let clientNames = self.clientNames else { return true }
+        return names.contains { clientNames.contains($0) }
     }
 
     /// The tenant's name.

@@ -9,7 +9,7 @@ import StrictJSON
 struct CredentialsController {
     let administration: Administration
     let prover: any CredentialProver
-    let tokenHosts: TokenHosts
+    let tokenHosts: Setting<TokenHosts>
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
@@ -49,7 +49,7 @@ struct CredentialsController {
         let id = try context.tenantID()
         let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
         let stored = try await self.administration.putServiceAccount(
-            ServiceAccountCredential(members, allowing: self.tokenHosts),
+            ServiceAccountCredential(members, allowing: self.tokenHosts.current),
             tenant: id,
             origin: context.origin(method: request.method.rawValue)
         )

@@ -109,12 +109,45 @@ extension TenantDraft {
                 }
             case "disabled":
                 draft.isDisabled = problems.bool(member.value, at: pointer) ?? false
+            case "client_names":
+                draft.clientNames = problems.clientNames(member.value, at: pointer)
             default:
                 problems.unknown(pointer)
             }
         }
         guard problems.list.isEmpty else { throw Problem(problems.list) }
         self = draft
+    }
+}
+
+extension FieldProblems {
+    /// The most names that one tenant's clients can have.
+    private static let maxClientNames = 16
+
+    /// Names of certificates' owners, each once.
+    fileprivate mutating func clientNames(_ value: JSONValue, at pointer: JSONPointer) -> [ClientName] {
+        guard let texts = self.strings(value, at: pointer) else { return [] }
+        guard texts.count <= Self.maxClientNames else {
+            self.report(.invalidField, at: pointer, "At most \(Self.maxClientNames) names can be given")
+            return []
+        }
+        var names: [ClientName] = []
+        for (index, text) in texts.enumerated() {
+            guard let name = ClientName(text) else {
+                self.report(
+                    .invalidField,
+                    at: pointer.appending(index),
+                    "This must be a DNS name without a wildcard, or a URI of at most \(ClientName.maxBytes) bytes"
+                )
+                continue
+            }
+            guard !names.contains(name) else {
+                self.report(.invalidField, at: pointer.appending(index), "This name is given twice")
+                continue
+            }
+            names.append(name)
+        }
+        return names
     }
 }
 
@@ -127,6 +160,12 @@ extension JSONWriter {
         if let projectID = tenant.projectID { self.member("project_id", projectID) }
         if let senderID = tenant.senderID { self.member("sender_id", senderID) }
         self.member("disabled", tenant.isDisabled)
+        if !tenant.clientNames.isEmpty {
+            self.key("client_names")
+            self.beginArray()
+            for name in tenant.clientNames { self.string(name.text) }
+            self.endArray()
+        }
         self.member("created_at", tenant.createdAt.rfc3339)
         self.member("updated_at", tenant.updatedAt.rfc3339)
         self.endObject()

@@ -12,7 +12,7 @@ struct FacadeExchange: Sendable {
     let metrics: HTTPMetrics
     let gate: LoadGate
     let accessLog: AccessLog
-    let requestDeadline: Duration
+    let requestDeadline: DurationSetting
 
     /// A request's answer before it is measured and logged.
     struct Reply {
@@ -79,8 +79,14 @@ struct FacadeExchange: Sendable {
     func terms(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Problem) -> Terms {
         let fields = request.head.fields
         let key = try KeyedExchange.key(in: fields)
-        let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
+        let limit = self.requestDeadline.current
+        let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: limit)
         return Terms(deadline: arrival.instant + timeout, key: key)
+    }
+
+    /// Whose key a request carries; `nil` for nobody's, or for one that its client may not use.
+    func principal(of request: HTTPServerRequest, key: ArraySlice<UInt8>?, _ arrival: RequestArrival) -> Principal? {
+        self.authentication.principal(key: key, clientNames: request.connection.clientNames, now: arrival.time)
     }
 
     /// When the caller of a request stops waiting that is no send.
@@ -95,7 +101,10 @@ struct FacadeExchange: Sendable {
                 "Idempotency-Key is not supported here; repeating this request is harmless without it"
             )
         }
-        let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
+        let timeout = try DeadlineMiddleware.timeout(
+            given: fields[.requestTimeout],
+            limit: self.requestDeadline.current
+        )
         return arrival.instant + timeout
     }
 

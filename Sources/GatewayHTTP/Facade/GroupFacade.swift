@@ -65,7 +65,7 @@ struct GroupFacade: Sendable {
             return .answered(FacadeExchange.Reply(response: response))
         }
         let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
-        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+        guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
             return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
         }
         if let reason = self.exchange.gate.refusal(of: request, from: principal) {

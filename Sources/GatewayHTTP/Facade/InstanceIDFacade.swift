@@ -24,7 +24,7 @@ struct InstanceIDFacade: Sendable {
             )
         }
         let key = request.head.fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
-        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+        guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
             return FacadeExchange.Reply(
                 response: HTTPServerResponse(InstanceIDReply(InstanceIDRefusal(.unauthenticated)))
             )

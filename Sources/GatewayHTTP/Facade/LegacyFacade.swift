@@ -58,7 +58,7 @@ struct LegacyFacade: Sendable {
         }
         let fields = request.head.fields
         let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
-        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+        guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
             return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
         }
         if let reason = self.exchange.gate.refusal(of: request, from: principal) {

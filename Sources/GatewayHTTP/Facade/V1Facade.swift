@@ -68,7 +68,7 @@ struct V1Facade: Sendable {
             return .answered(self.exchange.shed(reason, in: .v1))
         }
         let key = request.head.fields.bytes(of: .authorization).flatMap(BearerToken.bytes(in:))
-        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+        guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
             let reply = V1Reply(refusing: Rejection(code: .unauthenticated))
             return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply)))
         }

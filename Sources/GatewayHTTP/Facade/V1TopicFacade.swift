@@ -26,7 +26,7 @@ struct V1TopicFacade: Sendable {
             return FacadeExchange.Reply(response: response)
         }
         let key = request.head.fields.bytes(of: .authorization).flatMap(BearerToken.bytes(in:))
-        guard let principal = self.exchange.authentication.principal(key: key, now: arrival.time) else {
+        guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
             let reply = V1Reply(refusing: Rejection(code: .unauthenticated))
             return FacadeExchange.Reply(response: HTTPServerResponse(reply))
         }

@@ -12,7 +12,7 @@ package enum AdminListener {
         /// Proves credentials.
         package var prover: any CredentialProver
         /// Where uploaded service accounts may ask for access tokens.
-        package var tokenHosts: TokenHosts
+        package var tokenHosts: Setting<TokenHosts>
         /// Holds the audit's records.
         package var audit: any AuditStore
         /// Whether traffic is welcome.
@@ -29,7 +29,7 @@ package enum AdminListener {
             token: AdminToken,
             administration: Administration,
             prover: any CredentialProver,
-            tokenHosts: TokenHosts,
+            tokenHosts: Setting<TokenHosts>,
             audit: any AuditStore,
             readiness: Readiness,
             exposition: MetricsExposition,

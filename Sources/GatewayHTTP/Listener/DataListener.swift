@@ -25,7 +25,7 @@ package enum DataListener {
         /// Keeps from taking on too much.
         package var gate: LoadGate
         /// How long a caller waits at most.
-        package var requestDeadline: Duration
+        package var requestDeadline: DurationSetting
         /// Keeps subscriptions to topics.
         package var topics: TopicPipeline
         /// Where messages go, for explanations.
@@ -43,7 +43,7 @@ package enum DataListener {
             clock: any WallClock,
             metrics: HTTPMetrics,
             gate: LoadGate,
-            requestDeadline: Duration,
+            requestDeadline: DurationSetting,
             upstreams: UpstreamEndpoints = UpstreamEndpoints()
         ) {
             self.authenticator = authenticator
@@ -80,7 +80,8 @@ package enum DataListener {
         let authentication = AuthenticationMiddleware(
             authenticator: dependencies.authenticator,
             clock: dependencies.clock,
-            metrics: dependencies.metrics
+            metrics: dependencies.metrics,
+            logger: logger
         )
         let routing = ListenerRouting(
             clock: dependencies.clock,

@@ -15,6 +15,8 @@ package struct GatewayRequestContext: RequestContext {
     package var body: ByteBuffer
     /// The caller's address, without the port.
     package let remoteAddress: String?
+    /// The names in the certificate of the caller's connection.
+    let clientNames: [String]
     /// When the request was complete.
     package let receivedAt: ContinuousClock.Instant
     /// By how much its event loop is behind.
@@ -33,6 +35,7 @@ package struct GatewayRequestContext: RequestContext {
         self.coreContext = CoreRequestContextStorage(source: source)
         self.body = source.body
         self.remoteAddress = source.remoteAddress
+        self.clientNames = source.clientNames
         self.receivedAt = source.receivedAt
         self.lag = source.lag
         self.deadline = source.receivedAt
@@ -66,6 +69,8 @@ package struct GatewayRequestSource: RequestContextSource {
     package let body: ByteBuffer
     /// The caller's address.
     package let remoteAddress: String?
+    /// The names in the certificate of the caller's connection.
+    package let clientNames: [String]
     /// When the request was complete.
     package let receivedAt: ContinuousClock.Instant
     /// By how much its event loop is behind.
@@ -76,12 +81,14 @@ package struct GatewayRequestSource: RequestContextSource {
         logger: Logger,
         body: ByteBuffer,
         remoteAddress: String?,
+        clientNames: [String] = [],
         receivedAt: ContinuousClock.Instant,
         lag: Duration = .zero
     ) {
         self.logger = logger
         self.body = body
         self.remoteAddress = remoteAddress
+        self.clientNames = clientNames
         self.receivedAt = receivedAt
         self.lag = lag
     }

@@ -22,6 +22,7 @@ package struct RoutedResponder: HTTPServerResponder {
                 logger: self.logger,
                 body: request.body,
                 remoteAddress: request.connection.remoteAddress,
+                clientNames: request.connection.clientNames,
                 receivedAt: .now,
                 lag: request.lag
             )

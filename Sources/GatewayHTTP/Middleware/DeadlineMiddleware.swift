@@ -1,10 +1,11 @@
 import FCMModel
+import GatewayCore
 import HTTPTypes
 import Hummingbird
 
 /// Fixes when the caller stops waiting: after the gateway's own limit, or earlier where the caller says so.
 struct DeadlineMiddleware: RouterMiddleware {
-    let limit: Duration
+    let limit: DurationSetting
 
     func handle(
         _ request: Request,
@@ -13,7 +14,7 @@ struct DeadlineMiddleware: RouterMiddleware {
     ) async throws -> Response {
         var context = context
         context.deadline =
-            context.receivedAt + (try Self.timeout(given: request.headers[.requestTimeout], limit: self.limit))
+            context.receivedAt + (try Self.timeout(given: request.headers[.requestTimeout], limit: self.limit.current))
         return try await next(request, context)
     }
 

@@ -23,7 +23,7 @@ struct SendRoute: Sendable {
     let gate: LoadGate
     let accessLog: AccessLog
     let rendering: ProblemRendering
-    let requestDeadline: Duration
+    let requestDeadline: DurationSetting
 
     /// The tenant in a path that is this route's; `nil` for any other path.
     static func tenant(in path: [UInt8]) -> ArraySlice<UInt8>? {
@@ -80,9 +80,13 @@ struct SendRoute: Sendable {
         if let reason = self.gate.refusal(of: request) { return .shed(reason) }
         do {
             let fields = request.head.fields
-            let timeout = try DeadlineMiddleware.timeout(given: fields[.requestTimeout], limit: self.requestDeadline)
+            let timeout = try DeadlineMiddleware.timeout(
+                given: fields[.requestTimeout],
+                limit: self.requestDeadline.current
+            )
             let principal = try self.authentication.principal(
                 authorization: fields.bytes(of: .authorization),
+                clientNames: request.connection.clientNames,
                 now: arrival.time
             )
             try principal.checkTenant(tenant)

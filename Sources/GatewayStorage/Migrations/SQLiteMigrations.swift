@@ -14,6 +14,8 @@ enum SQLiteMigrations {
     static let retiredTokens = "v004-retired-tokens"
     /// What became of sends that carried an idempotency key.
     static let idempotency = "v005-idempotency"
+    /// The names that tenants' client certificates must carry.
+    static let clientNames = "v006-client-names"
     /// Every key that a device group ever had.
     static let deviceGroupKeys = "v007-device-group-keys"
 
@@ -25,6 +27,7 @@ enum SQLiteMigrations {
         migrator.registerMigration(Self.deviceGroups, migrate: Self.makeDeviceGroups)
         migrator.registerMigration(Self.retiredTokens, migrate: Self.makeRetiredTokens)
         migrator.registerMigration(Self.idempotency, migrate: Self.makeIdempotency)
+        migrator.registerMigration(Self.clientNames, migrate: Self.addClientNames)
         migrator.registerMigration(Self.deviceGroupKeys, migrate: Self.makeDeviceGroupKeys)
         return migrator
     }()

@@ -138,7 +138,7 @@ package final class CredentialCheck: CredentialProver {
         return message
     }
 
-    private var deadline: NIODeadline { .now() + TimeAmount(self.configuration.attemptTimeout) }
+    private var deadline: NIODeadline { .now() + TimeAmount(self.configuration.attemptTimeout.current) }
 
     private static func unreachable(_ pool: HTTPClientPool, _ error: HTTPClientError) -> CredentialReport {
         CredentialReport(

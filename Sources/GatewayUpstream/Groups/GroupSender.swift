@@ -93,7 +93,7 @@ package final class GroupSender: GroupUpstream {
         deadline: ContinuousClock.Instant
     ) async -> Attempt {
         let start = ContinuousClock.now
-        let timeLeft = min(self.configuration.attemptTimeout, deadline - start)
+        let timeLeft = min(self.configuration.attemptTimeout.current, deadline - start)
         guard timeLeft > .zero else { return Attempt(result: GroupResult(transportFailure: "not_started")) }
         self.metrics.began()
         do {

@@ -113,12 +113,13 @@ package final class LegacySender: UpstreamSender {
     private func attempt(_ plan: Plan, _ call: UpstreamCall) async -> AttemptEnd {
         let start = ContinuousClock.now
         self.metrics.began()
-        let timeLeft = min(self.configuration.attemptTimeout, call.deadline - start)
+        let fullTime = self.configuration.attemptTimeout.current
+        let timeLeft = min(fullTime, call.deadline - start)
         do {
             let response = try await plan.pool.execute(plan.request, deadline: .now() + TimeAmount(timeLeft))
             return self.end(of: plan, call, response, since: start)
         } catch {
-            return self.end(of: plan, error, since: start, hadFullTime: timeLeft == self.configuration.attemptTimeout)
+            return self.end(of: plan, error, since: start, hadFullTime: timeLeft == fullTime)
         }
     }
 

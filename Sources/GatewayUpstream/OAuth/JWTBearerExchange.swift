@@ -14,8 +14,8 @@ package final class JWTBearerExchange: TokenExchange {
     private static let maxBodyBytes = 64 * 1024
 
     private let client: HTTPClient
-    private let hosts: TokenHosts
-    private let timeout: Duration
+    private let hosts: Setting<TokenHosts>
+    private let timeout: DurationSetting
     private let clock: any WallClock
     private let logger: Logger
 
@@ -45,7 +45,7 @@ package final class JWTBearerExchange: TokenExchange {
 
     /// Signs an assertion and hands it in.
     package func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure> {
-        guard self.hosts.admits(credential.tokenURI) else { return .failure(.hostRefused) }
+        guard self.hosts.current.admits(credential.tokenURI) else { return .failure(.hostRefused) }
         let now = self.clock.now()
         let assertion: String
         do {
@@ -87,7 +87,7 @@ package final class JWTBearerExchange: TokenExchange {
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")
         // An assertion is made of letters that a form leaves alone.
         request.body = .bytes(ByteBuffer(string: "grant_type=\(Self.grantType)&assertion=\(assertion)"))
-        let response = try await self.client.execute(request, deadline: .now() + TimeAmount(self.timeout))
+        let response = try await self.client.execute(request, deadline: .now() + TimeAmount(self.timeout.current))
         return TokenReply(
             status: Int(response.status.code),
             retryAfter: response.headers.first(name: "Retry-After"),

@@ -10,7 +10,7 @@ struct TopicExchange: Sendable {
     typealias Reader = (_ response: V1Response, _ now: Int) -> TopicReading
 
     /// How long one attempt may take.
-    let attemptTimeout: Duration
+    let attemptTimeout: DurationSetting
     let clock: any WallClock
     let metrics: TopicCallMetrics
 
@@ -53,7 +53,7 @@ struct TopicExchange: Sendable {
         _ read: Reader
     ) async -> TopicReading {
         let start = ContinuousClock.now
-        let timeLeft = min(self.attemptTimeout, deadline - start)
+        let timeLeft = min(self.attemptTimeout.current, deadline - start)
         guard timeLeft > .zero else { return .notStarted }
         let metrics = self.metrics[api]
         metrics.began()

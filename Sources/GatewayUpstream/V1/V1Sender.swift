@@ -161,7 +161,8 @@ package final class V1Sender: UpstreamSender {
         while true {
             attempts += 1
             let start = ContinuousClock.now
-            let timeLeft = min(self.configuration.attemptTimeout, job.deadline - start)
+            let fullTime = self.configuration.attemptTimeout.current
+            let timeLeft = min(fullTime, job.deadline - start)
             guard timeLeft > .zero else {
                 job.account.health.report(server: .silent, credential: .silent, at: start)
                 return .notStarted
@@ -174,7 +175,7 @@ package final class V1Sender: UpstreamSender {
                 )
                 return self.end(of: job, response, since: start)
             } catch {
-                let hadFullTime = timeLeft == self.configuration.attemptTimeout
+                let hadFullTime = timeLeft == fullTime
                 self.noteFailure(of: job, error, since: start, hadFullTime: hadFullTime)
                 guard error.isWorthRepeating, attempts < Backoff.maxAttempts,
                     job.account.health.mayRepeat(for: .notSent, at: .now)

@@ -35,13 +35,14 @@ struct Reply: Sendable {
         _ method: String,
         _ url: String,
         headers: [String: String] = [:],
-        body: String? = nil
+        body: String? = nil,
+        by client: HTTPClient? = nil
     ) async throws -> Reply {
         var request = HTTPClientRequest(url: url)
         request.method = HTTPMethod(rawValue: method)
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
-        let response = try await self.client.execute(request, timeout: .seconds(30))
+        let response = try await (client ?? self.client).execute(request, timeout: .seconds(30))
         return Reply(
             status: Int(response.status.code),
             headers: Dictionary(response.headers.map { ($0.name.lowercased(), $0.value) }) { first, _ in first },

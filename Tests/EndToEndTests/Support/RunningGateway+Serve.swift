@@ -25,24 +25,31 @@ extension RunningGateway {
     }
 
     /// Runs a body with a gateway that was started by `serve`.
+    ///
+    /// - Parameters:
+    ///   - environment: its variables.
+    ///   - configuration: its file.
+    ///   - scheme: what its data listener speaks; its admin listener speaks plain HTTP.
+    ///   - body: what to do with it.
+    /// - Returns: what the body returns.
+    /// - Throws: what the body throws.
     static func serving<Result>(
         _ environment: [String: String],
         configuration: String? = nil,
+        scheme: String = "http",
         _ body: (RunningGateway) async throws -> Result
     ) async throws -> Result {
         let arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? [])
         return try await ChildProcess.with(Program.gateway(), arguments, environment: environment) { process in
             let ports = try await process.errors.first { text in
-                let ports = text.matches(of: #/"message":"Listening\.".*"port":"(\d+)"/#).map { String($0.1) }
+                let lines = text.matches(of: #/"listener":"(data|admin)".*"message":"Listening\.".*"port":"(\d+)"/#)
+                let ports = Dictionary(lines.map { (String($0.1), String($0.2)) }) { $1 }
                 return ports.count == 2 ? ports : nil
             }
-            // Both listeners say the same; only one of them knows about health.
-            var addresses = ports.map { "http://127.0.0.1:\($0)" }
-            if try await Reply.to("GET", "\(addresses[0])/livez").status == 200 { addresses.swapAt(0, 1) }
             let gateway = RunningGateway(
                 process: process,
-                address: addresses[0],
-                adminAddress: addresses[1],
+                address: "\(scheme)://127.0.0.1:\(ports["data"] ?? "")",
+                adminAddress: "http://127.0.0.1:\(ports["admin"] ?? "")",
                 adminToken: environment["GATEWAY_ADMIN_TOKEN"] ?? ""
             )
             try await gateway.waitUntilReady()

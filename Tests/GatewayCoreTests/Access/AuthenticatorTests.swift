@@ -13,9 +13,13 @@ struct AuthenticatorTests {
         _ text: String?,
         isTenantDisabled: Bool = false,
         expiresAt: Timestamp? = nil,
-        revokedAt: Timestamp? = nil
+        revokedAt: Timestamp? = nil,
+        clientNames: [String] = [],
+        by names: [String] = []
     ) async throws -> Authenticator.Outcome {
-        try await self.store.apply(.putTenant(.sample(isDisabled: isTenantDisabled), salt: [1]))
+        try await self.store.apply(
+            .putTenant(.sample(isDisabled: isTenantDisabled, clientNames: clientNames), salt: [1])
+        )
         try await self.store.apply(.putKey(.sample(of: self.key, expiresAt: expiresAt, revokedAt: revokedAt)))
         let directory = Directory(
             store: self.store,
@@ -25,7 +29,7 @@ struct AuthenticatorTests {
         )
         try await directory.reload()
         return Authenticator(directory: directory, pepper: .sample)
-            .authenticate(key: text.map { Array($0.utf8)[...] }, now: self.now)
+            .authenticate(key: text.map { Array($0.utf8)[...] }, clientNames: names, now: self.now)
     }
 
     private func refusal(_ outcome: Authenticator.Outcome) -> Authenticator.Refusal? {
@@ -102,6 +106,33 @@ struct AuthenticatorTests {
         )
         try await directory.reload()
         let authenticator = Authenticator(directory: directory, pepper: KeyPepper(.sample("other pepper")))
-        #expect(self.refusal(authenticator.authenticate(key: Array(self.text.utf8)[...], now: self.now)) == .unknown)
+        #expect(
+            self.refusal(authenticator.authenticate(key: Array(self.text.utf8)[...], clientNames: [], now: self.now))
+                == .unknown
+        )
+    }
+
+    @Test(
+        "A tenant that names its clients' certificates is served to them alone",
+        arguments: [
+            (["orders.internal"], [], false), (["orders.internal"], ["orders.internal"], true),
+            (["orders.internal"], ["billing.internal"], false), (["orders.internal"], ["orders.internal.evil"], false),
+            (["Orders.Internal"], ["orders.internal"], true),
+            (["a.internal", "spiffe://example.org/b"], ["x", "spiffe://example.org/b"], true),
+            (["spiffe://example.org/b"], ["spiffe://example.org/B"], false), ([], [], true), ([], ["anybody"], true),
+        ] as [([String], [String], Bool)]
+    )
+    func clientNames(asked: [String], given: [String], isServed: Bool) async throws {
+        let refusal = self.refusal(try await self.judge(self.text, clientNames: asked, by: given))
+        #expect(refusal == (isServed ? nil : .certificate))
+    }
+
+    @Test("A certificate does not help a key that is not good in itself")
+    func certificateIsNotEnough() async throws {
+        let name = "orders.internal"
+        let forged = String(self.text.dropLast())
+        #expect(self.refusal(try await self.judge(forged, clientNames: [name], by: [name])) == .malformed)
+        let revoked = try await self.judge(self.text, revokedAt: self.now, clientNames: [name], by: [name])
+        #expect(self.refusal(revoked) == .dead)
     }
 }

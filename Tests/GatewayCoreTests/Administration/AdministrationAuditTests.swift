@@ -159,4 +159,24 @@ struct AdministrationAuditTests {
         let count = self.fixture.auditStore.current.records.count
         #expect(try await verifier.verify(isLive: false) == .intact(records: count))
     }
+
+    @Test("The audit names the clients that a tenant is bound to, whenever they change")
+    func clientNames() async throws {
+        try await self.fixture.run { acme in
+            let names = ["orders.internal", "spiffe://example.org/orders"].compactMap { ClientName($0) }
+            for clientNames in [names, names, [], []] {
+                let draft = TenantDraft(displayName: "Acme", upstream: .legacy, clientNames: clientNames)
+                let (tenant, _) = try await self.fixture.administration.put(draft, id: acme, origin: .sample)
+                #expect(tenant.clientNames == clientNames)
+                #expect(try self.fixture.profile()?.tenant.clientNames == clientNames)
+            }
+            let objects = self.fixture.records.filter { $0.outcome == .done }.map(\.object)
+            #expect(
+                objects == [
+                    "acme client names: orders.internal spiffe://example.org/orders", "acme", "acme client names: none",
+                    "acme",
+                ]
+            )
+        }
+    }
 }

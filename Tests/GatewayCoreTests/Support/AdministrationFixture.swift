@@ -59,7 +59,7 @@ struct AdministrationFixture {
     /// How the present directory judges a key.
     func accepts(_ key: APIKey) -> Bool {
         let authenticator = Authenticator(directory: self.directory, pepper: .sample)
-        switch authenticator.authenticate(key: key.secret.revealBytes()[...], now: self.clock.now()) {
+        switch authenticator.authenticate(key: key.secret.revealBytes()[...], clientNames: [], now: self.clock.now()) {
         case .authenticated: return true
         case .refused: return false
         }

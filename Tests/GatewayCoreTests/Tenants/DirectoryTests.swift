@@ -60,4 +60,52 @@ struct DirectoryTests {
         await #expect(throws: GatewayError.self) { try await directory.reload() }
         #expect(directory.snapshot.tenants.count == 1)
     }
+
+    @Test("Other default limits hold at once, for tenants that have none of their own")
+    func defaultLimits() async throws {
+        let directory = try self.directory()
+        let own = LimitPolicies(tenant: [try .sample(7, per: 1, burst: 7)])
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await self.store.apply(.putTenant(.sample("globex"), salt: [2]))
+        try await self.store.apply(.putLimits(.sample("globex"), LimitOverrides(tenant: own.tenant)))
+        try await directory.reload()
+        let key = try #require(directory.snapshot.tenants[.sample("acme")]).limitKey
+
+        // The store is not asked, and its trouble is no obstacle.
+        self.store.refuseLoads()
+        let limits = LimitPolicies(tenant: [try .sample(3, per: 1, burst: 3)], topic: [])
+        directory.use(defaultLimits: limits)
+        let acme = try #require(directory.snapshot.tenants[.sample("acme")])
+        #expect(acme.limits == limits)
+        #expect(acme.limitKey == key)
+        let globex = try #require(directory.snapshot.tenants[.sample("globex")])
+        #expect(globex.limits.tenant == own.tenant)
+        #expect(globex.limits.topic.isEmpty)
+
+        self.store.refuseLoads(false)
+        try await self.store.apply(.putTenant(.sample("later"), salt: [3]))
+        try await directory.reload()
+        let later = try TenantID.sample("later")
+        #expect(directory.snapshot.tenants[later]?.limits == limits)
+    }
+
+    @Test("What a read brings that was overtaken by a later one is not shown")
+    func overtaken() async throws {
+        let store = OvertakenStore()
+        let directory = Directory(
+            store: store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies()
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await directory.reload() }
+            await store.firstHasBegun()
+            try await directory.reload()
+            #expect(directory.snapshot.tenants.keys.map(\.text) == ["new"])
+            store.releaseFirst()
+            try await group.waitForAll()
+        }
+        #expect(directory.snapshot.tenants.keys.map(\.text) == ["new"])
+    }
 }

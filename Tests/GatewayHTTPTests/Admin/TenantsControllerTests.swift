@@ -187,4 +187,42 @@ struct TenantsControllerTests {
             #expect(records.allSatisfy { $0.tenant == "acme" && $0.principal == "admin" })
         }
     }
+
+    @Test("A tenant's client names are shown as they hold, and are gone when left out")
+    func clientNames() async throws {
+        try await TestGateway.run { gateway, _ in
+            let path = "\(Self.base)/bound"
+            let body = #"{"client_names":["Orders.Internal","spiffe://example.org/Orders"]}"#
+            let names: JSON = ["orders.internal", "spiffe://example.org/Orders"]
+            let made = try await gateway.admin(.put, path, body: body).json
+            #expect(made["client_names"] == names)
+            let shown = try await gateway.admin(.get, path).json
+            #expect(shown["client_names"] == names)
+            let list = await gateway.admin(.get, Self.base)
+            #expect(list.body.contains(#""client_names":["orders.internal","spiffe://example.org/Orders"]"#))
+            for body in [#"{"display_name":"Bound"}"#, #"{"client_names":[]}"#] {
+                #expect(await gateway.admin(.put, path, body: body).status == 200)
+                #expect(!(await gateway.admin(.get, path).body.contains("client_names")))
+            }
+        }
+    }
+
+    @Test(
+        "Client names that are none are refused, each by its pointer",
+        arguments: [
+            (#""orders""#, "/client_names"), ("[1]", "/client_names/0"), (#"[""]"#, "/client_names/0"),
+            (#"["a","*.b"]"#, "/client_names/1"), (#"["a","A"]"#, "/client_names/1"),
+            (#"["a","b:"]"#, "/client_names/1"),
+            ("null", "/client_names"),
+            (#"[\#((0...16).map { #""n\#($0)""# }.joined(separator: ","))]"#, "/client_names"),
+        ]
+    )
+    func badClientNames(value: String, pointer: String) async throws {
+        try await TestGateway.run { gateway, _ in
+            let answer = await gateway.admin(.put, "\(Self.base)/bound", body: #"{"client_names":\#(value)}"#)
+            #expect(answer.status == 422)
+            #expect(answer.body.contains(#""pointer":"\#(pointer)""#), "\(answer.body)")
+            #expect(await gateway.admin(.get, "\(Self.base)/bound").status == 404)
+        }
+    }
 }

@@ -171,7 +171,7 @@ struct TestGateway: Sendable {
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
                 gate: self.gate,
-                requestDeadline: .seconds(20)
+                requestDeadline: DurationSetting(.seconds(20))
             ),
             logger: logger
         )
@@ -184,7 +184,7 @@ struct TestGateway: Sendable {
                         ? CredentialReport(.keyRefused, "FCM refuses it", upstreamCode: "401")
                         : CredentialReport(.missing, "There is none")
                 },
-                tokenHosts: .google,
+                tokenHosts: Setting(.google),
                 audit: self.auditStore,
                 readiness: self.readiness,
                 exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {
@@ -206,9 +206,19 @@ struct TestGateway: Sendable {
         key: String?,
         body: String = "",
         headers: [String: String] = [:],
+        clientNames: [String] = [],
         lag: Duration = .zero
     ) async -> Answer {
-        await Self.ask(self.dataListener, method, path, bearer: key, body: body, headers: headers, lag: lag)
+        await Self.ask(
+            self.dataListener,
+            method,
+            path,
+            bearer: key,
+            body: body,
+            headers: headers,
+            clientNames: clientNames,
+            lag: lag
+        )
     }
 
     /// Posts a message for `demo`.
@@ -235,6 +245,7 @@ struct TestGateway: Sendable {
         bearer: String?,
         body: String,
         headers: [String: String],
+        clientNames: [String] = [],
         lag: Duration = .zero
     ) async -> Answer {
         var all = headers
@@ -257,7 +268,8 @@ struct TestGateway: Sendable {
             body: ByteBuffer(string: body),
             connection: HTTPConnectionInfo(
                 remoteAddress: "192.0.2.1",
-                isTLS: false,
+                isTLS: !clientNames.isEmpty,
+                clientNames: clientNames,
                 eventLoop: MultiThreadedEventLoopGroup.singleton.any()
             ),
             lag: lag

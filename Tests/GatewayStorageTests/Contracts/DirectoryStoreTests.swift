@@ -37,6 +37,7 @@ struct DirectoryStoreTests {
             other.projectID = nil
             other.senderID = "123456789012"
             other.isDisabled = true
+            other.clientNames = ["orders.internal", "spiffe://example.org/a"].compactMap { ClientName($0) }
             let credential = try DirectoryFixtures.credential()
             let key = try DirectoryFixtures.key()
             var dead = try DirectoryFixtures.key("k2", tenant: "other")
@@ -73,6 +74,7 @@ struct DirectoryStoreTests {
             try await store.apply(.putTenant(tenant, salt: [1, 2, 3]))
             try await store.apply(.putKey(try DirectoryFixtures.key()))
             tenant.displayName = "Acme & Sons"
+            tenant.clientNames = ["orders.internal"].compactMap { ClientName($0) }
             tenant.isDisabled = true
             tenant.updatedAt = DirectoryFixtures.start.advanced(by: .seconds(5))
             try await store.apply(.putTenant(tenant, salt: [4, 5, 6]))

@@ -97,6 +97,48 @@ struct SQLiteDatabaseTests {
         }
     }
 
+    @Test("Tenants of a store from before there were client names ask for none")
+    func olderTenants() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/gateway.db"
+            let queue = try DatabaseQueue(path: path)
+            try SQLiteMigrations.migrator.migrate(queue, upTo: SQLiteMigrations.retiredTokens)
+            try await queue.write { db in
+                try db.execute(
+                    sql: "INSERT INTO tenants VALUES ('acme', 'Acme', 'legacy', NULL, NULL, 0, x'01', 1, 1)"
+                )
+            }
+            try queue.close()
+            let database = try SQLiteDatabase(path: path)
+            let tenants = try await SQLiteDirectoryStore(database: database).load().tenants
+            #expect(tenants.map(\.id.text) == ["acme"])
+            #expect(tenants.first?.clientNames.isEmpty == true)
+            try database.close()
+        }
+    }
+
+    @Test("A client name that can't be read stops the store instead of letting everybody in")
+    func damagedClientName() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/gateway.db"
+            let database = try SQLiteDatabase(path: path)
+            let store = SQLiteDirectoryStore(database: database)
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
+            try database.close()
+            for damage in ["[\"*\"]", "[", "{}", "[\"orders.internal\", 1]"] {
+                let queue = try DatabaseQueue(path: path)
+                try await queue.write { db in
+                    try db.execute(sql: "UPDATE tenants SET client_names = ?", arguments: [damage])
+                }
+                try queue.close()
+                let reopened = try SQLiteDatabase(path: path)
+                let damaged = SQLiteDirectoryStore(database: reopened)
+                await #expect(throws: GatewayError.self) { _ = try await damaged.load() }
+                try reopened.close()
+            }
+        }
+    }
+
     @Test("A database of a later version is refused")
     func laterVersion() async throws {
         try await withTemporaryDirectory { directory in

@@ -7,7 +7,8 @@ enum DirectoryRows {
         let rows = try Row.fetchCursor(
             db,
             sql: """
-                SELECT id, display_name, upstream, project_id, sender_id, is_disabled, salt, created_at, updated_at
+                SELECT id, display_name, upstream, project_id, sender_id, is_disabled, client_names, salt,
+                    created_at, updated_at
                 FROM tenants ORDER BY id
                 """
         )
@@ -20,12 +21,20 @@ enum DirectoryRows {
                 projectID: try reader.optional("project_id"),
                 senderID: try reader.optional("sender_id"),
                 isDisabled: try reader.value("is_disabled"),
+                clientNames: try reader.parsed("client_names") { Self.clientNames($0) },
                 createdAt: try reader.time("created_at"),
                 updatedAt: try reader.time("updated_at")
             )
             contents.tenants.append(tenant)
             contents.salts[tenant.id] = try reader.bytes("salt")
         }
+    }
+
+    /// The names in a JSON array; `nil` where one is none, since without it the tenant could ask for nothing.
+    private static func clientNames(_ json: String) -> [ClientName]? {
+        guard let texts = StoredJSON.decode([String].self, from: json) else { return nil }
+        let names = texts.compactMap { ClientName($0) }
+        return names.count == texts.count ? names : nil
     }
 
     static func credentials(_ db: Database) throws -> [StoredCredential] {

@@ -55,17 +55,19 @@ struct DirectoryWriter {
         try self.db.execute(
             sql: """
                 INSERT INTO tenants
-                    (id, display_name, upstream, project_id, sender_id, is_disabled, salt, created_at, updated_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    (id, display_name, upstream, project_id, sender_id, is_disabled, client_names, salt,
+                    created_at, updated_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (id) DO UPDATE SET
                     display_name = excluded.display_name, upstream = excluded.upstream,
                     project_id = excluded.project_id, sender_id = excluded.sender_id,
-                    is_disabled = excluded.is_disabled,
+                    is_disabled = excluded.is_disabled, client_names = excluded.client_names,
                     created_at = excluded.created_at, updated_at = excluded.updated_at
                 """,
             arguments: [
                 tenant.id.text, tenant.displayName, tenant.upstream.rawValue, tenant.projectID, tenant.senderID,
-                tenant.isDisabled, Data(salt), tenant.createdAt.microseconds, tenant.updatedAt.microseconds,
+                tenant.isDisabled, try StoredJSON.encode(tenant.clientNames.map(\.text)), Data(salt),
+                tenant.createdAt.microseconds, tenant.updatedAt.microseconds,
             ]
         )
     }

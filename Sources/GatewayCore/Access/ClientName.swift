@@ -1,0 +1,59 @@
+/// A name by which a client's certificate vouches for it: a DNS name or a URI of its subject alternative names
+/// (RFC 5280, 4.2.1.6).
+///
+/// The two kinds can't be taken for each other, since every URI has a colon and no DNS name has one.
+package struct ClientName: Sendable, Hashable {
+    /// The most bytes that a name may have.
+    package static let maxBytes = 512
+
+    /// The name: a DNS name in lower case, a URI as it was written.
+    package let text: String
+
+    /// A name as an operator writes it: a whole DNS name, without a wildcard or a final full stop, or a URI with its
+    /// scheme; `nil` for any other text.
+    package init?(_ text: String) {
+        guard let name = text.utf8.contains(UInt8(ascii: ":")) ? Self.uri(text) : Self.dnsName(text) else { return nil }
+        self.text = name
+    }
+
+    /// A DNS name in lower case; `nil` for text that is none.
+    package static func dnsName(_ text: String) -> String? {
+        guard (1...253).contains(text.utf8.count) else { return nil }
+        let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let isWellFormed = labels.allSatisfy { label in
+            (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
+                && label.allSatisfy(Self.isHostCharacter)
+        }
+        return isWellFormed ? text.lowercased() : nil
+    }
+
+    /// A URI as it is; `nil` for text that is none, or too long.
+    ///
+    /// Names are compared byte by byte, as SPIFFE has it, so nothing is made of escapes or of the case of letters.
+    package static func uri(_ text: String) -> String? {
+        guard text.utf8.count <= Self.maxBytes, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex,
+            text.utf8.index(after: colon) < text.endIndex, let first = text.utf8.first, Self.isLetter(first),
+            text.utf8[..<colon].allSatisfy(Self.isSchemeCharacter)
+        else { return nil }
+        return text
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+    }
+
+    private static func isHostCharacter(_ byte: UInt8) -> Bool {
+        Self.isLetter(byte) || Self.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    }
+
+    /// RFC 3986, 3.1.
+    private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+        Self.isLetter(byte) || Self.isDigit(byte)
+            || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+    }
+}

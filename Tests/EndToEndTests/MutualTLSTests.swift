@@ -1,0 +1,138 @@
+import AsyncHTTPClient
+import Foundation
+import GatewayTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Client certificates")
+    struct MutualTLSTests {
+        /// How a client comes.
+        enum Caller: String, Sendable, CaseIterable {
+            case nobody
+            case foreignAuthority
+            case expired
+            case otherName
+            case commonNameOnly
+            case named
+
+            /// What comes of its request: a status, or `nil` where the handshake fails.
+            var status: Int? {
+                switch self {
+                case .nobody, .foreignAuthority, .expired: nil
+                case .otherName, .commonNameOnly: 401
+                case .named: 200
+                }
+            }
+
+            func identity(_ authority: TestAuthority) throws -> TestIdentity? {
+                let name = "orders.internal"
+                return switch self {
+                case .nobody: nil
+                case .foreignAuthority: try TestAuthority().certify("client", dnsNames: [name])
+                case .expired: try authority.certify("client", dnsNames: [name], validity: -2_000..<(-1_000))
+                case .otherName: try authority.certify("client", dnsNames: ["billing.internal"])
+                case .commonNameOnly: try authority.certify(name)
+                case .named: try authority.certify("client", dnsNames: [name])
+                }
+            }
+        }
+
+        /// A send by each surface.
+        private static let surfaces = [
+            ("/v1/tenants/shop/messages", #"{"token": "device"}"#, "Bearer "),
+            ("/fcm/send", #"{"to": "device"}"#, "key="),
+            ("/v1/projects/shop/messages:send", #"{"message": {"token": "device"}}"#, "Bearer "),
+        ]
+
+        private func run(
+            _ body: (RunningGateway, _ key: String, _ authority: TestAuthority, PrivateDirectory) async throws -> Void
+        ) async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with { emulator in
+                    let authority = try TestAuthority()
+                    let server = try TestAuthority("servers").certify("gateway", dnsNames: ["localhost"])
+                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    environment["GATEWAY_HTTP_TLS_CERTIFICATE_FILE"] = try directory.write(
+                        server.certificate,
+                        to: "s.crt"
+                    )
+                    environment["GATEWAY_HTTP_TLS_PRIVATE_KEY_FILE"] = try directory.write(
+                        server.privateKey,
+                        to: "s.key"
+                    )
+                    environment["GATEWAY_HTTP_TLS_CLIENT_CA_FILE"] = try directory.write(
+                        authority.certificate,
+                        to: "ca.crt"
+                    )
+                    try await RunningGateway.serving(environment, scheme: "https") { gateway in
+                        let key = try await gateway.makeTenant("shop", serverKey: "k", endpoint: emulator.address)
+                        let names = #"{"client_names": ["orders.internal"], "sender_id": "123456789012"}"#
+                        #expect(try await gateway.admin("PUT", "tenants/shop", names).status == 200)
+                        try await body(gateway, key, authority, directory)
+                        try await gateway.stopInOrder()
+                    }
+                }
+            }
+        }
+
+        @Test("A bound tenant's key is accepted from the named client alone, on every surface")
+        func matrix() async throws {
+            try await self.run { gateway, key, authority, _ in
+                for caller in Caller.allCases {
+                    for (path, body, scheme) in Self.surfaces {
+                        let status = try await CertifiedClient.with(caller.identity(authority)) { client in
+                            try? await Reply.to(
+                                "POST",
+                                gateway.address + path,
+                                headers: ["Authorization": scheme + key, "Content-Type": "application/json"],
+                                body: body,
+                                by: client
+                            )
+                            .status
+                        }
+                        #expect(status == caller.status, "\(caller) \(path)")
+                    }
+                }
+            }
+        }
+
+        @Test("Who is let in changes with the authority's file at SIGHUP, for connections to come")
+        func authorityReload() async throws {
+            try await self.run { gateway, key, authority, directory in
+                let renewed = try TestAuthority()
+                let name = "orders.internal"
+                func send(by client: HTTPClient) async throws -> Int {
+                    try await Reply.to(
+                        "POST",
+                        "\(gateway.address)/v1/tenants/shop/messages",
+                        headers: ["Authorization": "Bearer \(key)", "Content-Type": "application/json"],
+                        body: #"{"token": "device"}"#,
+                        by: client
+                    )
+                    .status
+                }
+                try await CertifiedClient.with(authority.certify("client", dnsNames: [name])) { old in
+                    #expect(try await send(by: old) == 200)
+                    try directory.write(renewed.certificate, to: "ca.crt")
+                    try await gateway.reload(expecting: 1)
+                    // The connection is open still, and whom it belongs to was established when it was made.
+                    #expect(try await send(by: old) == 200)
+                }
+                try await CertifiedClient.with(authority.certify("client", dnsNames: [name])) { stranger in
+                    let status = try? await send(by: stranger)
+                    #expect(status == nil)
+                }
+                try await CertifiedClient.with(renewed.certify("client", dnsNames: [name])) { new in
+                    let status = try await send(by: new)
+                    #expect(status == 200)
+                    // Taking the name away works at once, on open connections too.
+                    let other = #"{"client_names": ["billing.internal"], "sender_id": "123456789012"}"#
+                    #expect(try await gateway.admin("PUT", "tenants/shop", other).status == 200)
+                    #expect(try await send(by: new) == 401)
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+/// Keys of a tenant that asks for client certificates, on every surface of the data listener.
+struct ClientCertificateTests {
+    /// A request to one surface.
+    struct Surface: Sendable, CustomTestStringConvertible {
+        var method = HTTPRequest.Method.post
+        let path: String
+        var body = ""
+
+        var testDescription: String { "\(self.method) \(self.path)" }
+
+        static let all = [
+            Surface(path: "/v1/tenants/demo/messages", body: #"{"token":"device"}"#),
+            Surface(path: "/v1/tenants/demo/messages/explain", body: #"{"token":"device"}"#),
+            Surface(method: .get, path: "/v1/tenants/demo/audit"),
+            Surface(method: .get, path: "/v1/tenants/demo/retired-tokens"),
+            Surface(method: .get, path: "/v1/tenants/demo/device-groups"),
+            Surface(method: .get, path: "/v1/tenants/demo/subscriptions?token=device"),
+            Surface(path: "/fcm/send", body: #"{"to":"device"}"#),
+            Surface(path: "/v1/projects/demo/messages:send", body: #"{"message":{"token":"device"}}"#),
+            Surface(path: "/fcm/notification", body: #"{"operation":"create","notification_key_name":"g"}"#),
+            Surface(path: "/iid/v1:batchAdd", body: #"{"to":"/topics/a","registration_tokens":["device"]}"#),
+            Surface(method: .get, path: "/iid/info/device"),
+            Surface(method: .get, path: "/v1/projects/demo/registrations/device/topicSubscriptions"),
+        ]
+    }
+
+    private static let bound = TenantDraft(
+        displayName: "Demo",
+        upstream: .legacy,
+        clientNames: ["orders.internal", "spiffe://example.org/orders"].compactMap { ClientName($0) }
+    )
+
+    @Test(
+        "Without one of the names, a good key is as good as none, in each surface's own words",
+        arguments: Surface.all
+    )
+    func refused(surface: Surface) async throws {
+        try await TestGateway.run { gateway, key in
+            func ask(_ key: String?, _ names: [String]) async -> Answer {
+                await gateway.data(
+                    surface.method,
+                    surface.path,
+                    key: key,
+                    body: surface.body,
+                    headers: ["X-Request-ID": "the-same"],
+                    clientNames: names
+                )
+            }
+            let free = await ask(key, [])
+            #expect(free.status != 401)
+            _ = try await gateway.administration.put(Self.bound, id: .sample("demo"), origin: TestGateway.origin)
+            let nobody = await ask(nil, ["orders.internal"])
+            #expect(nobody.status == 401)
+            let calls = gateway.upstream.calls.count
+            for names in [
+                [], ["billing.internal"], ["ORDERS.INTERNAL"], ["orders.internal."], ["spiffe://example.org"],
+            ] {
+                let answer = await ask(key, names)
+                #expect(answer.status == 401)
+                #expect(answer.body == nobody.body)
+                #expect(answer.headers == nobody.headers)
+            }
+            #expect(gateway.upstream.calls.count == calls)
+            for names in [["orders.internal"], ["x", "spiffe://example.org/orders"]] {
+                #expect(await ask(key, names).status == free.status)
+            }
+        }
+    }
+
+    @Test("A field of the request does not stand for a certificate")
+    func fieldsSayNothing() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = try await gateway.administration.put(Self.bound, id: .sample("demo"), origin: TestGateway.origin)
+            for name in ["X-SSL-Client-CN", "X-Forwarded-Client-Cert", "Client-Cert", "X-Client-Names"] {
+                let answer = await gateway.send(#"{"token":"a"}"#, key: key, headers: [name: "orders.internal"])
+                #expect(answer.status == 401)
+            }
+        }
+    }
+
+    @Test("Other tenants are not concerned, and the refusal is counted and logged without the key")
+    func others() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = try await gateway.administration.put(Self.bound, id: .sample("demo"), origin: TestGateway.origin)
+            let other = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")
+            let answer = await gateway.data(.post, "/v1/tenants/other/messages", key: other, body: #"{"token":"a"}"#)
+            #expect(answer.status == 200)
+            #expect(await gateway.send(#"{"token":"a"}"#, key: key).status == 401)
+            let counter = try gateway.metrics.expectCounter(
+                "fcmgw_auth_total",
+                [("method", "api_key"), ("result", "certificate")]
+            )
+            #expect(counter.totalValue == 1)
+            let id = try #require(APIKey(key)?.id)
+            #expect(gateway.logText.contains("client certificate"))
+            #expect(gateway.logText.contains("key_id=\(id)"))
+            #expect(!gateway.logText.contains(key))
+        }
+    }
+}
