@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import Testing
 
 @testable import FCMGateway
@@ -35,6 +36,25 @@ extension EndToEnd {
                 status: 431,
                 code: "header_too_large"
             ),
+            Attack(
+                name: "a hundred thousand fields",
+                bytes: start + (1...100_000).map { "X-\($0): x\r\n" }.joined() + "\r\n",
+                status: 431,
+                code: "header_too_large"
+            ),
+            Attack(
+                name: "an expectation",
+                bytes: start + "Expect: coffee\r\nContent-Length: 1\r\n\r\n",
+                status: 417,
+                code: "bad_request"
+            ),
+            Attack(
+                name: "a transfer coding",
+                bytes: start + "Transfer-Encoding: br\r\n\r\n",
+                status: 501,
+                code: "bad_request"
+            ),
+            Attack(name: "HTTP/3.0", bytes: "GET / HTTP/3.0\r\nHost: a\r\n\r\n", status: 505, code: "bad_request"),
             Attack(
                 name: "a long target",
                 bytes: "GET /\(String(repeating: "u", count: 5_000)) HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -104,11 +124,12 @@ extension EndToEnd {
         func attacks() async throws {
             try await PrivateDirectory.with { directory in
                 var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                environment["GATEWAY_HTTP_HEAD_TIMEOUT_MS"] = "300"
-                environment["GATEWAY_HTTP_BODY_TIMEOUT_MS"] = "300"
+                for listener in ["HTTP", "ADMIN"] {
+                    environment["GATEWAY_\(listener)_HEAD_TIMEOUT_MS"] = "1000"
+                    environment["GATEWAY_\(listener)_BODY_TIMEOUT_MS"] = "1000"
+                }
                 try await RunningGateway.serving(environment) { gateway in
-                    let port = Int(gateway.address.split(separator: ":").last ?? "") ?? 0
-                    for attack in Self.attacks {
+                    for (attack, port) in Self.attacks.flatMap({ [($0, gateway.port), ($0, gateway.adminPort)] }) {
                         // Ends only when the gateway closes the connection.
                         let reply = try await RawExchange.reply(port: port, sending: attack.bytes)
                         #expect(reply.status == attack.status, "\(attack.name): \(reply.text)")
@@ -116,12 +137,51 @@ extension EndToEnd {
                         #expect(reply.headers["connection"] == "close", "\(attack.name)")
                         #expect(reply.code == attack.code, "\(attack.name): \(reply.text)")
                         #expect(reply.json["status"]?.wholeNumber == attack.status, "\(attack.name): \(reply.text)")
+                        #expect(reply.headers["date"]?.hasSuffix(" GMT") == true, "\(attack.name)")
                         let next = try await Reply.to("GET", "\(gateway.address)\(Self.path)")
                         #expect(next.status == 401 || next.status == 405, "after \(attack.name)")
                     }
                     let metrics = try await gateway.metrics()
-                    #expect(metrics.contains(#"fcmgw_http_rejected_total{reason="header_too_large"} 3"#))
-                    #expect(metrics.contains(#"fcmgw_http_rejected_total{reason="request_timeout"} 2"#))
+                    let counts = [
+                        "header_too_large": 4, "uri_too_long": 1, "body_too_large": 3, "bad_request": 7,
+                        "head_timeout": 1, "body_timeout": 1, "expectation": 1, "transfer_encoding": 1,
+                        "http_version": 1,
+                    ]
+                    for (reason, count) in counts {
+                        let line = #"fcmgw_http_rejected_total{reason="\#(reason)"} \#(count * 2)"#
+                        #expect(metrics.contains("\(line)\n"), "\(line)")
+                    }
+                    #expect(counts.values.reduce(0, +) == Self.attacks.count)
+                    try await gateway.stopInOrder()
+                }
+            }
+        }
+
+        @Test("Idle connections and callers that do not read are closed on time, on both listeners")
+        func idlersAndSlowReaders() async throws {
+            try await PrivateDirectory.with { directory in
+                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                for listener in ["HTTP", "ADMIN"] {
+                    environment["GATEWAY_\(listener)_KEEP_ALIVE_TIMEOUT_MS"] = "1000"
+                    environment["GATEWAY_\(listener)_WRITE_STALL_TIMEOUT_MS"] = "200"
+                }
+                try await RunningGateway.serving(environment) { gateway in
+                    for port in [gateway.port, gateway.adminPort] {
+                        let request = "GET /v1/x HTTP/1.1\r\nHost: a\r\n\r\n"
+                        // Ends only when the gateway closes the connection.
+                        let idle = try await RawExchange.reply(port: port, sending: request)
+                        #expect(idle.headers["connection"] == nil)
+                        #expect((400..<500).contains(idle.status))
+
+                        let slow = try await SlowReader.connect(port: port)
+                        slow.writeAndFlush(
+                            ByteBuffer(string: String(repeating: request, count: 20_000)),
+                            promise: nil
+                        )
+                        try await slow.closeFuture.get()
+                    }
+                    let metrics = try await gateway.metrics()
+                    #expect(metrics.contains(#"fcmgw_http_rejected_total{reason="write_stalled"} 2"#))
                     try await gateway.stopInOrder()
                 }
             }

@@ -45,7 +45,8 @@ struct HTTPHeadOracleTests {
                 case .accepted(let ours) = Self.parser.parse(head)
             else { continue }
             accepted += 1
-            guard let theirs = Self.oracle(head) else {
+            // White space behind a value is none of it here; the other parser is stricter about tabs behind lengths.
+            guard let theirs = Self.oracle(ByteBuffer(string: text.replacing(#/[ \t]+\r\n/#, with: "\r\n"))) else {
                 Issue.record("refused there: \(text.debugDescription)")
                 continue
             }

@@ -2,6 +2,7 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOEmbedded
+import Synchronization
 import Testing
 
 @testable import EventLoopHTTP
@@ -98,12 +99,59 @@ struct HTTPServerConnectionTests {
 
     @Test("A peer that floods behind a refusal is closed at once")
     func floods() throws {
-        let channel = try Self.connect()
+        let cuts = Mutex<[HTTPServerCut]>([])
+        let channel = try Self.connect { cut in cuts.withLock { $0.append(cut) } }
         try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
         for _ in 0..<17 {
             try channel.writeInbound(ByteBuffer(repeating: 0, count: 64 * 1024))
         }
         #expect(!channel.isActive)
+        #expect(cuts.withLock { $0 } == [.flooded])
+    }
+
+    @Test("Every answer says when it was made, refusals too")
+    func dates() throws {
+        let channel = try Self.connect()
+        try channel.writeInbound(ByteBuffer(string: Self.request))
+        channel.embeddedEventLoop.run()
+        try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
+        var text = ""
+        while let bytes = try channel.readOutbound(as: ByteBuffer.self) {
+            text += String(buffer: bytes)
+        }
+        let answers = RawResponse.parse(text)
+        #expect(answers.map(\.status) == [200, 400])
+        #expect(answers.map { $0.fields["date"] } == Array(repeating: "Sun, 06 Nov 1994 08:49:37 GMT", count: 2))
+    }
+
+    @Test(
+        "A peer that reads a little now and then is closed like one that reads nothing",
+        arguments: [0, 1, 16 * 1024 - 1]
+    )
+    func writeStalls(readBytes: Int) throws {
+        let cuts = Mutex<[HTTPServerCut]>([])
+        let size = 100 * 1024
+        let responder = ClosureResponder { _ in
+            HTTPServerResponse(status: .ok, body: ByteBuffer(repeating: 0x62, count: size))
+        }
+        let reader = SlowReaderHandler()
+        let channel = try Self.connect(responder, reader: reader) { cut in cuts.withLock { $0.append(cut) } }
+        channel.isWritable = false
+        try channel.writeInbound(ByteBuffer(string: Self.request))
+        channel.embeddedEventLoop.run()
+        // Three times enough is read in time, then too little.
+        for _ in 1...3 {
+            channel.embeddedEventLoop.advanceTime(by: .milliseconds(9_999))
+            reader.read(16 * 1024)
+            channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+            #expect(channel.isActive)
+        }
+        reader.read(readBytes)
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(9_999))
+        #expect(channel.isActive)
+        channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
+        #expect(!channel.isActive)
+        #expect(cuts.withLock { $0 } == [.writeStalled])
     }
 
     @Test("A paced answer that comes too soon waits for its turn, and its connection with it")
@@ -152,9 +200,14 @@ struct HTTPServerConnectionTests {
     /// A connection of a server with default limits.
     private static func connect(
         _ responder: any HTTPServerResponder = ClosureResponder { _ in HTTPServerResponse(status: .ok) },
-        configuration: HTTPServerConfiguration = HTTPServerConfiguration()
+        configuration: HTTPServerConfiguration = HTTPServerConfiguration(),
+        reader: SlowReaderHandler? = nil,
+        onCut: @escaping @Sendable (HTTPServerCut) -> Void = { _ in }
     ) throws -> EmbeddedChannel {
         let channel = EmbeddedChannel()
+        var configuration = configuration
+        configuration.onCut = onCut
+        configuration.wallClock = { .seconds(784_111_777) }
         let core = HTTPServerCore(
             configuration: configuration,
             responder: responder,
@@ -167,6 +220,9 @@ struct HTTPServerConnectionTests {
         )
         let pipeline = channel.pipeline.syncOperations
         try pipeline.addHandler(HalfClosureHandler())
+        if let reader {
+            try pipeline.addHandler(reader)
+        }
         try pipeline.addHandler(HTTPServerWireHandler(connection: connection))
         try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
         return channel

@@ -107,8 +107,6 @@ struct HTTPServerTests {
             ("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\n\r\n", "close"),
             ("GET / HTTP/1.0\r\n\r\n", "close"),
             ("GET /close HTTP/1.1\r\nHost: a\r\n\r\n", "close"),
-            // An upgrade is ignored; where HTTP would go on behind it is not worth guessing.
-            ("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", "close"),
         ]
     )
     func closes(request: String, connectionField: String) async throws {
@@ -121,6 +119,61 @@ struct HTTPServerTests {
             let responses = RawResponse.parse(await connection.textUntilClosed())
             #expect(responses.map(\.status) == [200])
             #expect(responses.first?.fields["connection"] == connectionField)
+        }
+    }
+
+    @Test(
+        "An offered upgrade is ignored, and HTTP/1.1 goes on",
+        arguments: [
+            "Upgrade: h2c", "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__",
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13", "Upgrade: HTTP/9.9, TLS/1.0",
+        ]
+    )
+    func ignoresUpgrades(fields: String) async throws {
+        let responder = EchoResponder()
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+            try await connection.send("GET /1 HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n")
+            let first = try #require(await connection.responses(1).first)
+            #expect(first.status == 200)
+            #expect(first.fields["connection"] == nil)
+            #expect(first.fields["upgrade"] == nil)
+            // What would be the other protocol's is a request of this one, and none that is served.
+            try await connection.send("POST /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nok\(preface)")
+            #expect(RawResponse.parse(await connection.textUntilClosed()).map(\.status) == [200, 200, 400])
+            #expect(responder.paths == ["/1", "/2"])
+        }
+    }
+
+    @Test("White space around a length or a coding is none of it", arguments: ["\t5", "5\t", " \t 5 \t "])
+    func whiteSpaceAroundValues(length: String) async throws {
+        try await withServer(EchoResponder()) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length:\(length)\r\n\r\nhello")
+            let coding = length.replacing("5", with: "chunked")
+            try await connection.send("POST /2 HTTP/1.1\r\nHost:\ta\t\r\nTransfer-Encoding:\(coding)\r\n\r\n")
+            try await connection.send("2\r\nhi\r\n0\r\n\r\n")
+            #expect(await connection.responses(2).map(\.body) == ["POST /1 hello", "POST /2 hi"])
+        }
+    }
+
+    @Test("A client that waits for 100 never gets it when its head is refused")
+    func expectContinueRefused() async throws {
+        let heads = [
+            ("Expect: 100-continue\r\nContent-Length: 1, 1", 400),
+            ("Expect: 100-continue, x\r\nContent-Length: 1", 417),
+            ("Expect: 100-continue\r\nContent-Length: 1\r\nTransfer-Encoding: chunked", 400),
+            ("Expect: 100-continue\r\nTransfer-Encoding: gzip", 501),
+        ]
+        try await withServer(EchoResponder()) { _, port in
+            for (fields, status) in heads {
+                let connection = try await RawConnection.open(port: port)
+                connection.offer("POST /e HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n")
+                let text = await connection.textUntilClosed()
+                #expect(RawResponse.parse(text).map(\.status) == [status])
+                #expect(!text.contains("100 Continue"))
+            }
         }
     }
 

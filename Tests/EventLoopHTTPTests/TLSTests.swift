@@ -5,6 +5,7 @@ import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
+import Synchronization
 import Testing
 
 @Suite("TLS", .timeLimit(.minutes(1)))
@@ -74,13 +75,40 @@ struct TLSTests {
     @Test("A client that never shakes hands is closed at the head's deadline")
     func silentClient() async throws {
         let tls = try TestCertificate.server()
+        let cuts = Mutex<[HTTPServerCut]>([])
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.tls = tls
             $0.headTimeout = .milliseconds(50)
+            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
         }
         try await withServer(EchoResponder(), configure: configure) { _, port in
-            let connection = try await RawConnection.open(port: port)
-            #expect(await connection.textUntilClosed() == "")
+            for beginning in ["", "\u{16}\u{3}\u{1}"] {
+                let connection = try await RawConnection.open(port: port)
+                connection.offer(beginning)
+                #expect(await connection.textUntilClosed() == "")
+            }
+            #expect(cuts.withLock { $0 } == [.handshakeTimeout, .handshakeTimeout])
+        }
+    }
+
+    @Test("The connection beyond the limit is closed without a handshake, and told of")
+    func tooManyConnections() async throws {
+        let tls = try TestCertificate.server()
+        let cuts = Mutex<[HTTPServerCut]>([])
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.tls = tls
+            $0.maxConnections = 1
+            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
+        }
+        try await withServer(EchoResponder(), configure: configure) { _, port in
+            let pool = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
+            let request = HTTPClientRequest(method: .get, path: "/")
+            #expect(try await pool.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            let second = try await RawConnection.open(port: port)
+            #expect(await second.textUntilClosed() == "")
+            #expect(cuts.withLock { $0 } == [.tooManyConnections])
+            #expect(try await pool.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            await pool.shutdown()
         }
     }
 

@@ -6,7 +6,8 @@ package struct HTTPFieldKey: Sendable {
     let bytes: [UInt8]
     /// The name as it is written, with the colon and the space behind it.
     let lineStart: [UInt8]
-    /// Whether the field says where a message or its connection ends; the writers of messages set those themselves.
+    /// Whether the field says where a message or its connection ends, or when it was made; the writers of messages set
+    /// those themselves.
     let framesMessage: Bool
 
     /// A key for a name.
@@ -15,7 +16,9 @@ package struct HTTPFieldKey: Sendable {
         self.lineStart = Array("\(name.rawName): ".utf8)
         self.framesMessage =
             switch name.canonicalName {
-            case "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "trailer", "te": true
+            case "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "trailer", "te",
+                "date":
+                true
             default: false
             }
     }
@@ -25,5 +28,4 @@ package struct HTTPFieldKey: Sendable {
     static let expect = HTTPFieldKey(.expect)
     static let host = HTTPFieldKey(.host)
     static let transferEncoding = HTTPFieldKey(.transferEncoding)
-    static let upgrade = HTTPFieldKey(.upgrade)
 }

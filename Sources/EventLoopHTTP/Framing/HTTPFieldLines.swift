@@ -32,7 +32,7 @@ package struct HTTPFieldLines: Sendable {
 
     /// Reads the lines of a head from an offset to the empty line that ends it; `nil` where one is malformed.
     ///
-    /// A line is a token, a colon, optional white space, text and CR LF (RFC 9112, section 5). Folded lines, white space
+    /// A line is a token, a colon, text and CR LF; white space around the text is none of it (RFC 9112, section 5). Folded lines, white space
     /// before the colon, control characters and lines that end in anything else are malformed.
     init?(parsing head: ByteBuffer, from start: Int) {
         guard head.readableBytes <= Self.maxHeadBytes else { return nil }
@@ -57,8 +57,7 @@ package struct HTTPFieldLines: Sendable {
         let valueStart = index
         while index < bytes.count, HTTPGrammar.isText(bytes[index]) { index += 1 }
         var valueEnd = index
-        // A tab at the end stays part of the value, since parsers differ about it: no length or coding has one then.
-        while valueEnd > valueStart, bytes[valueEnd - 1] == HTTPGrammar.space { valueEnd -= 1 }
+        while valueEnd > valueStart, Self.isBlank(bytes[valueEnd - 1]) { valueEnd -= 1 }
         guard bytes.endsLine(at: index) else { return nil }
         index += 2
         return Line(name: nameStart..<nameEnd, value: valueStart..<valueEnd)

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 
 /// Keeps the listener from spinning when the process runs out of file descriptors.
@@ -11,10 +12,20 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
 
     /// ENFILE and EMFILE, on Linux as on Darwin: the system's or the process's table of descriptors is full.
     private static let tableIsFull: [CInt] = [23, 24]
+    /// How long nothing more is logged about a shortage that was.
+    private static let logPause = TimeAmount.seconds(60)
 
+    private let onCut: @Sendable (HTTPServerCut) -> Void
+    private let logger: Logger
     private var reserve: NIOFileHandle?
     private var isShort = false
     private var isListening = false
+    private var quietUntil = NIODeadline.distantPast
+
+    init(onCut: @escaping @Sendable (HTTPServerCut) -> Void, logger: Logger) {
+        self.onCut = onCut
+        self.logger = logger
+    }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.isListening = true
@@ -35,6 +46,7 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
         guard Self.tableIsFull.contains(error.errnoCode) else { return }
         self.isShort = true
         self.giveReserve()
+        self.log(at: context.eventLoop.now)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -43,10 +55,18 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
             context.fireChannelRead(data)
             return
         }
+        self.onCut(.outOfDescriptors)
         self.unwrapInboundIn(data).close().hop(to: context.eventLoop).assumeIsolated()
             .whenComplete { _ in
                 self.takeReserve()
             }
+    }
+
+    /// One line for a shortage, however many connections it turns away.
+    private func log(at now: NIODeadline) {
+        guard now >= self.quietUntil else { return }
+        self.quietUntil = now + Self.logPause
+        self.logger.warning("No file descriptor is left; new connections are turned away.")
     }
 
     private func takeReserve() {

@@ -189,10 +189,8 @@ struct HTTPRequestHeadParser: Sendable {
     }
 
     private static func keepsAlive(_ fields: HTTPFieldLines, isHTTP10: Bool) -> Bool {
-        // An upgrade is ignored; where HTTP would go on behind one is not worth guessing.
-        guard case .never = fields.occurrence(of: .upgrade), !fields.lists(Self.close, in: .connection) else {
-            return false
-        }
+        // An upgrade that is offered is ignored (RFC 9110, section 7.8): the answer is none of 101, so HTTP/1.1 goes on.
+        guard !fields.lists(Self.close, in: .connection) else { return false }
         return !isHTTP10 || fields.lists(Self.keepAlive, in: .connection)
     }
 

@@ -14,6 +14,7 @@ struct HTTPResponseHeadWriter {
     private let headers: HTTPHeaderLines
     private let contentLength: Int?
     private let connection: Connection
+    private let date: [UInt8]
     /// What follows the head.
     let body: ByteBuffer
 
@@ -23,7 +24,9 @@ struct HTTPResponseHeadWriter {
     ///   - response: the answer; an informational status is replaced by 500, since no final answer would follow it.
     ///   - omitsBody: whether the request was `HEAD`.
     ///   - connection: what the head says about the connection.
-    init(response: HTTPServerResponse, omitsBody: Bool, connection: Connection) {
+    ///   - date: the line that says when, with its end.
+    init(response: HTTPServerResponse, omitsBody: Bool, connection: Connection, date: [UInt8]) {
+        self.date = date
         self.connection = connection
         self.headers = response.headers
         switch response.status.code {
@@ -44,7 +47,7 @@ struct HTTPResponseHeadWriter {
 
     /// Room enough for the head, in bytes.
     var headBytes: Int {
-        96 + self.status.reasonPhrase.utf8.count + self.headers.bytes.count
+        96 + self.date.count + self.status.reasonPhrase.utf8.count + self.headers.bytes.count
     }
 
     func writeHead(to bytes: inout ByteBuffer) {
@@ -57,6 +60,7 @@ struct HTTPResponseHeadWriter {
             bytes.writeString(self.status.reasonPhrase)
             bytes.writeStaticString("\r\n")
         }
+        bytes.writeBytes(self.date)
         bytes.writeBytes(self.headers.bytes)
         if let contentLength {
             bytes.writeStaticString("Content-Length: ")

@@ -79,7 +79,9 @@ package final class HTTPServer: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(HTTPDescriptorReserveHandler())
+                    try channel.pipeline.syncOperations.addHandler(
+                        HTTPDescriptorReserveHandler(onCut: configuration.onCut, logger: self.core.logger)
+                    )
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -150,9 +152,13 @@ package final class HTTPServer: Sendable {
             throw ChannelError.alreadyClosed
         case .full:
             // A handshake costs more than there is to give; without one there is no answer to send.
-            guard encryption == nil else { throw ChannelError.alreadyClosed }
+            guard encryption == nil else {
+                self.core.configuration.onCut(.tooManyConnections)
+                throw ChannelError.alreadyClosed
+            }
             let response = self.core.configuration.refusalResponse(.tooManyConnections)
-            try pipeline.addHandler(HTTPTurnAwayHandler(response: response))
+            let date = lane.date(at: channel.eventLoop.now)
+            try pipeline.addHandler(HTTPTurnAwayHandler(response: response, date: date))
             return
         case .admitted:
             break

@@ -40,7 +40,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var headTimeout: Duration
     /// How long a body may take, from the end of the head.
     package var bodyTimeout: Duration
-    /// How long an answer may wait without a byte leaving.
+    /// How long an answer may wait until a piece of it leaves: what is left of it, or at least 16 KiB.
     package var writeStallTimeout: Duration
     /// How long a connection may be idle between requests.
     package var keepAliveTimeout: Duration
@@ -48,6 +48,11 @@ package struct HTTPServerConfiguration: Sendable {
     package var lingerTimeout: Duration
     /// Renders the answer to a request the server itself refuses.
     package var refusalResponse: @Sendable (HTTPServerRefusal) -> HTTPServerResponse
+
+    /// Hears of each connection that the server ended without an answer; called on the connection's loop.
+    package var onCut: @Sendable (HTTPServerCut) -> Void
+    /// The time since the beginning of 1970, for the field `Date`.
+    package var wallClock: @Sendable () -> Duration
 
     /// Creates a configuration; each limit starts at the value of the reliability decisions, section 8.
     ///
@@ -77,6 +82,8 @@ package struct HTTPServerConfiguration: Sendable {
         self.keepAliveTimeout = .seconds(75)
         self.lingerTimeout = .seconds(2)
         self.refusalResponse = Self.plainText(_:)
+        self.onCut = { _ in }
+        self.wallClock = SystemTime.sinceEpoch
     }
 
     /// Answers a refusal with its sentence.

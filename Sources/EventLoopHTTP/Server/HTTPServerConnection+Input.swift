@@ -10,12 +10,12 @@ extension HTTPServerConnection {
         case .lingering(let discardedBytes):
             self.phase = .lingering(discardedBytes: discardedBytes + bytes.readableBytes)
             if discardedBytes + bytes.readableBytes > HTTPServerCore.maxLingerBytes {
-                self.abort()
+                self.cut(.flooded)
             }
         case .responding, .flushing:
             self.hold(bytes)
             if self.pending.readableBytes > HTTPServerCore.maxHeldBytes {
-                self.abort()
+                self.cut(.flooded)
             }
         case .idle, .head, .body:
             self.hold(bytes)

@@ -69,7 +69,13 @@ extension HTTPServerConnection {
         guard let context = self.context else { return }
         let connection: HTTPResponseHeadWriter.Connection =
             closes ? .close : isHTTP10 ? .keepAlive : .unmentioned
-        let writer = HTTPResponseHeadWriter(response: response, omitsBody: omitsBody, connection: connection)
+        let now = context.eventLoop.now
+        let writer = HTTPResponseHeadWriter(
+            response: response,
+            omitsBody: omitsBody,
+            connection: connection,
+            date: self.lane.date(at: now)
+        )
         self.accepted = nil
         if writer.body.readableBytes <= ByteBuffer.coalescedBodyBytes {
             var bytes = context.channel.allocator.buffer(capacity: writer.headBytes + writer.body.readableBytes)
@@ -85,7 +91,7 @@ extension HTTPServerConnection {
         // The write may have found the peer gone.
         if case .closed = self.phase { return }
         if context.channel.isWritable {
-            self.finish(closes: closes)
+            self.finish(closes: closes, at: now)
         } else {
             self.waitUntilFlushed(context, bufferedBytes: self.bufferedBytes(), closes: closes)
         }
@@ -100,19 +106,19 @@ extension HTTPServerConnection {
         flushed.futureResult.assumeIsolated()
             .whenSuccess {
                 guard case .flushing = self.phase else { return }
-                self.finish(closes: closes)
+                self.finish(closes: closes, at: context.eventLoop.now)
             }
         context.writeAndFlush(NIOAny(ByteBuffer()), promise: flushed)
     }
 
     /// The answer has left.
-    private func finish(closes: Bool) {
+    private func finish(closes: Bool, at now: NIODeadline) {
         guard !closes else {
             self.linger()
             return
         }
         self.phase = .idle
-        self.timer.set(self.deadline(in: self.core.timeouts.keepAlive))
+        self.timer.set(now + self.core.timeouts.keepAlive)
         if self.pending.readableBytes > 0 {
             self.advance()
         }

@@ -145,6 +145,12 @@ final class HTTPServerConnection {
         }
     }
 
+    /// Closes the connection at once and tells why.
+    func cut(_ reason: HTTPServerCut) {
+        self.core.configuration.onCut(reason)
+        self.abort()
+    }
+
     // MARK: Deadlines
 
     func deadline(in amount: TimeAmount) -> NIODeadline {
@@ -161,13 +167,15 @@ final class HTTPServerConnection {
             self.refuse(.bodyTimeout)
         case .flushing(let bufferedBytes, let closes):
             let left = self.bufferedBytes()
-            guard left < bufferedBytes else {
-                self.abort()
+            guard bufferedBytes - left >= HTTPServerCore.minFlushedBytes else {
+                self.cut(.writeStalled)
                 return
             }
             self.phase = .flushing(bufferedBytes: left, closes: closes)
             self.timer.set(self.deadline(in: self.core.timeouts.writeStall))
-        case .head, .lingering:
+        case .head:
+            self.cut(.handshakeTimeout)
+        case .lingering:
             self.abort()
         case .responding, .closed:
             break

@@ -19,6 +19,10 @@ final class HTTPServerCore: Sendable {
     /// Bytes of later requests held while one is answered; only a closing peer can reach this.
     static let maxHeldBytes = 512 * 1024
 
+    /// Bytes of an answer that have to leave in the time that a write may stall, unless fewer are left: a peer that
+    /// reads a byte now and then holds no connection for ever.
+    static let minFlushedBytes = 16 * 1024
+
     let configuration: HTTPServerConfiguration
     let timeouts: Timeouts
     let scanLimits: HTTPHeadScanner.Limits

@@ -5,6 +5,7 @@ import NIOCore
 final class HTTPServerLane: Sendable {
     let executor: EventLoopTaskExecutor
     private let connections: NIOLoopBoundBox<[ObjectIdentifier: HTTPServerConnection]>
+    private let dateLine: NIOLoopBoundBox<HTTPDateLine>
     private let measuresLag: Bool
     private let turns: NIOLoopBoundBox<LoopLag>
     private let pacing: NIOLoopBoundBox<Pacing>
@@ -37,10 +38,19 @@ final class HTTPServerLane: Sendable {
             ),
             eventLoop: eventLoop
         )
+        self.dateLine = .makeBoxSendingValue(
+            HTTPDateLine(wallClock: configuration.wallClock),
+            eventLoop: eventLoop
+        )
     }
 
     var eventLoop: any EventLoop {
         self.executor.eventLoop
+    }
+
+    /// The line that says when an answer was made, with its end; on the loop only.
+    func date(at now: NIODeadline) -> [UInt8] {
+        self.dateLine.value.bytes(at: now)
     }
 
     /// Remembers an open connection; on the loop only.

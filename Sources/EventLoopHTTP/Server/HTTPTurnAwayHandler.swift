@@ -6,13 +6,20 @@ final class HTTPTurnAwayHandler: ChannelInboundHandler {
     typealias OutboundOut = ByteBuffer
 
     private let response: HTTPServerResponse
+    private let date: [UInt8]
 
-    init(response: HTTPServerResponse) {
+    init(response: HTTPServerResponse, date: [UInt8]) {
         self.response = response
+        self.date = date
     }
 
     func channelActive(context: ChannelHandlerContext) {
-        let writer = HTTPResponseHeadWriter(response: self.response, omitsBody: false, connection: .close)
+        let writer = HTTPResponseHeadWriter(
+            response: self.response,
+            omitsBody: false,
+            connection: .close,
+            date: self.date
+        )
         var bytes = context.channel.allocator.buffer(capacity: writer.headBytes + writer.body.readableBytes)
         writer.writeHead(to: &bytes)
         bytes.writeImmutableBuffer(writer.body)

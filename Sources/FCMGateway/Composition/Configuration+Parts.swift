@@ -104,14 +104,10 @@ extension HTTPServerConfiguration {
     ) {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "data"
-        self.keepAliveTimeout = configuration.keepAliveTimeout
-        self.headTimeout = configuration.headTimeout
-        self.bodyTimeout = configuration.bodyTimeout
-        self.maxConnections = configuration.maxConnections
+        self.apply(configuration.bounds, ServerRefusals(metrics: metrics, gate: gate))
         self.maxBufferedBytes = configuration.maxBufferedBytes
         self.measuresLag = true
         self.bodyLimit = DataListener.bodyLimit(of:)
-        self.refusalResponse = ServerRefusals(metrics: metrics, gate: gate).response(to:)
     }
 
     /// The admin listener's server.
@@ -123,7 +119,18 @@ extension HTTPServerConfiguration {
     init(_ configuration: AdminListenerConfiguration, certificate: ListenerCertificate?, metrics: HTTPMetrics) {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "admin"
-        self.refusalResponse = ServerRefusals(metrics: metrics).response(to:)
+        self.apply(configuration.bounds, ServerRefusals(metrics: metrics))
+    }
+
+    /// Takes what a listener puts up with, and has everything beyond it answered and counted.
+    private mutating func apply(_ bounds: ConnectionBoundsConfiguration, _ refusals: ServerRefusals) {
+        self.keepAliveTimeout = bounds.keepAliveTimeout
+        self.headTimeout = bounds.headTimeout
+        self.bodyTimeout = bounds.bodyTimeout
+        self.writeStallTimeout = bounds.writeStallTimeout
+        self.maxConnections = DescriptorLimit.connections(wanted: bounds.maxConnections)
+        self.refusalResponse = refusals.response(to:)
+        self.onCut = refusals.note(_:)
     }
 }
 

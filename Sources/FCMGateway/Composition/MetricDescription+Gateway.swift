@@ -29,7 +29,8 @@ extension MetricDescription {
         ),
         MetricDescription(
             name: "fcmgw_http_rejected_total",
-            help: "Requests that the server refused before routing, by reason.",
+            help:
+                "Requests that the server refused before routing, and connections that it ended without an answer, by reason.",
             kind: .counter
         ),
         MetricDescription(

@@ -5,6 +5,8 @@ extension AdminListenerConfiguration {
     ///
     /// - `admin.host` (text, default `127.0.0.1`), `admin.port` (0–65535, default 8081).
     /// - `admin.tls.certificateFile`, `.privateKeyFile`, `.clientCaFile` (paths, default none).
+    /// - `admin.keepAliveTimeoutMs`, `.headTimeoutMs`, `.bodyTimeoutMs`, `.writeStallTimeoutMs`, `.maxConnections`: see
+    ///   ``ConnectionBoundsConfiguration/read(_:)``; defaults 75,000, 5,000, 10,000, 10,000 and 256.
     /// - `admin.token` (secret, no default): at least 16 visible ASCII characters.
     ///
     /// - Parameter reader: The root reader, whose last provider holds the defaults.
@@ -15,6 +17,7 @@ extension AdminListenerConfiguration {
         section.text("host", into: &self.host, check: SectionReader.notEmpty)
         section.wholeNumber("port", in: 0...65_535, into: &self.port)
         self.tls = TLSFilesConfiguration.read(&section)
+        self.bounds.read(&section)
         self.token = section.secret("token") { text throws(SectionReader.Invalid) in
             guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw SectionReader.Invalid(

@@ -12,6 +12,9 @@ struct AdminListenerConfiguration: Sendable {
     /// The certificate files; nil for plain HTTP.
     var tls: TLSFilesConfiguration?
 
+    /// What is put up with from peers.
+    var bounds: ConnectionBoundsConfiguration
+
     /// The operators' token; only `config check` and `config show` do without one.
     var token: Redacted<String>?
 
@@ -20,11 +23,13 @@ struct AdminListenerConfiguration: Sendable {
         host: String = "127.0.0.1",
         port: Int = 8081,
         tls: TLSFilesConfiguration? = nil,
+        bounds: ConnectionBoundsConfiguration = ConnectionBoundsConfiguration(maxConnections: 256),
         token: Redacted<String>? = nil
     ) {
         self.host = host
         self.port = port
         self.tls = tls
+        self.bounds = bounds
         self.token = token
     }
 }

@@ -47,11 +47,7 @@ enum ConfigurationSchema {
         return [
             ConfigurationKey("http.host", .text(value.host), "the data listener's address"),
             ConfigurationKey("http.port", .wholeNumber(value.port), "the data listener's port"),
-        ] + Self.tls("http") + [
-            milliseconds("keepAliveTimeoutMs", value.keepAliveTimeout, "how long an idle connection is kept"),
-            milliseconds("headTimeoutMs", value.headTimeout, "how long a request's head may take"),
-            milliseconds("bodyTimeoutMs", value.bodyTimeout, "how long a request's body may take"),
-            ConfigurationKey("http.maxConnections", .wholeNumber(value.maxConnections), "connections held at once"),
+        ] + Self.tls("http") + Self.bounds("http", value.bounds) + [
             ConfigurationKey("http.maxInFlight", .wholeNumber(value.maxInFlight), "requests in flight at once"),
             ConfigurationKey(
                 "http.maxBufferedBytes",
@@ -68,8 +64,25 @@ enum ConfigurationSchema {
         [
             ConfigurationKey("admin.host", .text(value.host), "the admin listener's address"),
             ConfigurationKey("admin.port", .wholeNumber(value.port), "the admin listener's port"),
-        ] + Self.tls("admin") + [
+        ] + Self.tls("admin") + Self.bounds("admin", value.bounds) + [
             ConfigurationKey("admin.token", .secret, "the operators' token, at least 16 characters")
+        ]
+    }
+
+    private static func bounds(_ section: String, _ value: ConnectionBoundsConfiguration) -> [ConfigurationKey] {
+        func milliseconds(_ name: String, _ duration: Duration, _ doc: String) -> ConfigurationKey {
+            ConfigurationKey("\(section).\(name)", .wholeNumber(duration.wholeMilliseconds), doc)
+        }
+        return [
+            milliseconds("keepAliveTimeoutMs", value.keepAliveTimeout, "how long an idle connection is kept"),
+            milliseconds("headTimeoutMs", value.headTimeout, "how long a request's head may take"),
+            milliseconds("bodyTimeoutMs", value.bodyTimeout, "how long a request's body may take"),
+            milliseconds("writeStallTimeoutMs", value.writeStallTimeout, "how long an answer may wait for its reader"),
+            ConfigurationKey(
+                "\(section).maxConnections",
+                .wholeNumber(value.maxConnections),
+                "connections held at once"
+            ),
         ]
     }
 

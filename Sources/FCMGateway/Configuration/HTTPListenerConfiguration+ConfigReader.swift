@@ -5,10 +5,8 @@ extension HTTPListenerConfiguration {
     ///
     /// - `http.host` (text, default `0.0.0.0`), `http.port` (0–65535, default 8080).
     /// - `http.tls.certificateFile`, `.privateKeyFile`, `.clientCaFile` (paths, default none).
-    /// - `http.keepAliveTimeoutMs` (ms, 1,000–3,600,000, default 75,000).
-    /// - `http.headTimeoutMs` (ms, 100–60,000, default 5,000).
-    /// - `http.bodyTimeoutMs` (ms, 100–600,000, default 10,000).
-    /// - `http.maxConnections` (1–1,000,000, default 16,384).
+    /// - `http.keepAliveTimeoutMs`, `.headTimeoutMs`, `.bodyTimeoutMs`, `.writeStallTimeoutMs`, `.maxConnections`: see
+    ///   ``ConnectionBoundsConfiguration/read(_:)``; defaults 75,000, 5,000, 10,000, 10,000 and 16,384.
     /// - `http.maxInFlight` (requests, 1–1,000,000, default 1,024).
     /// - `http.maxBufferedBytes` (bytes, 1,048,576–68,719,476,736, default 67,108,864).
     /// - `http.maxLagMs` (ms, 3–60,000, default 4).
@@ -23,10 +21,7 @@ extension HTTPListenerConfiguration {
         section.text("host", into: &self.host, check: SectionReader.notEmpty)
         section.wholeNumber("port", in: 0...65_535, into: &self.port)
         self.tls = TLSFilesConfiguration.read(&section)
-        section.milliseconds("keepAliveTimeoutMs", in: 1_000...3_600_000, into: &self.keepAliveTimeout)
-        section.milliseconds("headTimeoutMs", in: 100...60_000, into: &self.headTimeout)
-        section.milliseconds("bodyTimeoutMs", in: 100...600_000, into: &self.bodyTimeout)
-        section.wholeNumber("maxConnections", in: 1...1_000_000, into: &self.maxConnections)
+        self.bounds.read(&section)
         section.wholeNumber("maxInFlight", in: 1...1_000_000, into: &self.maxInFlight)
         // One body as large as any may be has to fit.
         section.wholeNumber("maxBufferedBytes", in: 1_048_576...68_719_476_736, into: &self.maxBufferedBytes)

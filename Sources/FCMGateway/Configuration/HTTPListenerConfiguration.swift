@@ -11,17 +11,8 @@ struct HTTPListenerConfiguration: Sendable, Equatable {
     /// The certificate files; nil for plain HTTP.
     var tls: TLSFilesConfiguration?
 
-    /// How long an idle connection is kept; longer than the balancer in front does, so that it closes first.
-    var keepAliveTimeout: Duration
-
-    /// How long a request's head may take to arrive.
-    var headTimeout: Duration
-
-    /// How long a request's body may take to arrive, counted from its head.
-    var bodyTimeout: Duration
-
-    /// The most connections held at once.
-    var maxConnections: Int
+    /// What is put up with from peers.
+    var bounds: ConnectionBoundsConfiguration
 
     /// The most requests in flight at once; one tenant gets half of them, messages without high priority four fifths.
     var maxInFlight: Int
@@ -43,10 +34,7 @@ struct HTTPListenerConfiguration: Sendable, Equatable {
         host: String = "0.0.0.0",
         port: Int = 8080,
         tls: TLSFilesConfiguration? = nil,
-        keepAliveTimeout: Duration = .milliseconds(75_000),
-        headTimeout: Duration = .milliseconds(5_000),
-        bodyTimeout: Duration = .milliseconds(10_000),
-        maxConnections: Int = 16_384,
+        bounds: ConnectionBoundsConfiguration = ConnectionBoundsConfiguration(),
         maxInFlight: Int = 1_024,
         maxBufferedBytes: Int = 67_108_864,
         maxLag: Duration = .milliseconds(4),
@@ -56,10 +44,7 @@ struct HTTPListenerConfiguration: Sendable, Equatable {
         self.host = host
         self.port = port
         self.tls = tls
-        self.keepAliveTimeout = keepAliveTimeout
-        self.headTimeout = headTimeout
-        self.bodyTimeout = bodyTimeout
-        self.maxConnections = maxConnections
+        self.bounds = bounds
         self.maxInFlight = maxInFlight
         self.maxBufferedBytes = maxBufferedBytes
         self.maxLag = maxLag

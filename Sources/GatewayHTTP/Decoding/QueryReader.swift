@@ -32,7 +32,7 @@ struct QueryReader {
     /// How many entries a page may hold: 50 unless said otherwise, at most 500.
     func limit() throws(Problem) -> Int {
         guard let text = self.text("limit") else { return 50 }
-        guard let limit = Int(text), (1...500).contains(limit) else {
+        guard let limit = Int(digits: text), (1...500).contains(limit) else {
             throw Problem(.invalidField, "limit must be a whole number from 1 to 500")
         }
         return limit

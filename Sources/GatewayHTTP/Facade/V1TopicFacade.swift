@@ -132,7 +132,7 @@ struct V1TopicFacade: Sendable {
         _ quotas: inout [QuotaStatus]
     ) async -> V1Reply {
         let query = FacadeQuery(request.head.pathBytes)
-        let size = query.text("page_size", or: "pageSize").map { Int($0) } ?? Self.defaultPageSize
+        let size = query.text("page_size", or: "pageSize").map { Int(digits: $0) } ?? Self.defaultPageSize
         let cursor = query.text("page_token", or: "pageToken").map(Cursor.content(of:))
         guard let size, size >= 0, cursor != .some(nil) else {
             return .badRequest(size.map { $0 >= 0 } == true ? "Invalid page_token" : "Invalid page_size")

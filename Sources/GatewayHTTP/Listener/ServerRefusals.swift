@@ -25,7 +25,7 @@ package struct ServerRefusals: Sendable {
             case .headTimeout, .bodyTimeout: .requestTimeout
             case .tooManyConnections, .tooManyBufferedBytes: .overloaded
             }
-        self.metrics.rejected(reason: code.rawValue)
+        self.metrics.rejected(reason: Self.reason(of: refusal))
         if case .tooManyBufferedBytes(let path) = refusal, let gate = self.gate {
             return gate.answer(.bufferedBytes, in: ShedWording(path: path))
         }
@@ -33,5 +33,35 @@ package struct ServerRefusals: Sendable {
         // The protocol's own faults have statuses of their own beside the common 400.
         problem.ownStatus = refusal.status
         return problem.response
+    }
+
+    /// Counts a connection that the server ended without an answer.
+    package func note(_ cut: HTTPServerCut) {
+        let reason =
+            switch cut {
+            case .writeStalled: "write_stalled"
+            case .flooded: "flooded"
+            case .handshakeTimeout: "handshake_timeout"
+            case .tooManyConnections: "too_many_connections"
+            case .outOfDescriptors: "out_of_descriptors"
+            }
+        self.metrics.rejected(reason: reason)
+    }
+
+    /// What a refusal is counted as.
+    private static func reason(of refusal: HTTPServerRefusal) -> String {
+        switch refusal {
+        case .badRequest: "bad_request"
+        case .uriTooLong: "uri_too_long"
+        case .headerTooLarge: "header_too_large"
+        case .bodyTooLarge: "body_too_large"
+        case .headTimeout: "head_timeout"
+        case .bodyTimeout: "body_timeout"
+        case .unsupportedTransferEncoding: "transfer_encoding"
+        case .httpVersionNotSupported: "http_version"
+        case .expectationFailed: "expectation"
+        case .tooManyConnections: "too_many_connections"
+        case .tooManyBufferedBytes: "too_many_buffered_bytes"
+        }
     }
 }

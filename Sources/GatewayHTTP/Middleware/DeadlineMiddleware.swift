@@ -23,7 +23,7 @@ struct DeadlineMiddleware: RouterMiddleware {
     /// - Throws: `bad_request` for a header that is no number of milliseconds.
     static func timeout(given text: String?, limit: Duration) throws(Problem) -> Duration {
         guard let text else { return limit }
-        guard let milliseconds = Int(text), milliseconds > 0 else {
+        guard let milliseconds = Int(digits: text), milliseconds > 0 else {
             throw Problem(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
         }
         return min(limit, .milliseconds(milliseconds))

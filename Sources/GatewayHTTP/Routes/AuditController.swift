@@ -61,7 +61,7 @@ extension AuditQuery {
             self.target = profile.pseudonymizer.pseudonym(of: target)
         }
         if let content = try query.cursor() {
-            let parts = content.split(separator: ".").map { Int($0) }
+            let parts = content.split(separator: ".").map { Int(digits: $0) }
             guard parts.count == 2, let writer = parts[0], let sequence = parts[1] else { throw Cursor.problem }
             self.before = AuditPosition(writer: writer, sequence: sequence)
         }

@@ -23,7 +23,8 @@ struct RetiredTokensController {
         let limit = try query.limit()
         var position = 0
         if let content = try query.cursor() {
-            guard content.hasPrefix(Self.cursorPrefix), let place = Int(content.dropFirst(Self.cursorPrefix.count)),
+            guard content.hasPrefix(Self.cursorPrefix),
+                let place = Int(digits: content.dropFirst(Self.cursorPrefix.count)),
                 place >= 0
             else { throw Cursor.problem }
             position = place

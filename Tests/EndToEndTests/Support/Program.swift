@@ -33,7 +33,8 @@ enum Program {
 
     /// A program of the system, if it is installed.
     static func named(_ name: String) -> URL? {
-        (ProcessInfo.processInfo.environment["PATH"] ?? "")
+        // Services are where not everybody's path leads.
+        "\(ProcessInfo.processInfo.environment["PATH"] ?? ""):/usr/sbin:/sbin"
             .split(separator: ":")
             .map { URL(filePath: String($0)).appending(path: name) }
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }

@@ -8,23 +8,29 @@ import NIOPosix
 enum RawExchange {
     /// Sends bytes and reads until the connection ends, in whatever way.
     static func text(port: Int, sending bytes: String) async throws -> String {
+        let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
+        return String(decoding: try await self.bytes(to: address, sending: Array(bytes.utf8)), as: UTF8.self)
+    }
+
+    /// The same with bytes, to any address.
+    static func bytes(to address: SocketAddress, sending bytes: [UInt8]) async throws -> [UInt8] {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connect(host: "127.0.0.1", port: port) { channel in
+            .connect(to: address) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
-        var text = ""
+        var received: [UInt8] = []
         do {
             try await channel.executeThenClose { inbound, outbound in
                 // A server that refuses early need not take everything.
-                try? await outbound.write(ByteBuffer(string: bytes))
-                for try await part in inbound { text += String(buffer: part) }
+                try? await outbound.write(ByteBuffer(bytes: bytes))
+                for try await part in inbound { received += part.readableBytesView }
             }
         } catch is IOError {
             // A reset ends a connection as well.
         }
-        return text
+        return received
     }
 
     /// The same, and the one answer in it.

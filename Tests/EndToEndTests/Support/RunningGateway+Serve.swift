@@ -29,6 +29,7 @@ extension RunningGateway {
     /// - Parameters:
     ///   - environment: its variables.
     ///   - configuration: its file.
+    ///   - descriptors: how many file descriptors it may have; `nil` for as many as the tests.
     ///   - scheme: what its data listener speaks; its admin listener speaks plain HTTP.
     ///   - body: what to do with it.
     /// - Returns: what the body returns.
@@ -36,11 +37,18 @@ extension RunningGateway {
     static func serving<Result>(
         _ environment: [String: String],
         configuration: String? = nil,
+        descriptors: Int? = nil,
         scheme: String = "http",
         _ body: (RunningGateway) async throws -> Result
     ) async throws -> Result {
-        let arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? [])
-        return try await ChildProcess.with(Program.gateway(), arguments, environment: environment) { process in
+        var program = try Program.gateway()
+        var arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? [])
+        if let descriptors {
+            // The shell becomes the gateway.
+            arguments = ["-c", #"ulimit -n \#(descriptors) && exec "$0" "$@""#, program.path] + arguments
+            program = URL(filePath: "/bin/sh")
+        }
+        return try await ChildProcess.with(program, arguments, environment: environment) { process in
             let ports = try await process.errors.first { text in
                 let lines = text.matches(of: #/"listener":"(data|admin)".*"message":"Listening\.".*"port":"(\d+)"/#)
                 let ports = Dictionary(lines.map { (String($0.1), String($0.2)) }) { $1 }

@@ -17,6 +17,24 @@ struct RunningGateway: Sendable {
     /// The gateway did not become ready.
     struct NotReady: Error {}
 
+    /// The data listener's port.
+    var port: Int { Self.port(of: self.address) }
+
+    /// The admin listener's port.
+    var adminPort: Int { Self.port(of: self.adminAddress) }
+
+    private static func port(of address: String) -> Int {
+        Int(address.split(separator: ":").last ?? "") ?? 0
+    }
+
+    /// How many requests and connections the servers refused themselves, for whatever reason.
+    func rejections() async throws -> Int {
+        try await self.metrics().split(separator: "\n")
+            .filter { $0.hasPrefix("fcmgw_http_rejected_total{") }
+            .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+            .reduce(0, +)
+    }
+
     /// Sends a message.
     func send(
         _ body: String,

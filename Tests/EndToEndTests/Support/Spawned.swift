@@ -40,6 +40,10 @@ final class Spawned: Sendable {
         for (number, descriptor) in descriptors.enumerated() {
             unsafe posix_spawn_file_actions_adddup2(&actions, descriptor, Int32(number))
         }
+        // It has no others, whatever this process has open: some tests count them.
+        for descriptor in Int32(descriptors.count)..<1_024 {
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        }
         let texts = [[program] + arguments, environment.map { "\($0.key)=\($0.value)" }]
         var lists = unsafe texts.map { list in unsafe list.map { unsafe strdup($0) } + [nil] }
         defer { unsafe lists.joined().forEach { unsafe free($0) } }

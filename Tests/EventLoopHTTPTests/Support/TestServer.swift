@@ -40,6 +40,9 @@ func withServer<Result>(
     _ body: (HTTPServer, Int) async throws -> Result
 ) async throws -> Result {
     var configuration = HTTPServerConfiguration()
+    // Only tests of the deadlines meet them, however busy the machine is.
+    configuration.headTimeout = .seconds(60)
+    configuration.bodyTimeout = .seconds(60)
     configure(&configuration)
     let server = HTTPServer(
         configuration: configuration,

@@ -44,10 +44,12 @@ struct ConfigurationInputTests {
               v1Endpoint: http://localhost:8085/
             limits: {defaults: {topic: [{rate: 1, perS: 2, burst: 3}]}}
             audit: {mode: strict}
+            admin: {headTimeoutMs: 700, maxConnections: 9}
             """
         let configuration = try Self.load(
             yaml,
             [
+                "GATEWAY_ADMIN_BODY_TIMEOUT_MS": "800",
                 "GATEWAY_HTTP_PORT": "9001",
                 "GATEWAY_UPSTREAM_V1_ENDPOINT": "http://localhost:8086",
                 "GATEWAY_LIMITS_DEFAULTS_DEVICE": #" [ {"rate": 4, "perS": 5, "burst": 6} ] "#,
@@ -56,7 +58,11 @@ struct ConfigurationInputTests {
         )
         #expect(configuration.http.port == 9001)
         #expect(configuration.http.host == "127.0.0.1")
-        #expect(configuration.http.keepAliveTimeout == .seconds(60))
+        #expect(configuration.http.bounds.keepAliveTimeout == .seconds(60))
+        #expect(configuration.admin.bounds.headTimeout == .milliseconds(700))
+        #expect(configuration.admin.bounds.bodyTimeout == .milliseconds(800))
+        #expect(configuration.admin.bounds.maxConnections == 9)
+        #expect(configuration.http.bounds.headTimeout == .seconds(5))
         #expect(configuration.upstream.allowedTokenHosts == ["localhost:8085"])
         #expect(configuration.upstream.v1Endpoint == "http://localhost:8086")
         #expect(configuration.limits.defaults.topic == [RatePolicyConfiguration(rate: 1, perS: 2, burst: 3)])

@@ -295,7 +295,10 @@ struct DeviceGroupsControllerTests {
             let cursor = try #require(first.value["next_cursor"]?.text)
             let second = await gateway.data(.get, "\(Self.path)?limit=3&cursor=\(cursor)", key: key)
             #expect(second.value == ["device_groups": ["ä"]])
-            for query in ["limit=0", "limit=501", "cursor=x", "limit=1&limit=2", "name=a"] {
+            for query in [
+                "limit=0", "limit=501", "limit=+5", "limit=%2B5", "limit=%D9%A5", "cursor=x", "limit=1&limit=2",
+                "name=a",
+            ] {
                 #expect(await gateway.data(.get, "\(Self.path)?\(query)", key: key).status == 422, "\(query)")
             }
         }

@@ -6,7 +6,7 @@ import Testing
 struct DeadlineMiddlewareTests {
     @Test(
         "A deadline that is no whole number above zero is refused",
-        arguments: ["0", "-1", "abc", "1.5", "1e3", "5s", "5 5", "0x10", "99999999999999999999"]
+        arguments: ["0", "-1", "abc", "1.5", "1e3", "5s", "5 5", "0x10", "+5", "\u{665}", "99999999999999999999"]
     )
     func malformed(value: String) async throws {
         try await TestGateway.run { gateway, key in

@@ -1,0 +1,77 @@
+"""A gateway that may have 64 file descriptors, and more callers than that."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import socket
+import time
+
+from lab import Gateway, Lab, Tenant, call, connect
+
+FAULT = "File descriptors exhausted"
+INJECTED = "ulimit -n 64 and 400 connections that are held open"
+EXPECTED = "the listener survives, live sessions are served, callers come in again once descriptors are free, one line of log"
+
+HELD = 400
+SENDS = 200
+
+
+def run(lab: Lab) -> str:
+    fcm = lab.emulator()
+    gateway = lab.gateway({"eventLoops": 1, "http": {"headTimeoutMs": 60000}}, prefix=["prlimit", "--nofile=64"])
+    tenant = gateway.tenant("demo", fcm)
+    session = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=20)
+    operators = http.client.HTTPConnection("127.0.0.1", gateway.admin_port, timeout=20)
+    send(session, tenant)
+    turned_away(operators)
+    lines = len(gateway.log_lines())
+    with contextlib.ExitStack() as stack:
+        held: list[socket.socket] = []
+        for number in range(HELD):
+            held.append(stack.enter_context(connect(("127.0.0.1", gateway.port))))
+        lab.wait_until("callers to be turned away", lambda: turned_away(operators) >= HELD - 64)
+        before = cpu_seconds(gateway)
+        start = time.monotonic()
+        slowest = max(send(session, tenant) for _ in range(SENDS))
+        share = (cpu_seconds(gateway) - before) / (time.monotonic() - start)
+        # Idle again, the gateway must not spin for want of a descriptor.
+        before, start = cpu_seconds(gateway), time.monotonic()
+        time.sleep(1)
+        idle = (cpu_seconds(gateway) - before) / (time.monotonic() - start)
+        assert idle < 0.2, f"{idle:.0%} of a core while nothing happened"
+        away = turned_away(operators)
+        descriptors = gateway.descriptors()
+    seconds = lab.wait_until("new callers to be served", lambda: call("GET", gateway.url + "/v1/x").status == 404)
+    send(session, tenant)
+    new = [line for line in gateway.log_lines()[lines:] if line.get("message") != "Request answered"]
+    assert len([line for line in new if "descriptor" in line["message"]]) == 1 and len(new) < 5, new
+    return (
+        f"{away} of {HELD} turned away with {descriptors} descriptors open; {SENDS} sends over an open session, slowest "
+        f"{slowest * 1000:.0f} ms, at {share:.0%} of a core ({idle:.0%} when idle); new callers served {seconds:.2f} s after; "
+        f"{len(new)} line of log"
+    )
+
+
+def send(session: http.client.HTTPConnection, tenant: Tenant) -> float:
+    start = time.monotonic()
+    session.request("POST", f"/v1/tenants/{tenant.name}/messages", tenant.message(), tenant.headers)
+    response = session.getresponse()
+    body = response.read()
+    assert response.status == 200, (response.status, json.loads(body))
+    return time.monotonic() - start
+
+
+def turned_away(operators: http.client.HTTPConnection) -> int:
+    operators.request("GET", "/metrics")
+    for line in operators.getresponse().read().decode().splitlines():
+        if line.startswith('fcmgw_http_rejected_total{reason="out_of_descriptors"}'):
+            return int(line.split()[-1])
+    return 0
+
+
+def cpu_seconds(gateway: Gateway) -> float:
+    with open(f"/proc/{gateway.pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / 100
