@@ -55,6 +55,8 @@ let package = Package(
             ]
         ),
 
+        .systemLibrary(name: "CProcess"),
+
         // Level 1: the protocols.
         .target(
             name: "FCMModel",
@@ -145,6 +147,7 @@ let package = Package(
         .executableTarget(
             name: "FCMGateway",
             dependencies: [
+                "CProcess",
                 "EventLoopHTTP",
                 "FCMEmulator",
                 "FCMModel",

@@ -31,6 +31,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "RedisClient": ([], ["Logging", "NIO*"]),
     "PrometheusMetrics": ([], ["CoreMetrics"]),
     "CLibPQ": ([], []),
+    "CProcess": ([], []),
     # Level 1: the protocols.
     "FCMModel": (["StrictJSON"], ["Crypto", "NIOCore"]),
     # Level 2: the gateway's rules, and a fake FCM.

@@ -8,18 +8,21 @@ extension EndToEnd {
     @Suite("Canaries")
     struct CanaryTests {
         // Each holds characters that JSON, URLs and Base64 write in their own ways.
-        private static let serverKey = #"canary-server"key\/+%"#
+        static let serverKey = #"canary-server"key\/+%"#
         private static let adminToken = #"canary-admin"token\/+%"#
-        private static let wrongAdminToken = #"canary-wrong"admin\/+%"#
+        static let wrongAdminToken = #"canary-wrong"admin\/+%"#
         private static let wrongKey = #"fgw_canary-wrong"key\/+%"#
         private static let token = #"canary:device"token\/+%é"#
         private static let payload = #"canary payload"value\/+%é"#
-        private static let masterKey = Array(UInt8(101)...UInt8(132))
+        static let masterKey = Array(UInt8(101)...UInt8(132))
+        static let newMasterKey = Array(UInt8(190)...UInt8(221))
+        static let wrongMasterKey = Array(UInt8(222)...UInt8(253))
 
         private static let requestCanaries = [
             Canary("server key", serverKey), Canary("admin token", adminToken),
             Canary("wrong admin token", wrongAdminToken), Canary("wrong key", wrongKey), Canary("token", token),
             Canary("payload", payload), Canary("master key", bytes: masterKey),
+            Canary("new master key", bytes: newMasterKey), Canary("wrong master key", bytes: wrongMasterKey),
         ]
 
         @Test("No secret, token or payload leaves by any way but to FCM")
@@ -46,6 +49,8 @@ extension EndToEnd {
                         trial.found["standard output"] = gateway.process.output.bytes
                         trial.found["standard error"] = gateway.process.errors.bytes
                         trial.collect(filesIn: directory.path("data"), "at rest")
+                        try await self.changeMasterKey(&trial, directory)
+                        trial.collect(filesIn: directory.path("data"), "under the new master key")
                         let v1 = trial.v1Secrets.map { Canary($0.name, $0.text) }
                         let keys = trial.keys.map { Canary("API key", String($0.split(separator: "_")[2])) }
                         try self.check(trial, canaries: Self.requestCanaries + keys + v1)

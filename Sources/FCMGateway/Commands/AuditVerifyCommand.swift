@@ -11,7 +11,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         discussion: """
             Reads the store directly. Exit codes: 0 the trail is intact (a gateway that writes to it meanwhile is fine), \
             1 it was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \
-            again since.
+            again since, 66 it could not be checked.
 
             With the master key, the seals on the chains' ends are checked too; without it, only the chains themselves.
             """
@@ -21,12 +21,20 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     @Option(name: .long, help: "The data directory, instead of the configured one; dev's secrets are found there.")
     var dataDir: String?
 
+    /// The trail could not be read, which says nothing of what it holds: `EX_NOINPUT` of sysexits.
+    private static let unreadable = ExitCode(66)
+
     func run() async throws {
         var environment = ProcessInfo.processInfo.environment
         if let dataDir = self.dataDir { self.adopt(dataDir, in: &environment) }
-        let configuration = try self.options.load(environment: environment)
         var verdict: AuditVerifier.Verdict?
-        try await GatewayError.reporting { verdict = try await self.verify(configuration) }
+        do {
+            let configuration = try self.options.load(environment: environment)
+            try await GatewayError.reporting { verdict = try await self.verify(configuration) }
+        } catch let code as ExitCode where code == .failure {
+            // 1 would mean that somebody changed the trail; the reason has been printed.
+            throw Self.unreadable
+        }
         switch verdict {
         case .intact(let records):
             CommandOutput("The audit trail is intact: \(records) records.").write()
@@ -45,7 +53,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             .write()
             throw ExitCode(2)
         case nil:
-            throw ExitCode.failure
+            throw Self.unreadable
         }
     }
 
@@ -65,10 +73,11 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         _ configuration: GatewayConfiguration,
         _ database: SQLiteReadOnlyDatabase
     ) async throws -> AuditSealer? {
-        guard let bytes = configuration.masterKey?.revealed, let masterKey = MasterKey(Secret(bytes: bytes)) else {
+        guard let key = configuration.masterKey else {
             CommandOutput("", remark: "No master key: the seals on the chains' ends are not checked.").write()
             return nil
         }
+        let masterKey = try MasterKey(key, previous: configuration.previousMasterKey)
         let stored = try await database.gatewaySecrets()
         return AuditSealer(auditKey: try GatewaySecrets(stored: stored, masterKey: masterKey).auditKey)
     }

@@ -5,7 +5,7 @@ struct CredentialCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "credential",
         abstract: "Manage a tenant's FCM credentials.",
-        subcommands: [Put.self, Get.self, Check.self]
+        subcommands: [Put.self, Get.self, Check.self, CredentialRewrapCommand.self]
     )
 
     /// The kinds of credentials.

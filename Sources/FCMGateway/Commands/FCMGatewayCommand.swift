@@ -27,4 +27,10 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             ConfigCommand.self,
         ]
     )
+
+    /// Runs the verb that the arguments name; every verb handles secrets, so the process is protected first.
+    static func main() async {
+        ProcessProtection.begin()
+        await self.main(nil)
+    }
 }

@@ -43,7 +43,11 @@ extension LimitPolicies {
 extension GatewayCore.AuditConfiguration {
     /// The configured queue and interval.
     init(_ configuration: AuditConfiguration) {
-        self.init(queueCapacity: configuration.queueRecords, flushInterval: configuration.flushInterval)
+        self.init(
+            queueCapacity: configuration.queueRecords,
+            queueBytes: configuration.queueBytes,
+            flushInterval: configuration.flushInterval
+        )
     }
 }
 

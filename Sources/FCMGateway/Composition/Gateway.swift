@@ -44,17 +44,20 @@ struct Gateway: Sendable {
         tokenHosts: TokenHosts? = nil,
         logger: Logger
     ) async throws {
-        guard let masterKey = MasterKey(Secret(bytes: secrets.masterKey.revealed)) else {
-            throw GatewayError(.invalid, "The master key must have \(MasterKey.byteCount) bytes")
-        }
+        let masterKey = try MasterKey(secrets.masterKey, previous: secrets.previousMasterKey)
         let clock = SystemWallClock()
         let registry = PrometheusRegistry(descriptions: MetricDescription.gateway, processMetrics: ProcessMetrics())
         Self.describeBuild(registry)
 
         let database = try SQLiteDatabase(path: configuration.databasePath)
+        // Before anything is read, so that no command changes the key of what has just been read by another.
+        try database.announce(masterKey: masterKey.fingerprint)
         let directoryStore = SQLiteDirectoryStore(database: database)
         let auditStore = SQLiteAuditStore(database: database)
         let ownSecrets = try await GatewaySecrets(store: directoryStore, masterKey: masterKey)
+        if ownSecrets.needsRewrapping {
+            logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
+        }
         let directory = Directory(
             store: directoryStore,
             masterKey: masterKey,
@@ -132,6 +135,13 @@ struct Gateway: Sendable {
             metrics: IdempotencyMetrics(factory: registry),
             logger: logger
         )
+        let keptLimits = KeptLimits(
+            of: limiter,
+            in: configuration.databasePath + ".limits",
+            clock: clock,
+            logger: logger
+        )
+        keptLimits.load()
         let data = DataListener.responder(
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
@@ -228,8 +238,8 @@ struct Gateway: Sendable {
         )
         self.services =
             [
-                ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() }, audit,
-                retired,
+                ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() },
+                ClosingService("limits") { keptLimits.save() }, audit, retired,
             ]
             + upstreams.services
             + [keyed, self.adminListener, self.dataListener]

@@ -7,6 +7,7 @@ extension AuditConfiguration {
     /// - `audit.retentionDays` (days, 1–36,500, default 400).
     /// - `audit.flushIntervalMs` (ms, 1–1,000, default 10).
     /// - `audit.queueRecords` (records, 100–1,000,000, default 10,000).
+    /// - `audit.queueBytes` (bytes, 1 MiB–4 GiB, default 64 MiB).
     ///
     /// - Parameter reader: The root reader, whose last provider holds the defaults.
     /// - Throws: Everything wrong with the section.
@@ -17,6 +18,7 @@ extension AuditConfiguration {
         section.wholeNumber("retentionDays", in: 1...36_500, into: &self.retentionDays)
         section.milliseconds("flushIntervalMs", in: 1...1_000, into: &self.flushInterval)
         section.wholeNumber("queueRecords", in: 100...1_000_000, into: &self.queueRecords)
+        section.wholeNumber("queueBytes", in: (1 << 20)...(4 << 30), into: &self.queueBytes)
         try section.finish()
     }
 }

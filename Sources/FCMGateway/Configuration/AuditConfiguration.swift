@@ -20,16 +20,21 @@ struct AuditConfiguration: Sendable, Equatable {
     /// How many records the queue holds; beyond it, sends are refused.
     var queueRecords: Int
 
+    /// How many bytes of records the queue holds; beyond it, sends are refused.
+    var queueBytes: Int
+
     /// Creates the section; what is not named has its default.
     init(
         mode: Mode = .bounded,
         retentionDays: Int = 400,
         flushInterval: Duration = .milliseconds(10),
-        queueRecords: Int = 10_000
+        queueRecords: Int = 10_000,
+        queueBytes: Int = 64 << 20
     ) {
         self.mode = mode
         self.retentionDays = retentionDays
         self.flushInterval = flushInterval
         self.queueRecords = queueRecords
+        self.queueBytes = queueBytes
     }
 }

@@ -9,6 +9,7 @@ enum ConfigurationSchema {
             ConfigurationKey("dataDir", .text(value.dataDir), "the directory of the gateway's own files"),
             ConfigurationKey("eventLoops", .wholeNumber(value.eventLoops), "event loops that serve requests"),
             ConfigurationKey("masterKey", .secret, "base64 of the 32 bytes that seal all other secrets"),
+            ConfigurationKey("previousMasterKey", .secret, "the master key before it, while that is being changed"),
         ] + Self.http(value.http) + Self.admin(value.admin) + [
             ConfigurationKey("store.url", .text(value.store.url), "sqlite: and a path, relative to dataDir")
         ] + Self.limits(value.limits.defaults) + Self.upstream(value.upstream) + Self.audit(value.audit) + [
@@ -189,6 +190,7 @@ enum ConfigurationSchema {
                 "how long a record may wait to be written"
             ),
             ConfigurationKey("audit.queueRecords", .wholeNumber(value.queueRecords), "records that may wait"),
+            ConfigurationKey("audit.queueBytes", .wholeNumber(value.queueBytes), "bytes of records that may wait"),
         ]
     }
 }

@@ -37,6 +37,9 @@ struct GatewayConfiguration: Sendable {
     /// The key that seals all other secrets, 32 bytes; only `config check` and `config show` do without one.
     var masterKey: Redacted<[UInt8]>?
 
+    /// The master key before this one, while stored secrets may still be sealed by it.
+    var previousMasterKey: Redacted<[UInt8]>?
+
     /// Creates a configuration; what is not named has its default.
     init(
         http: HTTPListenerConfiguration = HTTPListenerConfiguration(),
@@ -48,7 +51,8 @@ struct GatewayConfiguration: Sendable {
         log: LogConfiguration = LogConfiguration(),
         eventLoops: Int = System.coreCount,
         dataDir: String = "/var/lib/fcm-gateway",
-        masterKey: Redacted<[UInt8]>? = nil
+        masterKey: Redacted<[UInt8]>? = nil,
+        previousMasterKey: Redacted<[UInt8]>? = nil
     ) {
         self.http = http
         self.admin = admin
@@ -60,6 +64,7 @@ struct GatewayConfiguration: Sendable {
         self.eventLoops = eventLoops
         self.dataDir = dataDir
         self.masterKey = masterKey
+        self.previousMasterKey = previousMasterKey
     }
 
     /// The database file's path.
@@ -90,7 +95,16 @@ struct GatewayConfiguration: Sendable {
         guard let masterKey = self.masterKey, let adminToken = self.admin.token, self.audit.mode == .bounded else {
             throw ConfigurationProblems(self.warnings)
         }
-        return ServingSecrets(masterKey: masterKey, adminToken: adminToken)
+        return ServingSecrets(
+            masterKey: masterKey,
+            previousMasterKey: self.previousMasterKey,
+            adminToken: adminToken
+        )
+    }
+
+    /// What stands in the way of opening the store's secrets without a master key.
+    static var missingMasterKey: ConfigurationProblems {
+        ConfigurationProblems([Self.missingSecret("masterKey")])
     }
 
     private static let unsupportedAuditMode = ConfigurationProblem(

@@ -25,6 +25,9 @@ package struct AuditEntry: Sendable, Hashable {
         self.body = body
     }
 
+    /// About how much memory it takes, in bytes.
+    var byteCount: Int { self.body.count + (self.tenant?.utf8.count ?? 0) + MemoryLayout<AuditEntry>.size }
+
     /// The record.
     package var record: AuditRecord {
         // Every entry was made from a record or checked to have one.

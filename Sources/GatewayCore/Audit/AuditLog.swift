@@ -22,6 +22,8 @@ package final class AuditLog: Service {
         var phase = Phase.open
         var isRunning = false
         var records: [AuditEntry] = []
+        /// How much memory the records take that wait or are being written, in bytes.
+        var heldBytes = 0
         var reserved = 0
         /// Records that the store is being given at this moment.
         var writing = 0
@@ -73,9 +75,9 @@ package final class AuditLog: Service {
     package func reserve() -> AuditReservation? {
         let isTaken = self.state.withLock { state in
             let waiting = state.records.count + state.reserved + state.writing
-            guard state.phase == .open, !state.isFailing, waiting < self.configuration.queueCapacity else {
-                return false
-            }
+            guard state.phase == .open, !state.isFailing, waiting < self.configuration.queueCapacity,
+                state.heldBytes < self.configuration.queueBytes
+            else { return false }
             state.reserved += 1
             return true
         }
@@ -140,7 +142,10 @@ package final class AuditLog: Service {
             state.reserved -= 1
             // The writer is awake already while records wait, unless it waits for the last of them.
             let isNews = state.records.isEmpty || state.phase == .closing
-            if state.phase != .closed { state.records.append(entry) }
+            if state.phase != .closed {
+                state.records.append(entry)
+                state.heldBytes += entry.byteCount
+            }
             return (state.phase, isNews)
         }
         guard phase != .closed else {
@@ -240,6 +245,7 @@ package final class AuditLog: Service {
     private func end() {
         let (commits, lost) = self.state.withLock { state in
             defer { (state.phase, state.commits, state.strict, state.records) = (.closed, [:], [], []) }
+            state.heldBytes = 0
             return (state.commits.values, state.records.count)
         }
         for continuation in commits { continuation.resume(returning: false) }
@@ -267,9 +273,11 @@ package final class AuditLog: Service {
         do {
             try await self.store.append(chained, head: self.sealer.head(of: longer, state: .open))
             chain = longer
+            let written = records.reduce(0) { $0 + $1.byteCount }
             self.state.withLock { state in
                 state.isFailing = false
                 state.writing = 0
+                state.heldBytes -= written
             }
             self.metrics.queued(0)
             self.metrics.wrote(chained.count, in: ContinuousClock.now - start)

@@ -6,7 +6,7 @@ package struct AuditRecord: Sendable, Hashable {
     package var time: Timestamp
     /// The tenant concerned, if any.
     package var tenant: String?
-    /// Who: `key:<id>`, `admin`, or `gateway`.
+    /// Who: `key:<id>`, `admin`, `gateway`, or `command` for a verb that works on the store directly.
     package var principal: String
     /// The HTTP method, empty where there was none.
     package var method = ""

@@ -41,13 +41,15 @@ package struct AuditVerifier: Sendable {
         }
         var records = 0
         var unclean: Int?
+        // Commands that work on the store while it is served add chains behind the live one, closed at once.
+        let live = isLive ? heads.last { $0.state == .open }?.writer : nil
         for (index, head) in heads.enumerated() {
             guard head.writer == index + 1 else {
                 return .tampered(AuditPosition(writer: index + 1, sequence: 1), reason: "a writer is missing")
             }
             if let verdict = try await self.verify(head, mayGrow: isLive && head.state == .open) { return verdict }
             records += head.sequence
-            if head.state == .open, !(isLive && index == heads.count - 1) { unclean = unclean ?? head.writer }
+            if head.state == .open, head.writer != live { unclean = unclean ?? head.writer }
         }
         if let unclean { return .unclean(writer: unclean, records: records) }
         return .intact(records: records)

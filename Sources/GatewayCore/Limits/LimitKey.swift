@@ -2,8 +2,14 @@
 ///
 /// The tenant is part of what was hashed, so no two tenants share a bucket.
 package struct LimitKey: Sendable, Hashable {
-    private let high: UInt64
-    private let low: UInt64
+    let high: UInt64
+    let low: UInt64
+
+    /// A key that was stored.
+    init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
 
     /// The key for a pseudonym.
     package init(_ pseudonym: Pseudonym) {

@@ -134,6 +134,50 @@ final class LimitTable: Sendable {
         }
     }
 
+    /// How many tables of buckets there are for one scope.
+    static let tableCount = 2
+
+    /// One bucket, as it is kept while the process does not run.
+    struct Bucket {
+        var key: LimitKey
+        /// The arrival times of two policies.
+        var arrivals: (Int64, Int64)
+    }
+
+    /// Hands out the buckets of a table that are not full, each shard as it is at one moment.
+    func forEachBucket(ofTable table: Int, now: Int64, _ body: (Bucket) -> Void) {
+        for box in self.shards {
+            // A copy, so that the lock is not held meanwhile.
+            for (key, arrivals) in box.shard.withLock({ $0.tables[table] }) where arrivals.latest > now {
+                body(Bucket(key: key, arrivals: (arrivals.first, arrivals.second)))
+            }
+        }
+    }
+
+    /// Takes back a bucket that was handed out earlier, beside what has been charged since.
+    ///
+    /// - Returns: whether there was room for it.
+    func restore(_ bucket: Bucket, toTable table: Int) -> Bool {
+        self.withShard(of: bucket.key) { shard in
+            let known = shard.tables[table][bucket.key]
+            guard known != nil || shard.tables[table].count < self.maxEntriesPerShard else { return false }
+            shard.tables[table][bucket.key] = Arrivals(
+                first: max(bucket.arrivals.0, known?.first ?? 0),
+                second: max(bucket.arrivals.1, known?.second ?? 0)
+            )
+            return true
+        }
+    }
+
+    /// Makes room for so many buckets over all shards, so that none is moved while they come.
+    func reserve(_ count: Int, inTable table: Int) {
+        // Uniform keys spread evenly; a little more saves the shards that get a few more.
+        let share = min(self.maxEntriesPerShard, count / Self.shardCount + count / Self.shardCount / 8)
+        for box in self.shards {
+            box.shard.withLock { $0.tables[table].reserveCapacity(share) }
+        }
+    }
+
     /// Nanoseconds as whole seconds, rounded up.
     static func seconds(_ nanoseconds: Int64) -> Int {
         Int((nanoseconds + 999_999_999) / 1_000_000_000)

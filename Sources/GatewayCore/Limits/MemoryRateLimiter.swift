@@ -15,6 +15,9 @@ package final class MemoryRateLimiter: RateLimiter {
         self.topics = LimitTable(maxEntries: maxEntries)
     }
 
+    /// The tables of all scopes, in the order in which they are kept.
+    var scopes: [LimitTable] { [self.tenants, self.topics, self.devices, self.collapsibles] }
+
     /// How many buckets are held over all scopes.
     package var bucketCount: Int {
         self.tenants.count + self.devices.count + self.collapsibles.count + self.topics.count

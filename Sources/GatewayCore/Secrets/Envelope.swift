@@ -71,24 +71,53 @@ package struct Envelope: Sendable, Hashable {
         self.init(wrappedKey: wrappedBytes, sealed: sealedBytes)
     }
 
-    /// Opens the secret.
+    /// Opens the secret, by the master key or the one before it.
     ///
     /// - Throws: ``OpeningError`` for a wrong master key, another context, or changed bytes.
     package func open(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Secret {
+        let (dataKey, _) = try self.dataKey(for: context, under: masterKey)
+        return try self.open(for: context, by: dataKey)
+    }
+
+    /// The same secret with its data key wrapped by the master key itself instead of the one before it.
+    ///
+    /// - Returns: the envelope with another wrapped key, or `nil` when its data key is wrapped by the master key already.
+    /// - Throws: ``OpeningError`` when neither key opens it, or what they open does not open the secret.
+    package func rewrapped(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Envelope? {
+        let (dataKey, isPrevious) = try self.dataKey(for: context, under: masterKey)
+        // What does not open now must not be taken along as if it did.
+        _ = try self.open(for: context, by: dataKey)
+        guard isPrevious else { return nil }
+        let wrapped = try? AES.GCM.seal(
+            Secret(dataKey).revealBytes(),
+            using: masterKey.key,
+            authenticating: context.authenticatedData
+        )
+        guard let bytes = wrapped?.combined else { throw OpeningError(context: context) }
+        return Envelope(wrappedKey: bytes, sealed: self.sealed)
+    }
+
+    /// The data key, and whether the previous master key was needed for it.
+    private func dataKey(
+        for context: Context,
+        under masterKey: MasterKey
+    ) throws(OpeningError) -> (key: SymmetricKey, isPrevious: Bool) {
         let aad = context.authenticatedData
-        do {
-            let dataKey = SymmetricKey(
-                data: try AES.GCM.open(
-                    AES.GCM.SealedBox(combined: self.wrappedKey),
-                    using: masterKey.key,
-                    authenticating: aad
-                )
-            )
-            return Secret(
-                bytes: try AES.GCM.open(AES.GCM.SealedBox(combined: self.sealed), using: dataKey, authenticating: aad)
-            )
-        } catch {
-            throw OpeningError(context: context)
+        func unwrap(_ key: SymmetricKey) -> SymmetricKey? {
+            guard let box = try? AES.GCM.SealedBox(combined: self.wrappedKey),
+                let bytes = try? AES.GCM.open(box, using: key, authenticating: aad)
+            else { return nil }
+            return SymmetricKey(data: bytes)
         }
+        if let key = unwrap(masterKey.key) { return (key, false) }
+        if let previous = masterKey.previous, let key = unwrap(previous) { return (key, true) }
+        throw OpeningError(context: context)
+    }
+
+    private func open(for context: Context, by dataKey: SymmetricKey) throws(OpeningError) -> Secret {
+        guard let box = try? AES.GCM.SealedBox(combined: self.sealed),
+            let bytes = try? AES.GCM.open(box, using: dataKey, authenticating: context.authenticatedData)
+        else { throw OpeningError(context: context) }
+        return Secret(bytes: bytes)
     }
 }

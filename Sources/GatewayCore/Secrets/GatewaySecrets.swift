@@ -4,6 +4,8 @@ package struct GatewaySecrets: Sendable {
     package let keyPepper: Secret
     /// The root of the audit's pseudonyms and seals.
     package let auditKey: Secret
+    /// Whether one of them is still sealed by the master key's predecessor, so that a rotation is not finished.
+    package let needsRewrapping: Bool
 
     /// Reads the secrets from the store, making them on the first start.
     ///
@@ -22,9 +24,7 @@ package struct GatewaySecrets: Sendable {
                 throw GatewayError(.invalid, "A fresh secret can't be sealed", cause: error)
             }
         }
-        let stored = try await store.gatewaySecrets(orInsert: candidates)
-        self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
-        self.auditKey = try Self.open(.auditKey, stored, masterKey)
+        try self.init(stored: try await store.gatewaySecrets(orInsert: candidates), masterKey: masterKey)
     }
 
     /// Opens secrets that are stored already.
@@ -33,6 +33,8 @@ package struct GatewaySecrets: Sendable {
     package init(stored: [GatewaySecret: Envelope], masterKey: MasterKey) throws(GatewayError) {
         self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
         self.auditKey = try Self.open(.auditKey, stored, masterKey)
+        let all = stored.map { SealedSecret(place: .gateway($0.key), envelope: $0.value) }
+        self.needsRewrapping = !Rewrapping(all, under: masterKey).exchanges.isEmpty
     }
 
     private static func open(

@@ -11,7 +11,9 @@ package final class SQLiteDatabase: SQLiteReading {
     private static let erasureTimeoutMilliseconds = 250
 
     private let pool: DatabasePool
-    private let lock: StoreLock
+    /// `nil` while another process serves the file.
+    private let lock: StoreLock?
+    private let path: String
 
     /// Opens a database, makes it when it is not there, and brings its schema up to date.
     ///
@@ -24,18 +26,73 @@ package final class SQLiteDatabase: SQLiteReading {
         let file = StoreFile(path)
         try file.makeDirectory()
         self.lock = try StoreLock(at: file.path)
+        self.path = file.path
         try file.makeFile()
         do {
             // The check comes before anything is changed; a foreign file is left as it was.
-            self.pool = try DatabasePool(path: file.path, configuration: Self.configuration())
-            try file.restrictPermissions()
-            // Set here because opening a pool sets NORMAL, which may lose the last transactions with the power.
-            try self.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            self.pool = try Self.pool(of: file)
             try self.pool.read { try SQLiteSchema.requireKnown($0) }
             try SQLiteMigrations.migrator.migrate(self.pool)
         } catch {
             throw GatewayError(translating: error)
         }
+    }
+
+    /// Opens a database for a command's change of it, whether or not a process serves it; never makes or migrates one.
+    ///
+    /// If no process serves it, none can begin to before it is closed. Blocks; for commands.
+    ///
+    /// - Parameter path: the file's path.
+    /// - Throws: `notFound` when there is no file, `invalid` when the file is not a gateway's store or one of another
+    ///   version, `storeUnavailable` otherwise.
+    package init(joining path: String) throws(GatewayError) {
+        let file = StoreFile(path)
+        guard file.exists else { throw GatewayError(.notFound, "There is no store at \(file.path)") }
+        do {
+            self.lock = try StoreLock(at: file.path)
+        } catch {
+            guard error.code == .conflict else { throw error }
+            self.lock = nil
+        }
+        self.path = file.path
+        do {
+            self.pool = try Self.pool(of: file)
+            try self.pool.read { db in
+                try SQLiteSchema.requireKnown(db)
+                try SQLiteSchema.requireCurrent(db)
+            }
+        } catch {
+            throw GatewayError(translating: error)
+        }
+    }
+
+    /// Tells commands by which master key this process seals, for as long as it serves the file.
+    ///
+    /// - Parameter fingerprint: the master key's.
+    /// - Throws: `storeUnavailable` when it can't be written.
+    package func announce(masterKey fingerprint: String) throws(GatewayError) {
+        try self.lock?.announce(fingerprint)
+    }
+
+    /// Makes sure that whoever serves the file seals by the same master key as a command is about to.
+    ///
+    /// - Throws: `conflict` when another process serves the file and seals by another key.
+    func requireMasterKey(_ fingerprint: String) throws(GatewayError) {
+        guard self.lock == nil, try StoreLock.isHeld(at: self.path) else { return }
+        guard try StoreLock.announcement(at: self.path) == fingerprint else {
+            throw GatewayError(
+                .conflict,
+                "A gateway serves this store with another master key; restart it with both keys, or stop it"
+            )
+        }
+    }
+
+    private static func pool(of file: StoreFile) throws -> DatabasePool {
+        let pool = try DatabasePool(path: file.path, configuration: Self.configuration())
+        try file.restrictPermissions()
+        // Set here because opening a pool sets NORMAL, which may lose the last transactions with the power.
+        try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+        return pool
     }
 
     /// Moves everything into the one file, closes it, and gives up its lock; later calls of anything fail.
@@ -49,7 +106,7 @@ package final class SQLiteDatabase: SQLiteReading {
         } catch {
             throw GatewayError(translating: error)
         }
-        self.lock.release()
+        self.lock?.release()
     }
 
     /// Writes in one transaction, away from event loops.

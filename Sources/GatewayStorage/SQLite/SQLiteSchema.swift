@@ -29,6 +29,16 @@ enum SQLiteSchema {
         throw GatewayError(.invalid, "The store was written by a later version of the gateway; use that version")
     }
 
+    /// - Throws: `invalid` when an earlier gateway was the last at the file.
+    static func requireCurrent(_ db: Database) throws {
+        guard try SQLiteMigrations.migrator.hasCompletedMigrations(db) else {
+            throw GatewayError(
+                .invalid,
+                "The store is from an earlier version; start this version once, then try again"
+            )
+        }
+    }
+
     /// - Throws: `invalid` when the file is from before there was an audit.
     static func requireAudit(_ db: Database) throws {
         guard try SQLiteMigrations.migrator.appliedIdentifiers(db).contains(SQLiteMigrations.audit) else {

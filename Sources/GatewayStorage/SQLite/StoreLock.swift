@@ -18,6 +18,9 @@ package final class StoreLock: Sendable {
     private static let attempts = 10
     private static let pauseMicroseconds: UInt32 = 10_000
 
+    /// The bound on what the holder of a lock tells of itself.
+    package static let maxAnnouncementBytes = 256
+
     private let descriptor: Mutex<Int32?>
 
     /// Takes the lock of a database; blocks for up to a tenth of a second.
@@ -38,7 +41,11 @@ package final class StoreLock: Sendable {
         }
         self.descriptor = Mutex(descriptor)
         for attempt in 1...Self.attempts {
-            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return }
+            if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+                // What an earlier holder said of itself is no longer true.
+                _ = ftruncate(descriptor, 0)
+                return
+            }
             let failure = POSIXFailure()
             guard failure.number == EWOULDBLOCK else {
                 throw GatewayError(.storeUnavailable, "The store can't be locked: \(file.lockPath)", cause: failure)
@@ -59,6 +66,40 @@ package final class StoreLock: Sendable {
             return descriptor
         }
         if let descriptor { close(descriptor) }
+    }
+
+    /// Tells other processes something of this one, for as long as it holds the lock; replaces what was told before.
+    ///
+    /// - Parameter text: at most ``maxAnnouncementBytes`` bytes, and no secret.
+    /// - Throws: `storeUnavailable` when it can't be written.
+    package func announce(_ text: String) throws(GatewayError) {
+        let bytes = Array(text.utf8)
+        precondition(bytes.count <= Self.maxAnnouncementBytes, "\(bytes.count) bytes")
+        let isWritten = self.descriptor.withLock { descriptor in
+            guard let descriptor, ftruncate(descriptor, 0) == 0 else { return false }
+            // POSIX takes the bytes as a pointer, valid during the call.
+            return unsafe pwrite(descriptor, bytes, bytes.count, 0) == bytes.count
+        }
+        guard isWritten else {
+            throw GatewayError(.storeUnavailable, "The store's lock can't be written", cause: POSIXFailure())
+        }
+    }
+
+    /// What the process that holds a database's lock told of itself.
+    ///
+    /// - Parameter path: the database's path.
+    /// - Returns: `nil` when nobody holds the lock, or the holder has told nothing.
+    /// - Throws: `storeUnavailable` when the lock can't be asked.
+    package static func announcement(at path: String) throws(GatewayError) -> String? {
+        guard try self.isHeld(at: path) else { return nil }
+        // POSIX takes the path as a pointer, valid during the call.
+        let descriptor = unsafe open(StoreFile(path).lockPath, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: Self.maxAnnouncementBytes)
+        // POSIX fills in bytes of ours.
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe pread(descriptor, $0.baseAddress, $0.count, 0) }
+        return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
     }
 
     /// Whether a process serves a database at this moment; does not hinder it.

@@ -12,14 +12,17 @@ struct Canary: Sendable {
         self.name = name
         let bytes = Array(text.utf8)
         let texts =
-            [text] + Self.base64(bytes) + Self.percentEncoded(bytes) + Self.jsonEscaped(text) + [Self.hex(bytes)]
+            [text] + Self.base64(bytes) + Self.percentEncoded(bytes) + Self.jsonEscaped(text)
+            + [Self.hex(bytes), Self.spacedHex(bytes)]
         self.forms = Set(texts).map { Data($0.utf8) }
     }
 
     /// A canary of bytes that are no text.
     init(_ name: String, bytes: [UInt8]) {
         self.name = name
-        self.forms = [Data(bytes), Data(Self.hex(bytes).utf8)] + Self.base64(bytes).map { Data($0.utf8) }
+        self.forms =
+            [Data(bytes), Data(Self.hex(bytes).utf8), Data(Self.spacedHex(bytes).utf8)]
+            + Self.base64(bytes).map { Data($0.utf8) }
     }
 
     /// Whether any form of it is in some bytes.
@@ -64,6 +67,11 @@ struct Canary: Sendable {
             quoted, quoted.replacing("/", with: #"\/"#), ascii, ascii.replacing("/", with: #"\/"#),
             units.joined(), units.map { $0.uppercased().replacing("U", with: "u") }.joined(),
         ]
+    }
+
+    /// As dumps of memory have it; they show sixteen bytes at a time, of which the first eight are enough.
+    private static func spacedHex(_ bytes: [UInt8]) -> String {
+        bytes.prefix(8).map { String(format: "%02x", $0) }.joined(separator: " ")
     }
 
     private static func hex(_ bytes: [UInt8]) -> String {

@@ -97,6 +97,9 @@ final class ChildProcess: Sendable {
         self.errors.start()
     }
 
+    /// Its number.
+    var pid: Int32 { self.process.pid }
+
     /// Sends a signal, unless the process has ended.
     func signal(_ number: Int32) {
         self.process.signal(number)

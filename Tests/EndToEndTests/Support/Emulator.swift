@@ -35,9 +35,10 @@ struct Emulator: Sendable {
         guard (200...299).contains(reply.status) else { throw Refused(reply: reply.text) }
     }
 
-    /// Makes a service account and tells its file's text.
-    func makeServiceAccount(project: String) async throws -> JSONValue {
-        let body = #"{"project_id": "\#(project)"}"#
+    /// Makes a service account and tells its file's text; of one address there is one account.
+    func makeServiceAccount(project: String, email: String? = nil) async throws -> JSONValue {
+        let address = email.map { #", "client_email": "\#($0)""# } ?? ""
+        let body = #"{"project_id": "\#(project)"\#(address)}"#
         let reply = try await Reply.to("POST", "\(self.address)/_emulator/service-accounts", body: body)
         guard (200...299).contains(reply.status) else { throw Refused(reply: reply.text) }
         return reply.json

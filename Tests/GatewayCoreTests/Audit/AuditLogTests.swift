@@ -61,6 +61,56 @@ struct AuditLogTests {
         #expect(self.store.actions == ["audit.opened", "first", "second", "third", "fourth", "audit.closed"])
     }
 
+    private static let largeRecord: AuditRecord = {
+        var record = AuditRecord.sample("large")
+        record.targets = Array(repeating: 7, count: 16_000)
+        return record
+    }()
+
+    @Test("Records that wait take up to so many bytes, and those under way count until they are durable")
+    func byteBound() async throws {
+        var configuration = AuditConfiguration.sample(queueCapacity: 1_000)
+        configuration.queueBytes = 40_000
+        let log = AuditLog.sample(store: self.store, configuration: configuration)
+        let record = Self.largeRecord
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.hang()
+            // What was promised a place is taken, however large it turns out.
+            let promised = try log.place()
+            try log.place().fill(record)
+            try log.place().fill(record)
+            #expect(log.hasPlace)
+            try log.place().fill(record)
+            #expect(!log.hasPlace)
+            promised.fill(record)
+            try await self.store.wait { $0.hanging == 1 }
+            #expect(!log.hasPlace)
+            self.store.hang(false)
+            try await self.store.wait { $0.records.count { $0.record.action == "large" } == 4 }
+            try await log.commit(.sample("last"))
+            #expect(log.hasPlace)
+        }
+        #expect(self.store.actions.count { $0 == "large" } == 4)
+    }
+
+    @Test("What is written gives its bytes back, however often")
+    func byteBoundOverTime() async throws {
+        var configuration = AuditConfiguration.sample(queueCapacity: 1_000)
+        configuration.queueBytes = 20_000
+        let log = AuditLog.sample(store: self.store, configuration: configuration)
+        let record = Self.largeRecord
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            for _ in 1...3 {
+                try log.place().fill(record)
+                try await log.commit(.sample("in between"))
+                #expect(log.hasPlace)
+            }
+        }
+        #expect(self.store.actions.count { $0 == "large" } == 3)
+    }
+
     // MARK: Writing
 
     @Test("What gathers is written in one batch, in order, between the opening and the closing record")

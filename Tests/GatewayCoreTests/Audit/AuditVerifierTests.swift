@@ -38,6 +38,17 @@ struct AuditVerifierTests {
         }
     }
 
+    @Test("A chain that a command added beside the live one does not make it look abandoned")
+    func commandBesideLive() async throws {
+        let fixture = try await AuditFixture((5, .closed), (6, .open))
+        let episode = AuditEpisode(.sample("credential.rewrap"), writer: 3, sealer: fixture.sealer)
+        try await fixture.store.append(episode.records, head: episode.head)
+        #expect(try await fixture.verify(isLive: true) == .intact(records: 14))
+        #expect(try await fixture.verify() == .unclean(writer: 2, records: 14))
+        fixture.store.tamper { $0.change(3, 2) { $0.record.object = "nothing" } }
+        #expect(try await fixture.verify(isLive: true).badPlace == AuditPosition(writer: 3, sequence: 2))
+    }
+
     @Test("Long chains are verified to their end", arguments: [1, 999, 1_000, 1_001, 2_000, 2_500])
     func longChains(sequence: Int) async throws {
         let fixture = try await AuditFixture((2_500, .closed))
@@ -71,12 +82,13 @@ struct AuditVerifierTests {
         #expect(try await fixture.verify(isLive: false) == .unclean(writer: 2, records: 11))
     }
 
-    @Test("Only the last writer can be the live one")
+    @Test("Only the last open writer can be the live one")
     func openChainOfEarlierWriter() async throws {
         let fixture = try await AuditFixture((5, .open), (6, .open), (2, .open))
         #expect(try await fixture.verify(isLive: true) == .unclean(writer: 1, records: 13))
-        let recovered = try await AuditFixture((5, .open), (6, .closed))
-        #expect(try await recovered.verify(isLive: true) == .unclean(writer: 1, records: 11))
+        // What is closed behind it may be a command's.
+        let commanded = try await AuditFixture((5, .open), (6, .open), (3, .closed))
+        #expect(try await commanded.verify(isLive: true) == .unclean(writer: 1, records: 14))
     }
 
     @Test("Tampering outweighs an unclean end")

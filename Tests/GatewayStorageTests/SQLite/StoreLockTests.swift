@@ -51,4 +51,24 @@ struct StoreLockTests {
             #expect(error?.code == .storeUnavailable)
         }
     }
+
+    @Test("What a holder tells of itself is heard while it holds the lock, and forgotten with the next")
+    func announcement() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/gateway.db"
+            #expect(try StoreLock.announcement(at: path) == nil)
+            let lock = try StoreLock(at: path)
+            #expect(try StoreLock.announcement(at: path) == nil)
+            try lock.announce("a longer text")
+            try lock.announce("short")
+            #expect(try StoreLock.announcement(at: path) == "short")
+            lock.release()
+            #expect(try StoreLock.announcement(at: path) == nil)
+            let error = #expect(throws: GatewayError.self) { try lock.announce("late") }
+            #expect(error?.code == .storeUnavailable)
+            let next = try StoreLock(at: path)
+            #expect(try StoreLock.announcement(at: path) == nil)
+            next.release()
+        }
+    }
 }

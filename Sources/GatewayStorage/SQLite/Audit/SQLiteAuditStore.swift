@@ -27,20 +27,32 @@ package struct SQLiteAuditStore: AuditStore {
     package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
         let known = self.memory.entries
         self.memory.entries = try await self.database.write { db in
-            try AuditRowWriter(db: db).insert(records)
-            let entries = try AuditSpans.note(records, beyond: known, db)
-            // A repeated commit must not take the head back.
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO audit_heads (writer, sequence, hash, state, seal) VALUES (?, ?, ?, ?, ?)
-                    ON CONFLICT (writer) DO UPDATE SET
-                        sequence = excluded.sequence, hash = excluded.hash, state = excluded.state, seal = excluded.seal
-                    WHERE excluded.sequence >= audit_heads.sequence
-                    """
-            )
-            .execute(arguments: [head.writer, head.sequence, Data(head.hash), head.state.rawValue, Data(head.seal)])
-            return entries
+            try Self.append(records, head: head, beyond: known, db)
         }
+    }
+
+    /// Adds records and moves a head within a transaction.
+    ///
+    /// - Returns: what is entered of the records' spans now.
+    static func append(
+        _ records: [ChainedAuditRecord],
+        head: AuditHead,
+        beyond known: AuditSpanMemory.Entries,
+        _ db: Database
+    ) throws -> AuditSpanMemory.Entries {
+        try AuditRowWriter(db: db).insert(records)
+        let entries = try AuditSpans.note(records, beyond: known, db)
+        // A repeated commit must not take the head back.
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO audit_heads (writer, sequence, hash, state, seal) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT (writer) DO UPDATE SET
+                    sequence = excluded.sequence, hash = excluded.hash, state = excluded.state, seal = excluded.seal
+                WHERE excluded.sequence >= audit_heads.sequence
+                """
+        )
+        .execute(arguments: [head.writer, head.sequence, Data(head.hash), head.state.rawValue, Data(head.seal)])
+        return entries
     }
 
     /// Records that match, newest first.

@@ -1,0 +1,139 @@
+import ArgumentParser
+import Foundation
+import GatewayCore
+import GatewayStorage
+
+/// `credential rewrap`: has everything that the store keeps sealed, sealed by the new master key.
+struct CredentialRewrapCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rewrap",
+        abstract: "Move everything that is sealed from the previous master key to the new one.",
+        discussion: """
+            Works on the store directly. GATEWAY_MASTER_KEY is the new key and GATEWAY_PREVIOUS_MASTER_KEY the old one, \
+            or their …_FILE. A gateway that serves the store meanwhile must have been started with both; a stopped one \
+            needs only the new key afterwards.
+
+            Everything is changed or nothing. To repeat it does no harm. Exit codes: 0 all is sealed by the new key, 1 \
+            refused, and nothing was changed.
+            """
+    )
+
+    /// How many secrets are looked at between two remarks.
+    private static let progressStep = 10_000
+    /// A gateway that serves the store may replace a secret between two passes; more often than this it does not.
+    private static let maxPasses = 5
+
+    @OptionGroup var options: ConfigOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let configuration = try self.options.load(environment: ProcessInfo.processInfo.environment)
+        let masterKey = try ConfigOptions.reporting { () throws(ConfigurationProblems) in
+            guard let key = configuration.masterKey else { throw GatewayConfiguration.missingMasterKey }
+            return key
+        }
+        try await GatewayError.reporting {
+            let key = try MasterKey(masterKey, previous: configuration.previousMasterKey)
+            let database = try SQLiteDatabase(joining: configuration.databasePath)
+            let result: Swift.Result<Outcome, any Error>
+            do {
+                result = .success(try await self.rewrap(SQLiteSealedSecrets(database: database), under: key))
+            } catch {
+                result = .failure(error)
+            }
+            try? database.close()
+            try Self.answer(try result.get(), json: self.output.output == .json).write()
+        }
+    }
+
+    /// What was done.
+    struct Outcome: Equatable {
+        /// Secrets that were moved.
+        var moved = 0
+        /// Secrets that needed nothing.
+        var current = 0
+        /// The new master key's fingerprint.
+        var fingerprint: String
+    }
+
+    private func rewrap(_ secrets: SQLiteSealedSecrets, under masterKey: MasterKey) async throws -> Outcome {
+        var outcome = Outcome(fingerprint: masterKey.fingerprint)
+        for pass in 1...Self.maxPasses {
+            let all = try await secrets.all()
+            let plan = Rewrapping(all, under: masterKey) { done in
+                guard done.isMultiple(of: Self.progressStep) else { return }
+                CommandOutput("", remark: "looked at \(done) of \(all.count) secrets").write()
+            }
+            guard plan.unopened.isEmpty else { throw Self.refusal(plan.unopened, of: all, masterKey) }
+            if pass == 1 { outcome.current = plan.currentCount }
+            guard !plan.exchanges.isEmpty else { return outcome }
+            let auditKey = try Self.auditKey(all, masterKey)
+            let fingerprint = masterKey.fingerprint
+            outcome.moved += try await secrets.apply(
+                plan.exchanges,
+                under: masterKey,
+                record: { Self.record($0, fingerprint) },
+                sealer: AuditSealer(auditKey: auditKey)
+            )
+        }
+        throw GatewayError(.conflict, "The store keeps changing; what was left is still sealed by the previous key")
+    }
+
+    private static func auditKey(_ all: [SealedSecret], _ masterKey: MasterKey) throws(GatewayError) -> Secret {
+        var own: [GatewaySecret: Envelope] = [:]
+        for secret in all {
+            if case .gateway(let name) = secret.place { own[name] = secret.envelope }
+        }
+        return try GatewaySecrets(stored: own, masterKey: masterKey).auditKey
+    }
+
+    private static func record(_ count: Int, _ fingerprint: String) -> AuditRecord {
+        var record = AuditRecord(
+            time: SystemWallClock().now(),
+            tenant: nil,
+            principal: "command",
+            action: "credential.rewrap",
+            outcome: .done,
+            requestID: ""
+        )
+        record.object = "\(count) secrets to master key \(fingerprint)"
+        return record
+    }
+
+    /// Why nothing is changed when not all of it opens.
+    static func refusal(_ unopened: [SealedSecret], of all: [SealedSecret], _ masterKey: MasterKey) -> GatewayError {
+        if unopened.count == all.count {
+            let reason =
+                masterKey.hasPrevious
+                ? "The store opens neither with GATEWAY_MASTER_KEY nor with GATEWAY_PREVIOUS_MASTER_KEY"
+                : "The store does not open with GATEWAY_MASTER_KEY; set GATEWAY_PREVIOUS_MASTER_KEY to the key before it"
+            return GatewayError(.invalid, "\(reason). Nothing was changed")
+        }
+        let names = unopened.prefix(20).map(\.name).joined(separator: ", ")
+        let more = unopened.count > 20 ? " and \(unopened.count - 20) more" : ""
+        return GatewayError(
+            .invalid,
+            "Nothing was changed, because not everything opens with the given keys: \(names)\(more). "
+                + "Put such a credential anew, or give the right previous key"
+        )
+    }
+
+    /// The outcome as people or programs read it.
+    static func answer(_ outcome: Outcome, json: Bool) throws -> CommandOutput {
+        let members: [String: JSONValue] = [
+            "moved": .integer(outcome.moved),
+            "already_current": .integer(outcome.current),
+            "master_key": .string(outcome.fingerprint),
+        ]
+        let object = JSONValue.object(members)
+        let remark =
+            outcome.moved == 0
+            ? "everything was sealed by this master key already"
+            : "everything is sealed by the new master key; the previous one opens nothing any more"
+        let columns = ["moved", "already_current", "master_key"]
+        return CommandOutput(
+            json ? try object.prettyText() : TextTable(object: object, columns: columns).text,
+            remark: remark
+        )
+    }
+}

@@ -1,0 +1,59 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd.CanaryTests {
+    /// Changes the master key with the gateway stopped: refused at first, then done; then it serves by the new one.
+    func changeMasterKey(_ trial: inout Trial, _ directory: PrivateDirectory) async throws {
+        let keys = [Self.masterKey, Self.newMasterKey, Self.wrongMasterKey]
+            .map { Data($0).base64EncodedString() }
+        var environment = trial.environment
+        for (name, key, previous, code) in [
+            ("a wrong key before it", keys[1], keys[2], Int32(1)), ("no key before it", keys[1], nil, 1),
+            ("the same key", keys[1], keys[1], 1), ("a key that is none", Self.serverKey, keys[0], 1),
+            ("the right keys", keys[1], keys[0], 0), ("the right keys again", keys[1], keys[0], 0),
+        ] {
+            environment["GATEWAY_MASTER_KEY"] = key
+            environment["GATEWAY_PREVIOUS_MASTER_KEY"] = previous
+            let outcome = try await Program.gateway(["credential", "rewrap"], environment: environment)
+            #expect(outcome.end == .code(code), "\(name): \(outcome.errors)")
+            trial.keep(outcome, "credential rewrap with \(name)")
+        }
+        for verb in ["show", "check"] {
+            trial.keep(
+                try await Program.gateway(["config", verb], environment: environment),
+                "config \(verb) with two keys"
+            )
+        }
+        // Secrets have no place in the file; the refusal names the key and not what stands there.
+        let file = try directory.write(
+            "masterKey: \(keys[2])\nadmin:\n  token: '\(Self.wrongAdminToken)'\n",
+            to: "secrets.yaml"
+        )
+        for verb in [["config", "show"], ["config", "check"], ["serve"]] {
+            let outcome = try await Program.gateway(verb + ["--config", file], environment: environment)
+            #expect(outcome.end == .code(1))
+            #expect(outcome.errors.contains("masterKey"))
+            trial.keep(outcome, "\(verb.joined(separator: " ")) with secrets in the file")
+        }
+        environment["GATEWAY_MASTER_KEY"] = keys[2]
+        environment["GATEWAY_PREVIOUS_MASTER_KEY"] = nil
+        for verb in [["serve"], ["audit", "verify"]] {
+            trial.keep(
+                try await Program.gateway(verb, environment: environment),
+                "\(verb.joined(separator: " ")) with a wrong master key"
+            )
+        }
+        environment["GATEWAY_MASTER_KEY"] = keys[1]
+        let key = trial.keys.first ?? ""
+        let crashed = try await RunningGateway.serving(environment) { gateway in
+            let reply = try await gateway.send(#"{"token": "\#(Self.serverKey.count)"}"#, key: key)
+            #expect(reply.status != 401)
+            gateway.process.signal(SIGABRT)
+            _ = try? await gateway.process.errors.first { $0.contains("Backtrace took") ? true : nil }
+            return gateway.process.errors.bytes + gateway.process.output.bytes
+        }
+        trial.found["a crash"] = crashed
+    }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Replacing keys and credentials under load")
+    struct CredentialRotationTests {
+        private static let senders = 6
+
+        /// Sends from several callers until a body has done its work; every send must succeed.
+        ///
+        /// - Returns: how many were sent.
+        private func load(
+            _ gateway: RunningGateway,
+            keys: [String],
+            during body: () async throws -> Void
+        ) async throws -> Int {
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for sender in 0..<Self.senders {
+                    group.addTask {
+                        var count = 0
+                        while !Task.isCancelled {
+                            let key = keys[(sender + count) % keys.count]
+                            let body = #"{"token": "device-\#(sender)-\#(count)"}"#
+                            guard let reply = try? await gateway.send(body, key: key) else { break }
+                            #expect(reply.status == 200, "\(reply.text)")
+                            count += 1
+                        }
+                        return count
+                    }
+                }
+                try await body()
+                group.cancelAll()
+                return try await group.reduce(0, +)
+            }
+        }
+
+        @Test("A server key is replaced, again and again, and no send fails")
+        func serverKeys() async throws {
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    try await RunningGateway.serving(environment) { gateway in
+                        let key = try await gateway.makeTenant("demo", serverKey: "key-0", endpoint: emulator.address)
+                        let sent = try await self.load(gateway, keys: [key]) {
+                            for number in 1...20 {
+                                let body = JSONValue.object([
+                                    "server_key": .string("key-\(number)"), "endpoint": .string(emulator.address),
+                                ])
+                                let reply = try await gateway.admin(
+                                    "PUT",
+                                    "tenants/demo/credentials/legacy",
+                                    body.compactText()
+                                )
+                                #expect(reply.status == 200)
+                                // From the answer on, the new one is used.
+                                _ = try await gateway.send(#"{"token": "marker-\#(number)"}"#, key: key)
+                                let call = try #require(
+                                    await emulator.journal(limit: 200)
+                                        .first { $0["body"]?.text?.contains("marker-\(number)\"") == true }
+                                )
+                                #expect(call.headers("authorization") == ["key=key-\(number)"])
+                            }
+                        }
+                        #expect(sent > 20)
+                        try await gateway.stopInOrder()
+                    }
+                }
+            }
+        }
+
+        @Test("A service account is replaced, again and again, and no send fails")
+        func serviceAccounts() async throws {
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
+                        emulator.address.dropFirst("http://".count)
+                    )
+                    try await RunningGateway.serving(environment) { gateway in
+                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
+                        let accounts = [
+                            try await emulator.makeServiceAccount(project: "one", email: "a@one.example"),
+                            try await emulator.makeServiceAccount(project: "one", email: "b@one.example"),
+                        ]
+                        try await gateway.useV1("demo", accounts[0], endpoint: emulator.address)
+                        let sent = try await self.load(gateway, keys: [key]) {
+                            for number in 1...10 {
+                                try await gateway.useV1("demo", accounts[number % 2], endpoint: emulator.address)
+                                for _ in 1...5 {
+                                    #expect(try await gateway.send(#"{"token": "b"}"#, key: key).status == 200)
+                                }
+                            }
+                        }
+                        #expect(sent > 20)
+                        try await gateway.stopInOrder()
+                    }
+                }
+            }
+        }
+
+        @Test(
+            "Within the overlap the old and the new API key send, across a restart; without one the old stops at once"
+        )
+        func apiKeys() async throws {
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    let keys = try await RunningGateway.serving(environment) { gateway in
+                        let old = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
+                        let new = try await self.rotate(gateway, old, overlapSeconds: 3_600)
+                        _ = try await self.load(gateway, keys: [old, new]) {
+                            for _ in 1...20 { _ = try await gateway.admin("GET", "tenants/demo/keys") }
+                        }
+                        try await gateway.stopInOrder()
+                        return [old, new]
+                    }
+                    try await RunningGateway.serving(environment) { gateway in
+                        for key in keys { #expect(try await self.status(gateway, key) == 200) }
+                        // Rotated again without an overlap: the second stops at once, the first has its own end.
+                        let third = try await self.rotate(gateway, keys[1], overlapSeconds: 0)
+                        #expect(try await self.status(gateway, keys[0]) == 200)
+                        #expect(try await self.status(gateway, keys[1]) == 401)
+                        #expect(try await self.status(gateway, third) == 200)
+                        let id = String(keys[0].split(separator: "_")[1])
+                        #expect(try await gateway.admin("DELETE", "tenants/demo/keys/\(id)").status < 300)
+                        #expect(try await self.status(gateway, keys[0]) == 401)
+                        #expect(try await self.status(gateway, third) == 200)
+                        try await gateway.stopInOrder()
+                    }
+                }
+            }
+        }
+
+        private func rotate(_ gateway: RunningGateway, _ key: String, overlapSeconds: Int) async throws -> String {
+            let id = key.split(separator: "_")[1]
+            let reply = try await gateway.admin(
+                "POST",
+                "tenants/demo/keys/\(id)/rotate",
+                #"{"overlap_s": \#(overlapSeconds)}"#
+            )
+            return try #require(reply.json["key"]?.text, "\(reply.text)")
+        }
+
+        private func status(_ gateway: RunningGateway, _ key: String) async throws -> Int {
+            try await gateway.send(#"{"token": "a"}"#, key: key).status
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import FCMGateway
+
+struct CredentialRewrapCommandTests {
+    private func secret(_ tenant: String) throws -> SealedSecret {
+        SealedSecret(
+            place: .credential(try .sample(tenant), .v1, version: 4),
+            envelope: Envelope(wrappedKey: Data(), sealed: Data())
+        )
+    }
+
+    @Test("What does not open is named, as far as a person reads")
+    func names() throws {
+        let all = try (0..<50).map { try self.secret("tenant-\($0)") }
+        let both = try #require(MasterKey(.sample("new"), previous: .sample("old")))
+        let some = CredentialRewrapCommand.refusal(Array(all.prefix(25)), of: all, both)
+        #expect(some.message.contains("the v1 credential of tenant tenant-0, version 4,"))
+        #expect(some.message.contains("tenant-19"))
+        #expect(!some.message.contains("tenant-20"))
+        #expect(some.message.contains("and 5 more"))
+        #expect(some.message.contains("Nothing was changed"))
+    }
+
+    @Test("Wrong keys are told from a missing one")
+    func wrongKeys() throws {
+        let all = [try self.secret("a")]
+        let both = try #require(MasterKey(.sample("new"), previous: .sample("old")))
+        #expect(CredentialRewrapCommand.refusal(all, of: all, both).message.contains("neither"))
+        let alone = CredentialRewrapCommand.refusal(all, of: all, try .sample())
+        #expect(alone.message.contains("set GATEWAY_PREVIOUS_MASTER_KEY"))
+    }
+
+    @Test("The outcome, for people and for programs", arguments: [0, 3])
+    func outcome(moved: Int) throws {
+        let outcome = CredentialRewrapCommand.Outcome(moved: moved, current: 2, fingerprint: "0123456789abcdef")
+        let json = try JSONValue(
+            parsing: Data(try CredentialRewrapCommand.answer(outcome, json: true).answer.utf8)
+        )
+        #expect(json["moved"]?.wholeNumber == moved)
+        #expect(json["already_current"]?.wholeNumber == 2)
+        #expect(json["master_key"]?.text == "0123456789abcdef")
+        let table = try CredentialRewrapCommand.answer(outcome, json: false)
+        #expect(table.answer.contains("moved:            \(moved)"))
+        #expect(table.remark.contains("already") == (moved == 0))
+    }
+}
