@@ -45,6 +45,11 @@ bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="-
 	@scripts/install-system-packages build bench
 	Benchmarks/load/run $(ARGS)
 
+.PHONY: faults
+faults: build ## Play the faults that the gateway survives, and write docs/fault-matrix.md (ARGS="upstream_hang")
+	@scripts/install-system-packages faults
+	Tests/Faults/run --program .build/release/fcm-gateway $(ARGS)
+
 .PHONY: format
 format: ## Format all Swift source
 	swift format --in-place --parallel --recursive $(SOURCES)

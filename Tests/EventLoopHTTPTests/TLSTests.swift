@@ -72,6 +72,20 @@ struct TLSTests {
         await server.stop()
     }
 
+    @Test("A peer that hangs up amid the handshake could not be connected to, which another connection may mend")
+    func brokenHandshake() async throws {
+        let server = try await RawServer.start { _, _ in .nothing }
+        let pool = try Self.pool("https://127.0.0.1:\(server.port)", tls: try TestCertificate.client())
+        async let failure = pool.failedExchange()
+        await server.accepted.wait()
+        server.halfClose()
+        let error = try await failure
+        #expect(error.code == .connectFailed)
+        #expect(!error.requestSent)
+        await pool.shutdown()
+        await server.stop()
+    }
+
     @Test("A client that never shakes hands is closed at the head's deadline")
     func silentClient() async throws {
         let tls = try TestCertificate.server()

@@ -9,6 +9,7 @@ struct RetryAfterTests {
         "A delay is seconds or the time until a date",
         arguments: [
             ("0", 0), ("7", 7), ("007", 7), ("120", 120), ("9223372036854775807", .max),
+            ("9223372036854775808", .max), ("99999999999999999999999999", .max),
             ("Thu, 29 Feb 2024 00:00:00 GMT", 10),
             ("Thursday, 29-Feb-24 00:00:00 GMT", 10),
             ("Thu Feb 29 00:00:00 2024", 10),
@@ -23,8 +24,8 @@ struct RetryAfterTests {
     @Test(
         "An unreadable value is none",
         arguments: [
-            "", " ", "-1", "+1", "1.5", "1e3", " 7", "7 ", "7s", "0x7", "\u{0667}", "soon", "9223372036854775808",
-            "99999999999999999999999999", "Thu, 30 Feb 2024 00:00:00 GMT", "Thu, 29 Feb 2024 00:00:00",
+            "", " ", "-1", "+1", "1.5", "1e3", " 7", "7 ", "7s", "0x7", "\u{0667}", "soon",
+            "Thu, 30 Feb 2024 00:00:00 GMT", "Thu, 29 Feb 2024 00:00:00",
         ]
     )
     func unreadable(text: String) {

@@ -28,7 +28,7 @@ struct V1ResponseReaderTests {
         (403, refusal("PERMISSION_DENIED", fcmError("SENDER_ID_MISMATCH")), .senderMismatch, nil, .none),
         (401, refusal("UNAUTHENTICATED", fcmError("THIRD_PARTY_AUTH_ERROR")), .upstreamCredentials, nil, .none),
         (429, refusal("RESOURCE_EXHAUSTED", fcmError("QUOTA_EXCEEDED")), .deviceRateExceeded, 60, .targetQuota),
-        (429, refusal("RESOURCE_EXHAUSTED", projectQuota), .upstreamUnavailable, 60, .projectQuota),
+        (429, refusal("RESOURCE_EXHAUSTED", projectQuota), .tenantRateExceeded, 60, .projectQuota),
         (429, refusal("RESOURCE_EXHAUSTED"), .upstreamUnavailable, 60, .none),
         (429, "<html>", .upstreamUnavailable, 60, .none),
         (400, refusal("RESOURCE_EXHAUSTED"), .upstreamUnavailable, 60, .none),
@@ -59,7 +59,8 @@ struct V1ResponseReaderTests {
         }
         #expect(rejection.code == row.code)
         #expect(rejection.retryAfter == row.retryAfter)
-        #expect(rejection.limitedBy == (row.signal == .targetQuota ? .fcm : nil))
+        let isQuota = row.signal == .targetQuota || row.signal == .projectQuota
+        #expect(rejection.limitedBy == (isQuota ? .fcm : nil))
         #expect(reading.signal == row.signal)
     }
 

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP2
+import NIOSSL
 import NIOTLS
 
 /// Waits until a connection is encrypted and both sides have agreed on a protocol, and makes way for its handlers.
@@ -44,12 +45,12 @@ final class HTTPClientNegotiationHandler: ChannelInboundHandler, RemovableChanne
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        self.fail(.tlsFailed, cause: nil)
+        self.fail(.connectFailed, cause: nil)
         self.context = nil
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        self.fail(.tlsFailed, cause: nil)
+        self.fail(.connectFailed, cause: nil)
         context.fireChannelInactive()
     }
 
@@ -65,9 +66,16 @@ final class HTTPClientNegotiationHandler: ChannelInboundHandler, RemovableChanne
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         switch self.phase {
-        case .shakingHands: self.fail(.tlsFailed, cause: error)
+        case .shakingHands: self.fail(Self.code(for: error), cause: error)
         case .greeting, .over: context.fireErrorCaught(error)
         }
+    }
+
+    /// A peer that hangs up amid the handshake has found fault with nothing: by another connection it may go well.
+    private static func code(for error: any Error) -> HTTPClientError.Code {
+        if error is IOError { return .connectFailed }
+        let end = NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake]))
+        return error as? NIOSSLError == end ? .connectFailed : .tlsFailed
     }
 
     private func install(_ negotiated: HTTPClientProtocol?, _ context: ChannelHandlerContext) {

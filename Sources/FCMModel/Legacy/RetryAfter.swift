@@ -8,7 +8,8 @@ package enum RetryAfter {
     /// - Returns: `nil` for text that is neither; 0 for a date in the past.
     package static func seconds(_ text: String, now: Int) -> Int? {
         if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            return Int(text)
+            // Digits beyond any number ask for a long wait, not for none.
+            return Int(text) ?? .max
         }
         return HTTPDate.seconds(text).map { max(0, $0 - now) }
     }

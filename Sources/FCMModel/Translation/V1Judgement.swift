@@ -13,8 +13,8 @@ struct V1Judgement {
     /// Judges an answer outside 2xx.
     init(status: Int, body: V1ErrorBody, kind: TargetKind) {
         if body.isProjectQuota {
-            // Neither a device nor a topic is at fault.
-            self.init(.unavailable, delay: 60, signal: .projectQuota)
+            // Neither a device nor a topic is at fault, and the sends that follow are told the same.
+            self.init(.unavailable, code: .tenantRateExceeded, delay: 60, signal: .projectQuota)
         } else if case .known(let code) = body.code {
             self.init(code, body, kind)
         } else if status == 400, body.status == V1Status.invalidArgument.rawValue, case .absent = body.code {
@@ -74,8 +74,8 @@ struct V1Judgement {
     }
 
     /// A refusal whose delay is taken over.
-    private init(_ name: LegacyErrorName, delay: Int?, signal: V1Reading.Signal) {
-        self.init(name, signal: signal)
+    private init(_ name: LegacyErrorName, code: OutcomeCode? = nil, delay: Int?, signal: V1Reading.Signal) {
+        self.init(name, code: code, signal: signal)
         self.takesDelay = true
         self.defaultDelay = delay
     }

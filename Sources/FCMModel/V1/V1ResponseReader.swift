@@ -71,7 +71,7 @@ package enum V1ResponseReader {
                 Rejection(
                     code: judgement.code,
                     retryAfter: judgement.takesDelay ? delay ?? judgement.defaultDelay : nil,
-                    limitedBy: judgement.signal == .targetQuota ? .fcm : nil,
+                    limitedBy: judgement.signal == .targetQuota || judgement.signal == .projectQuota ? .fcm : nil,
                     legacyName: judgement.name
                 )
             ),

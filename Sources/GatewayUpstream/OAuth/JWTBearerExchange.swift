@@ -81,7 +81,23 @@ package final class JWTBearerExchange: TokenExchange {
         return try await keys.sign(AssertionClaims(credential, now: now), kid: keyID)
     }
 
+    /// Hands an assertion in, and gives up when its time is up.
+    ///
+    /// The client's own deadline ends with the head of an answer: a body that drips would never end.
     private func post(_ assertion: String, to uri: TokenURI) async throws -> TokenReply {
+        try await withThrowingTaskGroup(of: TokenReply?.self) { group in
+            group.addTask { try await self.exchange(assertion, at: uri) }
+            group.addTask {
+                try await Task.sleep(for: self.timeout.current)
+                return nil
+            }
+            defer { group.cancelAll() }
+            guard case .some(.some(let reply)) = try await group.next() else { throw HTTPClientError.deadlineExceeded }
+            return reply
+        }
+    }
+
+    private func exchange(_ assertion: String, at uri: TokenURI) async throws -> TokenReply {
         var request = HTTPClientRequest(url: uri.text)
         request.method = .POST
         request.headers.add(name: "Content-Type", value: "application/x-www-form-urlencoded")

@@ -75,11 +75,13 @@ private final class RawServerRecord: Sendable {
     let closed = EventCounter()
 
     func add(_ channel: any Channel) -> Int {
-        self.accepted.increment()
-        return self.channels.withLock {
+        let number = self.channels.withLock {
             $0.append(channel)
             return $0.count
         }
+        // Last: who has waited for it finds the connection.
+        self.accepted.increment()
+        return number
     }
 }
 

@@ -1,0 +1,47 @@
+import FCMEmulator
+import GatewayCore
+import GatewayTestKit
+import Logging
+import NIOPosix
+import Testing
+
+@testable import GatewayUpstream
+
+@Suite("JWTBearerExchange", .timeLimit(.minutes(1)))
+struct JWTBearerExchangeTests {
+    private static let account = Result {
+        try ServiceAccountFile(making: "demo-project", tokenURI: "http://127.0.0.1/token")
+    }
+
+    @Test(
+        "An answer that begins and never ends is given up, whatever of it has come",
+        arguments: [
+            "",
+            "HTTP/1.1 200 OK\r\nContent-Le",
+            "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+        ]
+    )
+    func unendingAnswer(beginning: String) async throws {
+        try await RawUpstream.run(.send(beginning)) { server in
+            var file = try Self.account.get()
+            file.tokenURI = server.endpoint + "/token"
+            let hosts = TokenHosts(["127.0.0.1:\(server.port)"])
+            let exchange = JWTBearerExchange(
+                configuration: UpstreamConfiguration(tokenHosts: hosts, attemptTimeout: .milliseconds(100)),
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                clock: ManualClock(),
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            )
+            let credential = try ServiceAccountCredential(json: Array(file.json.utf8), endpoint: nil, allowing: hosts)
+            guard case .failure(let failure) = await exchange.issue(for: credential) else {
+                Issue.record("a token without an answer")
+                return
+            }
+            #expect(failure == TokenFailure(.unreachable, "token_endpoint"))
+            // Nothing of it goes on.
+            try await server.seen.wait { $0.closed == $0.accepted }
+            await exchange.shutdown()
+        }
+    }
+}
