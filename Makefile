@@ -40,6 +40,11 @@ ifeq ($(strip $(ARGS)),)
 		{ echo; echo "What failed:"; grep -a '^FAIL: \|^ERROR: \|^Tests/Clients/run: ' .build/clients.log; exit 1; }
 endif
 
+.PHONY: fuzz
+fuzz: ## Try a million inputs on each parser (ARGS="--target strict-json --runs 100000000")
+	@scripts/install-system-packages build
+	@Tests/FuzzTests/run $(ARGS)
+
 .PHONY: bench
 bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="--rounds 3")
 	@scripts/install-system-packages build bench

@@ -327,6 +327,23 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "EventLoopHTTP",
+                "FCMEmulator",
+                "FCMGateway",
+                "FCMModel",
+                "GatewayTestKit",
+                "StrictJSON",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+            ],
+            // What belongs to libFuzzer alone; see Tests/FuzzTests/run.
+            exclude: ["Corpus", "LibFuzzer", "Package.swift.in", "run", "seeds.py"]
+        ),
+        .testTarget(
             name: "EndToEndTests",
             dependencies: [
                 "FCMGateway",

@@ -66,6 +66,8 @@ TEST_TARGETS: dict[str, list[str]] = {
     # The fake FCM answers what the senders ask.
     "GatewayUpstreamTests": ["EventLoopHTTP", "FCMEmulator", "FCMModel", "GatewayCore", "GatewayUpstream", "StrictJSON"],
     "EndToEndTests": ["*"],
+    # What reads bytes from outside, wherever it is, and the emulator to compare with.
+    "FuzzTests": ["EventLoopHTTP", "FCMEmulator", "FCMGateway", "FCMModel", "StrictJSON"],
 }
 
 IMPORT = re.compile(

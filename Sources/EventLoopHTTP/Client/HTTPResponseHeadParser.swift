@@ -44,20 +44,25 @@ struct HTTPResponseHeadParser {
         let coding = fields.occurrence(of: .transferEncoding)
         if case .repeatedly = length { return .refused(.invalidResponse) }
         if case .repeatedly = coding { return .refused(.invalidResponse) }
+        var declared: HTTPContentLength?
+        if case .once(let value) = length {
+            declared = HTTPContentLength(head.readableBytesUInt8Span.extracting(value))
+            // Even where no body follows: what has two meanings, or none, says little good about the answers to come.
+            if case .once = coding { return .refused(.invalidResponse) }
+            if declared == .malformed { return .refused(.invalidResponse) }
+        }
 
         if method == .head || statusLine.code == 204 || statusLine.code == 304 {
             return .accepted(response, framing: .none, keepsAlive: keepsAlive)
         }
         if case .once(let value) = coding {
-            guard case .never = length, !statusLine.isHTTP10,
-                head.readableBytesUInt8Span.equalsIgnoringCase(value, Self.chunked)
+            guard !statusLine.isHTTP10, head.readableBytesUInt8Span.equalsIgnoringCase(value, Self.chunked)
             else { return .refused(.invalidResponse) }
             return .accepted(response, framing: .chunked, keepsAlive: keepsAlive)
         }
-        guard case .once(let value) = length else {
+        switch declared {
+        case nil:
             return .accepted(response, framing: .untilClose, keepsAlive: false)
-        }
-        switch HTTPContentLength(head.readableBytesUInt8Span.extracting(value)) {
         case .malformed:
             return .refused(.invalidResponse)
         case .beyondAnyLimit:

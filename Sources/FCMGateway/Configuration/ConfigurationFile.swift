@@ -7,6 +7,10 @@ struct ConfigurationFile {
     /// The largest file read; a configuration is a few hundred lines.
     static let maxBytes = 1 << 20
 
+    /// The most uses of anchors: each can multiply what the uses before it stand for, and the reader of YAML compares
+    /// keys by all they stand for.
+    static let maxAliases = 16
+
     /// The path as the operator wrote it.
     let name: String
 
@@ -44,11 +48,16 @@ struct ConfigurationFile {
     }
 
     private mutating func parse(_ text: String) {
+        if let line = Self.lineOfExcessAlias(in: text) {
+            let message = "holds more than \(Self.maxAliases) uses of anchors (such as *name)"
+            self.problems.append(ConfigurationProblem(place: .file(self.name, line: line), message: message))
+            return
+        }
         do {
             guard let root = try Yams.compose(yaml: text) else { return }
             self.walkSection(root, path: "")
         } catch let error as YamlError {
-            self.report(error)
+            self.report(error, in: text)
         } catch {
             self.report(nil, nil, "cannot be parsed: \(error)")
         }
@@ -156,14 +165,15 @@ struct ConfigurationFile {
         )
     }
 
-    private mutating func report(_ error: YamlError) {
+    private mutating func report(_ error: YamlError, in text: String) {
         let line: Int?
         var key: String?
         let message: String
         switch error {
         case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
             .composer(_, let problem, let mark, _):
-            line = mark.line
+            // What is missing at the end is noticed on a line behind the last one.
+            line = min(mark.line, Self.lineCount(of: text))
             message = problem
         case .duplicatedKeysInMapping(let duplicates, let context):
             line = context.mark.line
@@ -177,5 +187,42 @@ struct ConfigurationFile {
             message = "cannot be parsed"
         }
         self.problems.append(ConfigurationProblem(place: .file(self.name, line: line), key: key, message: message))
+    }
+
+    /// The lines of a text, as YAML breaks them; an empty text has one.
+    private static func lineCount(of text: String) -> Int {
+        let breaks = text.count(where: \.isNewline)
+        return max(1, text.last?.isNewline == true ? breaks : breaks + 1)
+    }
+
+    /// The line of the first use of an anchor that is one too many; nil where there is none.
+    ///
+    /// Whatever looks like one is counted, in comments and quotes too.
+    private static func lineOfExcessAlias(in text: String) -> Int? {
+        var aliases = 0
+        var line = 1
+        var previous = UInt8(ascii: " ")
+        var isAfterAsterisk = false
+        for byte in text.utf8 {
+            if isAfterAsterisk, Self.isAnchorName(byte) {
+                aliases += 1
+                guard aliases <= Self.maxAliases else { return line }
+            }
+            isAfterAsterisk = byte == UInt8(ascii: "*") && !Self.isAnchorName(previous)
+            line += byte == UInt8(ascii: "\n") ? 1 : 0
+            previous = byte
+        }
+        return nil
+    }
+
+    /// Whether a byte may stand in the name of an anchor, as the reader of YAML has it.
+    private static func isAnchorName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default:
+            false
+        }
     }
 }

@@ -7,10 +7,14 @@ enum NearestName {
     ///   - candidates: The names there are; ties go to the first in order.
     /// - Returns: A candidate at most a third of the name's length away.
     static func find(_ name: String, among candidates: some Sequence<String>) -> String? {
+        let length = name.count
+        let allowed = max(2, length / 3)
         let best = candidates.sorted()
+            // The lengths alone are that far apart; a name of a megabyte would be compared for half a minute.
+            .filter { abs($0.count - length) <= allowed }
             .map { (candidate: $0, distance: Self.distance(name, $0)) }
             .min { $0.distance < $1.distance }
-        guard let best, best.distance <= max(2, name.count / 3) else { return nil }
+        guard let best, best.distance <= allowed else { return nil }
         return best.candidate
     }
 

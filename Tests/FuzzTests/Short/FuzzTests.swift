@@ -1,0 +1,90 @@
+import GatewayTestKit
+import Testing
+
+@Suite("Bytes from outside", .timeLimit(.minutes(5)))
+struct FuzzTests {
+    private static let mutations = 2_000
+
+    @Test("Every input that is kept keeps what its target promises", arguments: FuzzTarget.all)
+    func keptInputs(target: FuzzTarget) throws {
+        let inputs = try Corpus.inputs(of: target)
+        #expect(!inputs.isEmpty)
+        for input in inputs {
+            let finding = Self.finding(target, input.bytes)
+            #expect(finding == nil, "\(target.name)/\(input.name)")
+        }
+    }
+
+    @Test("So does what chance makes of them", arguments: FuzzTarget.all)
+    func bentInputs(target: FuzzTarget) throws {
+        let inputs = try Corpus.inputs(of: target).map(\.bytes)
+        var mutator = InputMutator(
+            inputs,
+            words: target.words,
+            maxBytes: target.maxBytes,
+            seed: SeededGenerator.seed(of: target.name)
+        )
+        for _ in 0..<Self.mutations {
+            let input = mutator.next()
+            let finding = Self.finding(target, input)
+            #expect(finding == nil, "\(input)")
+        }
+    }
+
+    @Test("And every text of the public JSON test suite", .enabled(if: JSONTestSuiteFiles.areThere))
+    func jsonTestSuite() throws {
+        let target = try #require(FuzzTarget.named("strict-json"))
+        for file in try JSONTestSuiteFiles.all() where file.bytes.count <= target.maxBytes {
+            let finding = Self.finding(target, file.bytes)
+            #expect(finding == nil, "\(file.name)")
+        }
+    }
+
+    @Test("A broken promise is found by chance, and shown")
+    func plantedFault() {
+        let target = FuzzTarget("planted", maxBytes: 64, words: ["ac", "{"]) { input throws(FuzzFinding) in
+            try FuzzFinding.require(!input.starts(with: Array("{ac".utf8)), "the fault")
+        }
+        var mutator = InputMutator([Array("a{bc".utf8)], words: target.words, maxBytes: 64, seed: 1)
+        var finding: FuzzFinding?
+        for _ in 0..<10_000 where finding == nil { finding = Self.finding(target, mutator.next()) }
+        #expect(finding?.description == "the fault")
+    }
+
+    @Test("What chance makes of inputs is the same each time, and within bounds")
+    func mutationsRepeat() {
+        let inputs = [Array("abc".utf8), []]
+        var first = InputMutator(inputs, words: ["word"], maxBytes: 7, seed: 3)
+        var second = InputMutator(inputs, words: ["word"], maxBytes: 7, seed: 3)
+        var seen: Set<[UInt8]> = []
+        for _ in 0..<200 {
+            let input = first.next()
+            #expect(input == second.next())
+            #expect(input.count <= 7)
+            seen.insert(input)
+        }
+        #expect(seen.count > 100)
+    }
+
+    @Test("The inputs that are kept are few and small, and each folder has its target")
+    func corpusIsSmall() throws {
+        #expect(try Corpus.names == FuzzTarget.all.map(\.name).sorted())
+        var byteCount = 0
+        for target in FuzzTarget.all {
+            let inputs = try Corpus.inputs(of: target)
+            #expect(inputs.count <= Corpus.maxFiles)
+            #expect(Set(inputs.map(\.bytes)).count == inputs.count)
+            byteCount += inputs.reduce(0) { $0 + $1.bytes.count }
+        }
+        #expect(byteCount <= Corpus.maxBytes)
+    }
+
+    private static func finding(_ target: FuzzTarget, _ input: [UInt8]) -> FuzzFinding? {
+        do {
+            try target.check(input)
+            return nil
+        } catch {
+            return error
+        }
+    }
+}

@@ -1,0 +1,73 @@
+@testable import FCMGateway
+
+/// What holds for every text in the place of a configuration file.
+enum ConfigurationProperties {
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
+        guard let text = String(validating: input, as: UTF8.self) else { return }
+        let file = ConfigurationFile(name: "f", text: text)
+        let lineCount = Self.lineCount(of: text)
+        for problem in file.problems {
+            try Self.check(problem, lineCount: lineCount)
+        }
+        for line in file.lines.values {
+            try FuzzFinding.require((1...lineCount).contains(line), "a key in line \(line) of \(lineCount)")
+        }
+        // Reading the values takes most of the time: a file with problems says little about it.
+        guard file.problems.isEmpty || input.count % 8 == 0 else { return }
+        let configuration = ConfigurationInput(file: file, environment: [:])
+        do {
+            _ = try configuration.configuration()
+            try FuzzFinding.require(file.problems.isEmpty, "accepted with problems")
+        } catch let problems as ConfigurationProblems {
+            for problem in problems.problems {
+                try FuzzFinding.require(!problem.description.isEmpty, "a problem without words")
+            }
+            try FuzzFinding.require(
+                problems.problems.starts(with: file.problems),
+                "the file's problems are not told: \(problems)"
+            )
+        } catch let finding as FuzzFinding {
+            throw finding
+        } catch {
+            throw FuzzFinding("\(error)")
+        }
+        guard file.problems.isEmpty else { return }
+        let rows = configuration.describe()
+        try FuzzFinding.requireEqual(rows.count, ConfigurationSchema.keys.count, "the rows that are shown")
+    }
+
+    /// The lines of a text, an empty one behind the last break left out.
+    private static func lineCount(of text: String) -> Int {
+        var lines = 1
+        var isFresh = true
+        var previous: Unicode.Scalar = " "
+        for scalar in text.unicodeScalars {
+            if scalar == "\n", previous == "\r" {
+                previous = scalar
+                continue
+            }
+            if "\n\r\u{85}\u{2028}\u{2029}".unicodeScalars.contains(scalar) {
+                lines += 1
+                isFresh = true
+            } else {
+                isFresh = false
+            }
+            previous = scalar
+        }
+        return isFresh && lines > 1 ? lines - 1 : lines
+    }
+
+    private static func check(_ problem: ConfigurationProblem, lineCount: Int) throws(FuzzFinding) {
+        try FuzzFinding.require(!problem.message.isEmpty, "a problem without words")
+        guard case .file("f", let line) = problem.place else { throw FuzzFinding("a problem of nowhere: \(problem)") }
+        // Bytes that may not stand in YAML at all are found before there are lines.
+        guard let line else {
+            try FuzzFinding.require(
+                problem.message.contains("control characters"),
+                "a problem without a line: \(problem)"
+            )
+            return
+        }
+        try FuzzFinding.require((1...lineCount).contains(line), "a problem in line \(line) of \(lineCount)")
+    }
+}

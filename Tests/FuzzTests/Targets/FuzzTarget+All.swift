@@ -1,0 +1,20 @@
+extension FuzzTarget {
+    /// Every target, in the order in which they are run.
+    static let all = [
+        FuzzTarget("strict-json", maxBytes: 2_048, words: Words.json, check: JSONProperties.check),
+        FuzzTarget("http-request", maxBytes: 2_048, words: Words.http, check: RequestProperties.check),
+        FuzzTarget("http-body", maxBytes: 1_024, words: Words.chunks, check: BodyProperties.check),
+        FuzzTarget("http-response", maxBytes: 2_048, words: Words.http, check: ResponseProperties.check),
+        FuzzTarget("legacy-form", maxBytes: 4_608, words: Words.form, check: LegacyFormProperties.check),
+        FuzzTarget("legacy-json", maxBytes: 4_608, words: Words.legacy, check: LegacyJSONProperties.check),
+        FuzzTarget("legacy-response", maxBytes: 2_048, words: Words.answers, check: LegacyAnswerProperties.check),
+        FuzzTarget("v1-request", maxBytes: 4_608, words: Words.v1, check: V1Properties.check),
+        FuzzTarget("condition", maxBytes: 1_024, words: Words.condition, check: ConditionProperties.check),
+        FuzzTarget("configuration", maxBytes: 2_048, words: Words.yaml, check: ConfigurationProperties.check),
+    ]
+
+    /// The target of a name.
+    static func named(_ name: String) -> FuzzTarget? {
+        Self.all.first { $0.name == name }
+    }
+}

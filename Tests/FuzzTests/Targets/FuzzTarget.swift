@@ -1,0 +1,32 @@
+/// A reader of bytes from outside, and what has to hold for every input it may get.
+///
+/// The same targets are run by libFuzzer (`make fuzz`) and, for a short while, by the tests.
+struct FuzzTarget: Sendable {
+    /// The name, which is that of its folder of inputs too.
+    let name: String
+    /// The longest input worth trying, in bytes.
+    let maxBytes: Int
+    /// Words of the input's language, from which inputs are put together.
+    let words: [String]
+    /// Reads one input.
+    ///
+    /// A finding is thrown; whatever stops the process is a finding too.
+    let check: @Sendable (_ input: [UInt8]) throws(FuzzFinding) -> Void
+
+    init(
+        _ name: String,
+        maxBytes: Int,
+        words: [String],
+        check: @escaping @Sendable (_ input: [UInt8]) throws(FuzzFinding) -> Void
+    ) {
+        self.name = name
+        self.maxBytes = maxBytes
+        self.words = words
+        self.check = check
+    }
+}
+
+extension FuzzTarget: CustomStringConvertible {
+    /// The name.
+    var description: String { self.name }
+}

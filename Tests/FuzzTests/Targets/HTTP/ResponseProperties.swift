@@ -1,0 +1,141 @@
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+
+@testable import EventLoopHTTP
+
+/// What holds for every head that a server may answer with.
+///
+/// The first byte of an input chooses the request's method.
+enum ResponseProperties {
+    private enum Reading: Equatable {
+        case waiting
+        case refused
+        case informational
+        case accepted(status: Int, names: [String], values: [String], HTTPBodyFraming, keepsAlive: Bool)
+    }
+
+    private static let limits = HTTPHeadScanner.Limits(
+        maxHeadBytes: 1_024,
+        maxStartLineBytes: 256,
+        maxFieldBytes: 256,
+        maxFields: 16
+    )
+    private static let maxBodyBytes = 4_096
+
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
+        guard let choice = input.first else { return }
+        let method: HTTPRequest.Method = choice % 4 == 0 ? .head : .post
+        let bytes = Array(input.dropFirst())
+        let (whole, head) = Self.read([ByteBuffer(bytes: bytes)], method)
+        for pieces in Pieces.cuts(of: bytes) {
+            let (cut, _) = Self.read(pieces, method)
+            // A fault may be seen before the head is complete.
+            guard cut != whole, !(cut == .refused && whole == .waiting) else { continue }
+            throw FuzzFinding("\(cut) when the bytes come in pieces, \(whole) as a whole")
+        }
+        guard case .accepted(let status, let names, let values, let framing, let keepsAlive) = whole else { return }
+        guard let naive = NaiveHead(head) else { throw FuzzFinding("accepted, though its lines are none") }
+        try FuzzFinding.require(naive.isPlainText, "accepted with control characters")
+        try FuzzFinding.require((200...599).contains(status), "accepted with status \(status)")
+        try FuzzFinding.requireEqual(names, naive.fields.map(\.name), "other names")
+        try FuzzFinding.requireEqual(
+            values.map { RequestProperties.trimmed($0) },
+            naive.fields.map { RequestProperties.trimmed($0.value) },
+            "other values"
+        )
+        try Self.check(framing, keepsAlive, of: naive, isBodiless: method == .head || status == 204 || status == 304)
+        // A length that no integer holds is refused there even where it says nothing about this answer.
+        guard naive.values(of: "content-length").allSatisfy({ Int($0) != nil }) else { return }
+        try Self.checkOtherParser(head, method, status: status, names: names)
+    }
+
+    private static func check(
+        _ framing: HTTPBodyFraming,
+        _ keepsAlive: Bool,
+        of naive: NaiveHead,
+        isBodiless: Bool
+    ) throws(FuzzFinding) {
+        let lengths = naive.values(of: "content-length")
+        let codings = naive.values(of: "transfer-encoding")
+        try FuzzFinding.require(lengths.count <= 1 && codings.count <= 1, "a repeated framing")
+        if isBodiless {
+            try FuzzFinding.requireEqual(framing, .none, "a body where none can be")
+            return
+        }
+        try FuzzFinding.require(lengths.isEmpty || codings.isEmpty, "two framings")
+        switch framing {
+        case .none: try FuzzFinding.requireEqual(lengths.first.flatMap { Int($0) }, 0, "a lost body")
+        case .length(let length):
+            try FuzzFinding.requireEqual(lengths.first.flatMap { Int($0) }, length, "another length")
+            try FuzzFinding.require((1...Self.maxBodyBytes).contains(length), "a length beyond the limit")
+        case .chunked: try FuzzFinding.requireEqual(codings.first?.lowercased(), "chunked", "another coding")
+        case .untilClose:
+            try FuzzFinding.require(
+                lengths.isEmpty && codings.isEmpty && !keepsAlive,
+                "a connection kept without an end"
+            )
+        }
+    }
+
+    private static func read(_ pieces: [ByteBuffer], _ method: HTTPRequest.Method) -> (Reading, head: [UInt8]) {
+        var scanner = HTTPHeadScanner(limits: Self.limits)
+        var head = ByteBuffer()
+        for var piece in pieces {
+            switch scanner.scan(piece.readableBytesUInt8Span) {
+            case .incomplete:
+                head.writeBuffer(&piece)
+            case .tooLarge, .startLineTooLong, .malformed:
+                return (.refused, [])
+            case .complete(let byteCount):
+                guard var rest = piece.readSlice(length: byteCount) else { return (.refused, []) }
+                head.writeBuffer(&rest)
+                switch HTTPResponseHeadParser(maxBodyBytes: Self.maxBodyBytes).parse(head, method: method) {
+                case .informational: return (.informational, [])
+                case .refused: return (.refused, [])
+                case .accepted(let response, let framing, let keepsAlive):
+                    let fields = response.fields.fields
+                    let reading = Reading.accepted(
+                        status: response.status,
+                        names: fields.map { $0.name.rawName },
+                        values: fields.map { $0.value },
+                        framing,
+                        keepsAlive: keepsAlive
+                    )
+                    return (reading, Array(head.readableBytesView))
+                }
+            }
+        }
+        return (.waiting, [])
+    }
+
+    /// SwiftNIO's parser accepts it, and reads the same.
+    private static func checkOtherParser(
+        _ head: [UInt8],
+        _ method: HTTPRequest.Method,
+        status: Int,
+        names: [String]
+    ) throws(FuzzFinding) {
+        let channel = EmbeddedChannel()
+        defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
+        do {
+            try channel.pipeline.syncOperations.addHandler(ByteToMessageHandler(HTTPResponseDecoder()))
+            let request = NIOHTTP1.HTTPRequestHead(
+                version: .http1_1,
+                method: method == .head ? .HEAD : .POST,
+                uri: "/",
+                headers: ["Host": "a"]
+            )
+            try channel.writeOutbound(HTTPClientRequestPart.head(request))
+            try channel.writeInbound(ByteBuffer(bytes: head))
+        } catch {
+            throw FuzzFinding("refused by another parser: \(error)")
+        }
+        guard case .head(let theirs) = try? channel.readInbound(as: HTTPClientResponsePart.self) else {
+            throw FuzzFinding("no head for another parser")
+        }
+        try FuzzFinding.requireEqual(status, Int(theirs.status.code), "another parser's status")
+        try FuzzFinding.requireEqual(names, theirs.headers.map { $0.name }, "another parser's names")
+    }
+}

@@ -1,0 +1,52 @@
+import FCMModel
+import NIOCore
+
+/// What holds for every JSON body sent to `/fcm/send`.
+enum LegacyJSONProperties {
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
+        let request: LegacySendRequest
+        do {
+            request = try LegacyRequestDecoder.decode(ByteBuffer(bytes: input))
+        } catch {
+            let reply = error.reply(multicastID: 1)
+            try FuzzFinding.require([200, 400].contains(reply.status), "refused with status \(reply.status)")
+            try Self.checkRefusal(error, of: input)
+            return
+        }
+        try LegacyRequests.check(request)
+        guard Self.isReadAlike(input), let theirs = EmulatorOpinion.json(input) else { return }
+        let message = request.message
+        let ours = EmulatorOpinion.Request(
+            isDryRun: message.dryRun,
+            dataKeys: Set(message.data.map(\.key)),
+            collapseKey: message.collapseKey,
+            timeToLive: message.timeToLive,
+            restrictedPackageName: message.restrictedPackageName
+        )
+        try FuzzFinding.requireEqual(ours, theirs, "the emulator reads it differently")
+    }
+
+    /// The emulator is the stricter one: what it accepts is accepted here.
+    private static func checkRefusal(_ refusal: LegacyRefusal, of input: [UInt8]) throws(FuzzFinding) {
+        guard Self.isReadAlike(input), EmulatorOpinion.json(input) != nil else { return }
+        // It reads numbers as Foundation does, rounded, and writes them back in fewer or more bytes.
+        let holdsLongNumber = input.contains { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }
+        switch refusal {
+        case .messageTooBig: return
+        case .error(.invalidTTL, _) where holdsLongNumber: return
+        case .invalidParameters where holdsLongNumber: return
+        default: throw FuzzFinding("refused, though the emulator accepts it: \(refusal)")
+        }
+    }
+
+    /// Whether Foundation, by which the emulator reads, leaves texts as they are: beyond ASCII it drops a byte-order mark
+    /// at their start, and takes names for equal that differ in their normalisation.
+    private static func isReadAlike(_ input: [UInt8]) -> Bool {
+        var previous: UInt8 = 0
+        for byte in input {
+            if byte >= 0x80 || (previous == UInt8(ascii: "\\") && byte == UInt8(ascii: "u")) { return false }
+            previous = byte
+        }
+        return true
+    }
+}

@@ -1,0 +1,74 @@
+import NIOCore
+
+@testable import FCMModel
+
+/// What holds for every body sent to the v1 facade.
+enum V1Properties {
+    private static let now = 1_700_000_000
+
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
+        let request: V1SendRequest
+        do {
+            request = try V1RequestDecoder.decode(ByteBuffer(bytes: input))
+        } catch {
+            try FuzzFinding.requireEqual(error.reply.status, 400, "refused with status")
+            try FuzzFinding.require(!error.violation.description.isEmpty, "refused without a reason")
+            return
+        }
+        try FuzzFinding.require(request.payloadBytes <= request.target.maxPayloadBytes, "accepted over the limit")
+        let recipient = try Self.recipient(request.target)
+        let encoded = V1RequestEncoder.encode(request.message, to: recipient, now: Self.now)
+        do {
+            let again = try V1RequestDecoder.decode(encoded)
+            try Self.requireEqual(again, request)
+            let twice = V1RequestEncoder.encode(again.message, to: recipient, now: Self.now)
+            try FuzzFinding.requireEqual(twice, encoded, "written differently the second time")
+        } catch let refusal as V1Refusal {
+            throw FuzzFinding("written, but refused: \(refusal)")
+        } catch let finding as FuzzFinding {
+            throw finding
+        } catch {
+            throw FuzzFinding("\(error)")
+        }
+        try Self.checkLegacy(request)
+    }
+
+    private static func recipient(_ target: Target) throws(FuzzFinding) -> V1Recipient {
+        switch target {
+        case .token(let token):
+            try FuzzFinding.require(!token.isEmpty, "an empty token")
+            return .token(token)
+        case .installation(let id):
+            try FuzzFinding.require(!id.isEmpty, "an empty installation id")
+            return .installation(id)
+        case .topic(let topic):
+            return .topic(topic)
+        case .condition(let condition):
+            try FuzzFinding.require(condition.fits(.v1), "a condition that does not fit")
+            return .condition(condition)
+        case .tokens, .installations, .notificationKey:
+            throw FuzzFinding("a target that v1 does not know")
+        }
+    }
+
+    private static func requireEqual(_ again: V1SendRequest, _ request: V1SendRequest) throws(FuzzFinding) {
+        try FuzzFinding.requireEqual(again.target, request.target, "another target")
+        try FuzzFinding.requireEqual(again.message, request.message, "another message")
+        try FuzzFinding.requireEqual(again.payloadBytes, request.payloadBytes, "another size")
+    }
+
+    /// In the words of the legacy protocol it is a request that the legacy decoder accepts, or it is refused.
+    private static func checkLegacy(_ request: V1SendRequest) throws(FuzzFinding) {
+        let legacy: LegacySendRequest
+        do {
+            legacy = try request.legacyRequest(now: Self.now)
+        } catch {
+            try FuzzFinding.requireEqual(error.reply.status, 400, "refused with status")
+            return
+        }
+        try FuzzFinding.requireEqual(legacy.target, request.target, "another target in legacy")
+        try FuzzFinding.requireEqual(legacy.message.dryRun, request.message.dryRun, "sent, though only to be checked")
+        try FuzzFinding.require(legacy.message.verbatim == nil, "v1's words in legacy")
+        try LegacyRequests.check(legacy)
+    }
+}

@@ -1,0 +1,87 @@
+/// The words of the languages that targets read.
+enum Words {
+    static let json = [
+        "{", "}", "[", "]", ":", ",", "\"", "\\\"", "\\\\", "\\/", "\\b", "\\u0041", "\\uD83D\\uDE00", "\\uD800",
+        "\\uDC00", "\\uFEFF", "true", "false", "null", "0", "-0", "1.0", "1e9", "1E-9", "1e400", "9223372036854775807",
+        "-9223372036854775808", "9223372036854775808", "\"a\"", "\"a\":1", "\u{FEFF}", "é", "e\u{301}", "😀", "\t",
+        "\r\n", "[[[[[[[[[[[[[[[[", "]]]]]]]]]]]]]]]]",
+    ]
+
+    static let http = [
+        "\r\n", "\r\n\r\n", "\n", "\r", " ", "\t", ":", ": ", "\0", "\u{7F}", "GET ", "POST ", "OPTIONS * ",
+        " HTTP/1.1",
+        " HTTP/1.0", "HTTP/1.1 200 OK\r\n", "HTTP/1.1 204 No Content\r\n", "HTTP/1.1 100 Continue\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "http://a/x", "Host: a\r\n", "Content-Length: 5\r\n",
+        "Content-Length: 0\r\n", "Content-Length: +5\r\n", "Content-Length: 99999999999999999999\r\n",
+        "Transfer-Encoding: chunked\r\n", "Transfer-Encoding: gzip, chunked\r\n", "Connection: close\r\n",
+        "Connection: keep-alive\r\n", "Upgrade: h2c\r\n", "Expect: 100-continue\r\n", "X-A: b\r\n", " folded\r\n",
+        "0\r\n\r\n", "5\r\nhello\r\n", "[::1]:80", "a:65535", "%20", "#", "?",
+    ]
+
+    static let chunks = [
+        "0\r\n\r\n", "0\r\n", "1\r\na\r\n", "A\r\n0123456789\r\n", "f", "FF", "00000000", "7fffffffffffffff", ";a=b",
+        ";", "\r\n", "\r", "\n", "X-A: b\r\n", ":", "\0",
+    ]
+
+    static let form = [
+        "&", "=", "%", "+", "%20", "%00", "%C3%A9", "%ff", "%ED%A0%80", "registration_id=", "registration_id=a",
+        "data.", "data.k=v", "data.google=x", "data.from=x", "collapse_key=c", "time_to_live=60",
+        "time_to_live=2419201", "dry_run=true", "dry_run=1", "restricted_package_name=p", "%2Ftopics%2F", "/topics/",
+        "\u{301}",
+    ]
+
+    static let legacy =
+        Self.json + [
+            "\"to\":\"a\"", "\"to\":\"/topics/a\"", "\"registration_ids\":[\"a\",\"b\"]", "\"registration_ids\":[\"\"]",
+            "\"condition\":\"'a' in topics\"", "\"notification_key\":\"k\"", "\"collapse_key\":\"c\"",
+            "\"priority\":\"high\"", "\"content_available\":true", "\"mutable_content\":false", "\"time_to_live\":60",
+            "\"time_to_live\":6e1", "\"restricted_package_name\":\"p\"", "\"dry_run\":true", "\"data\":{\"k\":\"v\"}",
+            "\"data\":{\"gcm\":1}", "\"notification\":{\"title\":\"t\"}", "\"badge\":\"1\"", "\"badge\":1",
+            "\"color\":\"#aabbcc\"", "\"body_loc_args\":[\"a\",1,true]", "\"title_loc_args\":\"[]\"",
+            "\"delay_while_idle\":1",
+        ]
+
+    static let answers =
+        Self.json + [
+            "\"multicast_id\":1", "\"success\":1", "\"failure\":0", "\"canonical_ids\":0", "\"results\":[",
+            "{\"message_id\":\"0:1\"}", "{\"message_id\":1}", "\"registration_id\":\"b\"",
+            "{\"error\":\"NotRegistered\"}",
+            "{\"error\":\"Unavailable\"}", "\"failed_registration_ids\":[\"a\"]", "\"message_id\":5", "id=1\n",
+            "registration_id=b\n", "Error=NotRegistered", "Error=Unavailable", "NotRegistered", "JSON_PARSING_ERROR: x",
+            "\"data\" key \"from\" is a reserved keyword", "Missing \"registration_ids\" field",
+            "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "120",
+        ]
+
+    static let v1 =
+        Self.json + [
+            "\"message\":{", "\"validate_only\":true", "\"validateOnly\":true", "\"token\":\"a\"", "\"fid\":\"a\"",
+            "\"topic\":\"a\"", "\"condition\":\"!('a' in topics)\"", "\"data\":{\"k\":\"v\"}", "\"android\":{",
+            "\"ttl\":\"3.5s\"", "\"ttl\":\"60s\"", "\"priority\":\"HIGH\"", "\"collapse_key\":\"c\"",
+            "\"collapseKey\":\"c\"",
+            "\"restricted_package_name\":\"p\"", "\"notification\":{\"title\":\"t\"}", "\"image\":\"https://a\"",
+            "\"title_loc_args\":[\"a\"]", "\"bodyLocArgs\":[\"a\"]", "\"channel_id\":\"c\"", "\"color\":\"#aabbcc\"",
+            "\"apns\":{", "\"headers\":{", "\"apns-priority\":\"10\"", "\"apns-expiration\":\"1700000060\"",
+            "\"apns-collapse-id\":\"c\"", "\"payload\":{\"aps\":{", "\"alert\":\"a\"", "\"badge\":1", "\"sound\":\"s\"",
+            "\"content-available\":1", "\"mutable-content\":1", "\"webpush\":{", "\"Urgency\":\"high\"",
+            "\"TTL\":\"60\"",
+            "\"fcm_options\":{", "\"link\":\"https://a\"", "\"analytics_label\":\"l\"", "\"notification_count\":1",
+        ]
+
+    static let condition = [
+        "'a' in topics", "\"b\" in topics", "'", "\"", " && ", " || ", "&", "|", "!", "!(", "(", ")", " in ", "in",
+        " IN ", "topics", "TOPICS", " ", "\t", "\r\n", "%", "~", "\u{A0}", "é", "((((((((((((((((", "))))))))))))))))",
+    ]
+
+    static let yaml = [
+        "\n", "  ", "    ", ": ", ":", "- ", "-", "? ", "# ", "[", "]", "{", "}", ",", "'", "\"", "|\n", ">\n", "&a ",
+        "*a",
+        "!!str ", "!!int ", "!!null ", "<<: *a", "---\n", "...\n", "%YAML 1.2\n", "~", "null", "true", "0x1F", "1_000",
+        "1:30", "8080", "\t", "\0", "\u{85}", "\u{FEFF}", "é", "http:\n", "http.port: 1\n", "  port: 8080\n",
+        "  host: \"::\"\n", "  tls:\n    certificateFile: a.pem\n    privateKeyFile: a.key\n", "admin:\n",
+        "dataDir: var\n",
+        "eventLoops: 2\n", "masterKey: x\n", "store:\n  url: sqlite:a.db\n", "limits:\n  defaults:\n    topic: ",
+        "[{rate: 1, perS: 1, burst: 1}]\n", "{rate: 1, perS: 1, burst: 1}", "upstream:\n", "  timeoutMs: 100\n",
+        "  allowedTokenHosts: [a.b]\n", "  legacyEndpoint: https://a\n", "audit:\n  mode: strict\n",
+        "log:\n  level: info\n", "  maxConnections: 1000\n",
+    ]
+}

@@ -1,0 +1,206 @@
+"""Inputs to begin with: the project's vectors, its example of a configuration, and cases written by hand."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+VECTORS = ROOT / "Tests" / "Vectors"
+
+sys.path.insert(0, str(VECTORS))
+from check_vectors import expand  # noqa: E402
+
+Seed = tuple[str, bytes]
+
+REQUESTS = [
+    "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+    "\r\n\r\nGET /x?y=%20 HTTP/1.1\r\nhost: a.example:8080\r\n\r\n",
+    "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhelloGET / HTTP/1.1\r\nHost: b\r\n\r\n",
+    "PUT /x HTTP/1.1\r\nHost: [::1]:80\r\nTransfer-Encoding: chunked\r\nConnection: close, x\r\n\r\n"
+    "5;a=b\r\nhello\r\n0\r\nX-A: b\r\n\r\n",
+    "OPTIONS * HTTP/1.1\r\nHost: a\r\nAccept:  */*  \r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
+    "GET http://a/x HTTP/1.1\r\nHost: a\r\nX-A: \t b\tc \r\nX-A: d\r\nConnection: keep-alive\r\n\r\n",
+    "GET https://a?q HTTP/1.1\r\nHost: a\r\n\r\n",
+    "OPTIONS http://a HTTP/1.1\r\nHost: a\r\n\r\n",
+    "DELETE /x HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\nhello",
+    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost : a\r\n\r\n",
+    "GET / HTTP/1.1\nHost: a\n\n",
+    "GET / HTTP/2.0\r\nHost: a\r\n\r\n",
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "GET /" + 260 * "a" + " HTTP/1.1\r\nHost: a\r\n\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\n" + 20 * "X: y\r\n" + "\r\n",
+    "GET / HTTP/1.1\r\nHost: a\r\nX: " + 300 * "y" + "\r\n\r\n",
+]
+RESPONSES = [
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: application/json\r\n\r\nhello",
+    "HTTP/1.1 200\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n",
+    "HTTP/1.0 503 Unavailable\r\nRetry-After: 120\r\n\r\n",
+    "HTTP/1.1 204 No Content\r\n\r\n",
+    "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n",
+    "HTTP/1.1 100 Continue\r\n\r\n",
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 4097\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nContent-Length: 1x\r\n\r\n",
+    "HTTP/1.1 200 " + 300 * "a" + "\r\n\r\n",
+    "HTTP/1.1 200 " + 300 * "a",
+    "HTTP/1.1 200 OK\r\n" + 20 * "X: y\r\n" + "\r\n",
+    "HTTP/1.1 200 OK\r\n" + 12 * ("X: " + 90 * "y" + "\r\n") + "\r\n",
+    "HTTP/1.1 200 OK\r\nX: " + 300 * "y",
+    "HTTP/1.1 200 OK\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nConnection: x, Close\r\nContent-Length: 1\r\n\r\n",
+    "HTTP/1.1 600 Far\r\n\r\n",
+    "HTTP/2 200\r\n\r\n",
+]
+# The first byte chooses framing and limits, the second an amount.
+BODIES = [
+    (3, 0, "0\r\n\r\n"), (3, 0, "5\r\nhello\r\n0\r\n\r\nrest"), (3, 0, "A;a=b\r\n0123456789\r\n00\r\nX-A: b\r\n\r\n"),
+    (3, 0, "5\nhello\n0\n\n"), (3, 0, "7fffffffffffffff\r\n"), (3, 0, "5\r\nhelloX\r\n0\r\n\r\n"), (3, 0, "-1\r\n\r\n"),
+    (131, 4, "5\r\nhello\r\n0\r\n\r\n"), (131, 9, "0\r\n" + 12 * "X-A: b\r\n" + "\r\n"), (1, 5, "hello, more"),
+    (1, 5, "hel"), (2, 3, "until the end"), (130, 3, "until the end"), (0, 0, "nothing"),
+]
+CONDITIONS = [
+    "'a' in topics", "(('a' in topics))", "!('a' in topics && \"b\" in topics) || 'c' IN Topics",
+    32 * "(" + "'a' in topics" + 32 * ")", 33 * "(" + "'a' in topics" + 33 * ")",
+    " && ".join(6 * ["'a' in topics"]), "'" + 900 * "a" + "' in topics", "'a' in topics &&", "!'a' in topics",
+]
+CONFIGURATIONS = [
+    "http:\n  port: 8080\n  host: \"::\"\n", "http: {port: 1, tls: {certificateFile: a}}", "- a", "http.port: 1",
+    "limits:\n  defaults:\n    topic: &t\n      - {rate: 1, perS: 1, burst: 1}\n    tenant: *t\n",
+    "upstream:\n  allowedTokenHosts: [a.b, c.d]\n  timeoutMs: 100\n", "masterKey: x", "a: b: c", "http: [", "? [a]\n: b",
+    "log:\n  level: off\n", "http:\n  port: 1\n  port: 2\n", "---\na: 1\n---\nb: 2\n", "%YAML 1.2\n---\n", "a: *a", "\tx: 1",
+    "limits: {defaults: {topic: [], device: [1], tenant: [{rate: a}], deviceCollapsible: [{rate: 0, perS: 1, burst: 1}]}}",
+    "limits: {defaults: {topic: [{rte: 1, [a]: 2, perS: 1}]}}", "upstream: {allowedTokenHosts: [1], caFile: {a: b}}",
+    "audit: !!map {mode: !!str strict}\n", "dataDir: |\n  a\n  b\n", "eventLoops: 99999999999999999999", "a\x00b",
+]
+LEGACY_REQUESTS = [
+    {"to": "t", "notification": {"badge": True}}, {"to": "t", "notification": {"body_loc_args": {"a": 1}}},
+    {"to": "t", "notification": {"title_loc_args": ["a", 1.5, True], "body_loc_args": "[\"b\"]", "badge": "7"}},
+    {"to": "t", "notification": {"color": "#12345", "title": 1}}, {"to": "t", "notification": {"badge": 1.5}},
+    {"to": "t", "data": {"a": {"c": [1, {"b": None}], "b": 1e3}, "n": None}, "time_to_live": 6e1},
+    {"registration_ids": ["", "/topics/a", "b", "b"], "dry_run": True}, {"registration_ids": []},
+    {"to": "t", "data": {"k": 4_097 * "v"}}, {"notification_key": "k", "priority": "high"},
+    {"condition": "'a' in topics && 'b' in topics || 'c' in topics", "content_available": True},
+]
+ANSWERS = [
+    (0, 1, {"results": [{"message_id": "1"}, {"error": "NotRegistered"}, {"message_id": "3", "registration_id": "d"}]}),
+    (0, 1, {"results": [{"error": "Unavailable"}, {"error": "Something"}, {}]}), (0, 1, {"results": [{"message_id": 1}]}),
+    (0, 2, {"success": 1, "failure": 2, "failed_registration_ids": ["a", "b"]}), (0, 4, {"message_id": 12345678901234567890}),
+    (0, 5, {"error": "TopicsMessageRateExceeded"}), (4, 0, {"error": "InvalidParameters: x"}), (0, 2, ""),
+]
+V1_MESSAGES = [
+    {"message": {"token": "t", "notification": {"title": "a", "body": "b", "image": "https://c"}}, "validate_only": True},
+    {"message": {"fid": "f", "data": {"k": "v"}}},
+    {"message": {"topic": "t", "android": {"collapse_key": "c", "priority": "high", "ttl": "3.5s", "data": {"a": "b"},
+                                           "notification": {"title": "t", "color": "#aabbcc", "sound": "s",
+                                                            "titleLocKey": "k", "titleLocArgs": ["a"],
+                                                            "notification_count": "3", "sticky": True,
+                                                            "vibrate_timings": ["1s", "0.5s"],
+                                                            "light_settings": {"color": {"red": 1.0}},
+                                                            "visibility": "PUBLIC"}}}},
+    {"message": {"condition": "!('a' in topics)", "apns": {"headers": {"apns-priority": "5", "apns-collapse-id": "c",
+                                                                       "apns-expiration": "1700000060"},
+                                                           "payload": {"aps": {"alert": {"title": "t", "loc-args": ["a"]},
+                                                                               "badge": 3, "sound": "s",
+                                                                               "content-available": 1}}}}},
+    {"message": {"token": "t", "webpush": {"headers": {"TTL": "60", "Urgency": "high"}, "data": {"a": "b"},
+                                           "notification": {"title": "t", "actions": []},
+                                           "fcm_options": {"link": "https://a", "analytics_label": "l"}}}},
+    {"message": {"token": "t", "topic": "u"}}, {"message": {}}, {"message": {"token": "t", "data": {"from": "x"}}},
+    {"message": {"token": "t", "data": {"k": 4_200 * "v"}}}, {"message": {"topic": "t", "data": {"k": 2_100 * "v"}}},
+    {"validate_only": True, "validateOnly": True, "message": {"token": "t"}},
+    {"message": {"token": "t", "android": {"ttl": "60s"}, "apns": {"headers": {"apns-expiration": "1700000060"}}}},
+    {"message": {"token": "t", "apns": {"headers": {"apns-expiration": "1700000060"}}}},
+    {"message": {"token": "t", "apns": {"headers": {"apns-expiration": "0"}}}},
+    {"message": {"token": "t", "apns": {"headers": {"apns-expiration": "9999999999"}}}},
+    {"message": {"token": "t", "webpush": {"headers": {"TTL": "0"}}, "android": {"priority": "normal"}}},
+    {"message": {"token": "t", "notification": {"title": "a"}, "android": {"notification": {"title": "b"}}}},
+    {"message": {"token": "t", "fcm_options": {"analytics_label": "a"}, "android": {"direct_boot_ok": True}}},
+    {"validateOnly": False, "message": {"name": "n", "token": "t", "apns": {"live_activity_token": "x"}}},
+]
+
+
+def vectors(name: str) -> list[dict]:
+    return [expand(vector) for vector in json.loads((VECTORS / f"{name}.json").read_text())["vectors"]]
+
+
+def body(vector: dict) -> bytes | None:
+    """What a vector sends, as it stands on the wire."""
+    if "body_b64" in vector:
+        return base64.b64decode(vector["body_b64"])
+    if "body" in vector:
+        return vector["body"].encode()
+    return dump(vector["request"]) if "request" in vector else None
+
+
+def dump(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def from_vectors() -> Iterator[Seed]:
+    for vector in vectors("validate") + vectors("translate"):
+        if (text := body(vector)) is not None:
+            yield "legacy-json", text
+            yield "strict-json", text
+    for vector in vectors("plaintext"):
+        yield "legacy-form", body(vector) or b""
+    for vector in vectors("conditions"):
+        yield "condition", vector["condition"].encode()
+    for vector in vectors("translate"):
+        for call in vector["expect"].get("calls", []):
+            yield "v1-request", dump(call)
+    kinds = {"token": 0, "tokens": 1, "multicast": 1, "group": 2, "topic": 4, "condition": 5}
+    for vector in vectors("responses"):
+        answer = vector.get("response")
+        if answer is None:
+            continue
+        statuses = [200, 200, 200, 200, 400, 401, 403, 404, 429, 500, 503, 599, 302, 0]
+        status = statuses.index(answer["status"]) if answer["status"] in statuses else 12
+        text = answer.get("body", "")
+        later = answer.get("headers", {}).get("retry-after", "").encode()
+        choice = bytes([status, kinds.get(vector["target"], 0), len(later)])
+        yield "legacy-response", choice + later + (text.encode() if isinstance(text, str) else dump(text))
+
+
+def by_hand() -> Iterator[Seed]:
+    for text in REQUESTS:
+        yield "http-request", text.encode("latin-1")
+    for text in RESPONSES:
+        yield "http-response", b"\x01" + text.encode("latin-1")
+        yield "http-response", b"\x00" + text.encode("latin-1")
+    for framing, amount, text in BODIES:
+        yield "http-body", bytes([framing, amount]) + text.encode("latin-1")
+    for text in CONDITIONS:
+        yield "condition", text.encode()
+    for text in CONFIGURATIONS:
+        yield "configuration", text.encode()
+    yield "configuration", (ROOT / "deploy" / "gateway.example.yaml").read_bytes()
+    for request in LEGACY_REQUESTS:
+        yield "legacy-json", dump(request)
+    for status, target, answer in ANSWERS:
+        yield "legacy-response", bytes([status, target, 0]) + (dump(answer) if answer else b"")
+    for message in V1_MESSAGES:
+        yield "v1-request", dump(message)
+    for retry_after in [b"Sun, 06 Nov 1994 08:49:37 GMT", b"Sunday, 06-Nov-94 08:49:37 GMT", b"Sun Nov  6 08:49:37 2094"]:
+        yield "legacy-response", bytes([10, 0, len(retry_after)]) + retry_after
+    for text in [b"id=0:1\nregistration_id=b\n", b"Error=NotRegistered", b"Error=Unavailable:x"]:
+        yield "legacy-response", bytes([0, 0, 0]) + text
+
+
+def all_seeds() -> Iterator[Seed]:
+    yield from from_vectors()
+    yield from by_hand()
