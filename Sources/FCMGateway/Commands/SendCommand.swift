@@ -13,6 +13,8 @@ struct SendCommand: AsyncParsableCommand {
     )
 
     @Argument(help: "The tenant.") var tenant: TenantArgument
+    @Option(help: "A key under which this send can be repeated for 24 hours without being made twice.")
+    var idempotencyKey: String?
     @OptionGroup(title: "Message") var message: MessageOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var output: OutputOptions
@@ -35,7 +37,12 @@ struct SendCommand: AsyncParsableCommand {
     /// - Returns: What became of it.
     /// - Throws: `Refusal` or `CommandFailure`.
     func perform(_ client: APIClient, body: Data) async throws -> CommandOutput {
-        let answer = try await client.call(.post, ["v1", "tenants", self.tenant.name, "messages"], body: body)
+        let answer = try await client.call(
+            .post,
+            ["v1", "tenants", self.tenant.name, "messages"],
+            headers: self.idempotencyKey.map { [("Idempotency-Key", $0)] } ?? [],
+            body: body
+        )
         let rejected = answer["rejected"]?.wholeNumber ?? 0
         var output: CommandOutput
         if self.output.output == .json {

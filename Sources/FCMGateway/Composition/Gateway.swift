@@ -55,7 +55,14 @@ struct Gateway: Sendable {
         let directoryStore = SQLiteDirectoryStore(database: database)
         let auditStore = SQLiteAuditStore(database: database)
         let ownSecrets = try await GatewaySecrets(store: directoryStore, masterKey: masterKey)
-        if ownSecrets.needsRewrapping {
+        let sealed = Rewrapping(try await SQLiteSealedSecrets(database: database).all(), under: masterKey)
+        if let first = sealed.unopened.first {
+            logger.error(
+                "Secrets in the store open with no master key that is given; their tenants can't send.",
+                metadata: ["secrets": "\(sealed.unopened.count)", "first": "\(first.name)"]
+            )
+        }
+        if !sealed.exchanges.isEmpty {
             logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
         }
         let directory = Directory(
@@ -97,9 +104,11 @@ struct Gateway: Sendable {
             metrics: registry,
             logger: logger
         )
+        let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: registry, source: "memory"))
         let groups = DeviceGroups(
             store: SQLiteGroupStore(database: database),
             upstream: upstreams.groups,
+            limiter: limiter,
             audit: audit,
             clock: clock,
             metrics: GroupMetrics(factory: registry)
@@ -117,15 +126,13 @@ struct Gateway: Sendable {
 
         let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
         let gate = LoadGate(limits: LoadLimits(configuration.http), factory: registry)
-        let sendMetrics = SendMetrics(factory: registry)
-        let limiter = MemoryRateLimiter()
         let pipeline = SendPipeline(
             retired: retired,
             limiter: limiter,
             upstream: upstreams.router,
             audit: audit,
             clock: clock,
-            metrics: sendMetrics,
+            metrics: SendMetrics(factory: registry),
             groups: groups
         )
         let keyed = KeyedSends(
@@ -152,7 +159,7 @@ struct Gateway: Sendable {
                     upstream: upstreams.topics,
                     audit: audit,
                     clock: clock,
-                    metrics: TopicMetrics(factory: registry, sends: sendMetrics)
+                    metrics: TopicMetrics(factory: registry)
                 ),
                 groups: groups,
                 retired: RetiredTokenReader(retired: retired, audit: audit, clock: clock),

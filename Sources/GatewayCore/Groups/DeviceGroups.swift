@@ -8,6 +8,7 @@ import FCMModel
 package final class DeviceGroups: Sendable {
     let store: any GroupStore
     let upstream: any GroupUpstream
+    private let limiter: any RateLimiter
     let audit: AuditLog
     let clock: any WallClock
     let metrics: GroupMetrics
@@ -18,18 +19,21 @@ package final class DeviceGroups: Sendable {
     /// - Parameters:
     ///   - store: keeps what is known of them.
     ///   - upstream: asks FCM.
+    ///   - limiter: charges the tenant for each request.
     ///   - audit: hears of every change.
     ///   - clock: tells the time.
     ///   - metrics: what is counted.
     package init(
         store: any GroupStore,
         upstream: any GroupUpstream,
+        limiter: any RateLimiter,
         audit: AuditLog,
         clock: any WallClock,
         metrics: GroupMetrics
     ) {
         self.store = store
         self.upstream = upstream
+        self.limiter = limiter
         self.audit = audit
         self.clock = clock
         self.metrics = metrics
@@ -332,6 +336,7 @@ package final class DeviceGroups: Sendable {
         let trace = GroupTrace()
         let result: Result<Answer, GroupObstacle>
         do throws(GroupObstacle) {
+            try await self.charge(action, caller.profile, now: now)
             result = .success(try await body(trace))
         } catch {
             result = .failure(error)
@@ -350,6 +355,14 @@ package final class DeviceGroups: Sendable {
         )
         self.metrics.count(action, of: caller.profile.id, outcome: code?.rawValue ?? "done")
         return try result.get()
+    }
+
+    /// Charges the tenant for a request; a list of names asks nothing of FCM and is free.
+    private func charge(_ action: GroupAction, _ profile: TenantProfile, now: Timestamp) async throws(GroupObstacle) {
+        guard action != .list else { return }
+        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: profile), now: now)
+        guard case .none(let denial) = decision.admission else { return }
+        throw GroupObstacle(.tenantRateExceeded, retryAfter: denial.retryAfter)
     }
 
     /// Does something while nobody else changes a group.

@@ -8,7 +8,7 @@ package protocol GroupStore: Sendable {
     /// A tenant's group that has, or had since it was made, exactly this key; `nil` where none is known by it.
     ///
     /// FCM goes on taking the keys that it handed out earlier, so that callers may keep the first they got. A store may
-    /// forget those that lie a thousand changes back.
+    /// forget all but the last thousand.
     ///
     /// - Throws: `storeUnavailable`.
     func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?

@@ -4,15 +4,19 @@ package final class MemoryRateLimiter: RateLimiter {
     private let devices: LimitTable
     private let collapsibles: LimitTable
     private let topics: LimitTable
+    private let metrics: LimiterMetrics?
 
     /// A limiter with every quota whole.
     ///
-    /// - Parameter maxEntries: the bound on buckets held for each scope; the fullest are forgotten beyond it.
-    package init(maxEntries: Int = 4_000_000) {
+    /// - Parameters:
+    ///   - maxEntries: the bound on buckets held for each scope; the fullest are forgotten beyond it.
+    ///   - metrics: counts its decisions.
+    package init(maxEntries: Int = 4_000_000, metrics: LimiterMetrics? = nil) {
         self.tenants = LimitTable(maxEntries: maxEntries)
         self.devices = LimitTable(maxEntries: maxEntries)
         self.collapsibles = LimitTable(maxEntries: maxEntries)
         self.topics = LimitTable(maxEntries: maxEntries)
+        self.metrics = metrics
     }
 
     /// The tables of all scopes, in the order in which they are kept.
@@ -32,6 +36,7 @@ package final class MemoryRateLimiter: RateLimiter {
             case .topics(let keys): self.admitTopics(keys, request, now)
             case .uncounted(let count): self.admitUncounted(count, request, now)
             }
+        self.metrics?.count(admission)
         let quotas = self.tenants.status(request.tenant, policies: request.policies.tenant, now: now)
         return LimitDecision(admission: admission, tenantQuotas: quotas)
     }

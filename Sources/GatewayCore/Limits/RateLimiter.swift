@@ -37,6 +37,16 @@ package struct LimitRequest: Sendable {
         self.recipients = recipients
         self.isCollapsible = isCollapsible
     }
+
+    /// Calls to FCM that bring no device a message: they cost the tenant's quota alone.
+    init(calls count: Int, of profile: TenantProfile) {
+        self.init(
+            tenant: profile.limitKey,
+            policies: profile.limits,
+            recipients: .uncounted(count),
+            isCollapsible: false
+        )
+    }
 }
 
 /// How a limiter judged a request.

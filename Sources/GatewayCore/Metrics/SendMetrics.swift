@@ -10,13 +10,7 @@ package final class SendMetrics: Sendable {
         var outcome: String
     }
 
-    private struct DecisionKey: Hashable {
-        var scope: LimitScope
-        var isAdmitted: Bool
-    }
-
     private let messages: Mutex<MetricFamily<MessageKey, Counter>>
-    private let decisions: Mutex<MetricFamily<DecisionKey, Counter>>
     private let tenantLabels: TenantLabels
 
     /// Metrics made by a factory.
@@ -27,18 +21,6 @@ package final class SendMetrics: Sendable {
                 Counter(
                     label: "fcmgw_messages_total",
                     dimensions: [("tenant", key.tenant), ("kind", key.kind.rawValue), ("outcome", key.outcome)],
-                    factory: factory
-                )
-            }
-        )
-        self.decisions = Mutex(
-            MetricFamily { key in
-                Counter(
-                    label: "fcmgw_limiter_decisions_total",
-                    dimensions: [
-                        ("scope", key.scope.rawValue), ("decision", key.isAdmitted ? "admitted" : "denied"),
-                        ("source", "memory"),
-                    ],
                     factory: factory
                 )
             }
@@ -67,23 +49,6 @@ package final class SendMetrics: Sendable {
         case .refused(let refusal):
             add(refusal.code.rawValue, command.target.recipientCount)
         }
-    }
-
-    /// Counts a limiter's decision.
-    func count(_ decision: LimitDecision) {
-        switch decision.admission {
-        case .all:
-            self.countDecision(scope: .tenant, isAdmitted: true)
-        case .none(let denial):
-            self.countDecision(scope: denial.scope, isAdmitted: false)
-        case .some(let denials):
-            for denial in denials { self.countDecision(scope: denial?.scope ?? .tenant, isAdmitted: denial == nil) }
-        }
-    }
-
-    private func countDecision(scope: LimitScope, isAdmitted: Bool) {
-        let key = DecisionKey(scope: scope, isAdmitted: isAdmitted)
-        self.decisions.withLock { $0.member(of: key) }.increment()
     }
 }
 

@@ -12,15 +12,9 @@ package final class TopicMetrics: Sendable {
 
     private let changes: Mutex<MetricFamily<Key, Counter>>
     private let tenantLabels = TenantLabels()
-    private let sends: SendMetrics
 
     /// Metrics made by a factory.
-    ///
-    /// - Parameters:
-    ///   - factory: makes them.
-    ///   - sends: counts the limiter's decisions.
-    package init(factory: any MetricsFactory, sends: SendMetrics) {
-        self.sends = sends
+    package init(factory: any MetricsFactory) {
         self.changes = Mutex(
             MetricFamily { key in
                 Counter(
@@ -53,10 +47,5 @@ package final class TopicMetrics: Sendable {
             let key = Key(tenant: tenant, change: command.change, outcome: outcome)
             self.changes.withLock { $0.member(of: key) }.increment(by: amount)
         }
-    }
-
-    /// Counts a limiter's decision.
-    func count(_ decision: LimitDecision) {
-        self.sends.count(decision)
     }
 }

@@ -112,7 +112,6 @@ package struct SendPipeline: Sendable {
             return await self.deliverRest(command, targets, isRefused: isRefused, now: now)
         }
         let decision = await self.limiter.admit(LimitRequest(command, targets), now: now)
-        self.metrics.count(decision)
         let quotas = decision.tenantQuotas
         switch decision.admission {
         case .none(let denial):

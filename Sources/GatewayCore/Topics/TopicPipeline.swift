@@ -148,15 +148,7 @@ package struct TopicPipeline: Sendable {
 
     /// Charges the tenant for each device; neither devices nor topics receive a message by it.
     private func charge(_ principal: Principal, _ count: Int, now: Timestamp) async -> LimitDecision {
-        let request = LimitRequest(
-            tenant: principal.profile.limitKey,
-            policies: principal.profile.limits,
-            recipients: .uncounted(count),
-            isCollapsible: false
-        )
-        let decision = await self.limiter.admit(request, now: now)
-        self.metrics.count(decision)
-        return decision
+        await self.limiter.admit(LimitRequest(calls: count, of: principal.profile), now: now)
     }
 }
 

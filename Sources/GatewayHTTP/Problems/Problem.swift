@@ -92,6 +92,7 @@ package struct Problem: Error, Sendable, Hashable {
     init(_ obstacle: GroupObstacle) {
         self.init(obstacle.code, obstacle.detail)
         self.retryAfter = obstacle.retryAfter
+        self.limitedBy = obstacle.code == .tenantRateExceeded ? .gateway : nil
     }
 
     /// Trouble inside the gateway.

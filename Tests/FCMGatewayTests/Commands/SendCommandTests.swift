@@ -59,6 +59,16 @@ struct SendCommandTests {
         }
     }
 
+    @Test("A key for repeats travels in its header, and in no other request", arguments: [nil, "order 4711"])
+    func idempotencyKey(key: String?) async throws {
+        let reply = StubServer.Reply(body: #"{"id":"m1","status":"accepted"}"#)
+        try await StubServer.withClient({ _ in reply }) { api, server in
+            let option = key.map { ["--idempotency-key", $0] } ?? []
+            _ = try await Self.command(["--token", "t"] + option).perform(api, body: Data())
+            #expect(server.requests.first?.headers["idempotency-key"] == key)
+        }
+    }
+
     @Test("Several recipients' answer is a table, and a refused one makes the verb fail")
     func several() async throws {
         let reply = StubServer.Reply(

@@ -10,7 +10,7 @@ struct PipelineFixture {
     let clock = ManualClock()
     let store = InMemoryAuditStore()
     let metrics = TestMetrics()
-    let limiter = MemoryRateLimiter()
+    let limiter: MemoryRateLimiter
     let retiredStore: InMemoryRetiredTokenStore
     let retired: RetiredTokens
     let upstream: ScriptedUpstream
@@ -24,6 +24,7 @@ struct PipelineFixture {
         profiles: [TenantProfile] = [],
         upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
     ) {
+        self.limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: self.metrics, source: "memory"))
         self.upstream = ScriptedUpstream(respond)
         self.retiredStore = retiredStore
         self.retired = .sample(

@@ -23,11 +23,11 @@ struct TopicPipelineTests {
                 configuration: .sample(queueCapacity: queueCapacity)
             )
             self.pipeline = TopicPipeline(
-                limiter: MemoryRateLimiter(),
+                limiter: MemoryRateLimiter(metrics: LimiterMetrics(factory: self.metrics, source: "memory")),
                 upstream: self.upstream,
                 audit: self.audit,
                 clock: self.clock,
-                metrics: TopicMetrics(factory: self.metrics, sends: SendMetrics(factory: self.metrics))
+                metrics: TopicMetrics(factory: self.metrics)
             )
         }
 

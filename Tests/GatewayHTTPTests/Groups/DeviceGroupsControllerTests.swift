@@ -14,6 +14,38 @@ struct DeviceGroupsControllerTests {
         (.post, "/g/members", #"{"tokens":["a"]}"#), (.post, "/g/members/remove", #"{"tokens":["a"]}"#),
     ]
 
+    @Test("Each request but the list costs the tenant's quota, on the facade too; without quota FCM hears nothing")
+    func charged() async throws {
+        let upstream = ScriptedGroupUpstream()
+        let limits = LimitPolicies(tenant: [try .sample(1, per: 60, burst: 2)])
+        try await TestGateway.run(limits: limits, groupUpstream: upstream) { gateway, key in
+            try await gateway.setSender()
+            for _ in 0..<2 {
+                upstream.answer(GroupResult(.success("key-1"), upstreamCode: "200"))
+                let look = await gateway.data(.get, "/fcm/notification?notification_key_name=g", key: key)
+                #expect(look.status == 200)
+            }
+            for (method, suffix, body) in Self.routes where !suffix.isEmpty {
+                let answer = await gateway.data(method, Self.path + suffix, key: key, body: body)
+                #expect(answer.status == 429, "\(method) \(suffix)")
+                let problem = try answer.problem()
+                #expect(problem["code"] == "tenant_rate_exceeded")
+                #expect(problem["limited_by"] == "gateway")
+                #expect(answer.header("Retry-After") == "60")
+            }
+            let facade = await gateway.data(.get, "/fcm/notification?notification_key_name=g", key: key)
+            #expect(facade.status == 503)
+            #expect(facade.header("Retry-After") == "60")
+            #expect(await gateway.data(.get, Self.path, key: key).status == 200)
+            #expect(upstream.requests.count == 2)
+            let denied = gateway.metrics.counterTotal(
+                label: "fcmgw_limiter_decisions_total",
+                dimensions: [("scope", "tenant"), ("decision", "denied"), ("source", "memory")]
+            )
+            #expect(denied == 6)
+        }
+    }
+
     @Test("A group is declared, extended, shrunk, shown, listed and deleted")
     func life() async throws {
         try await TestGateway.runWithGroups { gateway, key, upstream in

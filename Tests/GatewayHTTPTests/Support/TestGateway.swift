@@ -128,11 +128,14 @@ struct TestGateway: Sendable {
             pepper: pepper,
             clock: self.clock
         )
-        let limiter = MemoryRateLimiter(maxEntries: 100_000)
-        let sendMetrics = SendMetrics(factory: self.metrics)
+        let limiter = MemoryRateLimiter(
+            maxEntries: 100_000,
+            metrics: LimiterMetrics(factory: self.metrics, source: "memory")
+        )
         self.groups = DeviceGroups(
             store: self.groupStore,
             upstream: groupUpstream,
+            limiter: limiter,
             audit: self.audit,
             clock: self.clock,
             metrics: GroupMetrics(factory: self.metrics)
@@ -143,7 +146,7 @@ struct TestGateway: Sendable {
             upstream: upstream,
             audit: self.audit,
             clock: self.clock,
-            metrics: sendMetrics,
+            metrics: SendMetrics(factory: self.metrics),
             groups: self.groups
         )
         self.keyed = .sample(
@@ -163,7 +166,7 @@ struct TestGateway: Sendable {
                     upstream: self.topics,
                     audit: self.audit,
                     clock: self.clock,
-                    metrics: TopicMetrics(factory: self.metrics, sends: sendMetrics)
+                    metrics: TopicMetrics(factory: self.metrics)
                 ),
                 groups: self.groups,
                 retired: RetiredTokenReader(retired: self.retired, audit: self.audit, clock: self.clock),

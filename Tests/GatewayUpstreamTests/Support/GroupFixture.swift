@@ -110,6 +110,7 @@ struct GroupFixture: Sendable {
         DeviceGroups(
             store: self.store,
             upstream: upstream ?? self.sender,
+            limiter: MemoryRateLimiter(),
             audit: self.audit,
             clock: ManualClock(),
             metrics: GroupMetrics(factory: NOOPMetricsHandler.instance)

@@ -67,6 +67,7 @@ struct APIClient: Sendable {
     ///   - method: The HTTP method.
     ///   - path: The path's segments, not yet encoded.
     ///   - query: The query's parameters, not yet encoded.
+    ///   - headers: Further fields.
     ///   - body: JSON text, sent as it is.
     /// - Returns: The answer, `.null` when it has no content.
     /// - Throws: `Refusal` for any status outside of 200–299, `CommandFailure` when nothing readable came back.
@@ -74,6 +75,7 @@ struct APIClient: Sendable {
         _ method: Method,
         _ path: [String],
         query: [(name: String, value: String)] = [],
+        headers: [(name: String, value: String)] = [],
         body: Data? = nil
     ) async throws -> JSONValue {
         var request = HTTPClientRequest(url: self.baseURL.appending(path, query: query))
@@ -81,6 +83,7 @@ struct APIClient: Sendable {
         request.headers.add(name: "Authorization", value: "Bearer \(self.token.revealed)")
         request.headers.add(name: "Accept", value: "application/json, application/problem+json")
         request.headers.add(name: "User-Agent", value: "fcm-gateway/\(GatewayVersion.current)")
+        for header in headers { request.headers.add(name: header.name, value: header.value) }
         if let body {
             request.headers.add(name: "Content-Type", value: "application/json")
             request.body = .bytes(ByteBuffer(data: body))
