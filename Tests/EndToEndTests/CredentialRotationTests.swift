@@ -23,9 +23,14 @@ extension EndToEnd {
                         while !Task.isCancelled {
                             let key = keys[(sender + count) % keys.count]
                             let body = #"{"token": "device-\#(sender)-\#(count)"}"#
-                            guard let reply = try? await gateway.send(body, key: key) else { break }
-                            #expect(reply.status == 200, "\(reply.text)")
-                            count += 1
+                            do {
+                                let reply = try await gateway.send(body, key: key)
+                                #expect(reply.status == 200, "\(reply.text)")
+                                count += 1
+                            } catch {
+                                if !Task.isCancelled { Issue.record(error) }
+                                break
+                            }
                         }
                         return count
                     }

@@ -26,7 +26,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "A bad configuration is refused with its place and key, and leaves nothing behind",
+            "A bad configuration is refused with its place and key, by config check too, and leaves nothing behind",
             arguments: [
                 ("http:\n  host: 127.0.0.1\n  port: 80a", [:], "gateway.yaml:3: http.port"),
                 ("htpp:\n  port: 1", [:], "gateway.yaml:1: htpp"),
@@ -34,6 +34,14 @@ extension EndToEnd {
                 ("log:\n  level: info", ["GATEWAY_UPSTREAM_TIMEOUT_MS": "soon"], "GATEWAY_UPSTREAM_TIMEOUT_MS"),
                 ("log:\n  level: info", ["GATEWAY_MASTER_KEY": "c2hvcnQ="], "GATEWAY_MASTER_KEY"),
                 ("http:\n  tls:\n    certificateFile: /none.pem", [:], "gateway.yaml:3: http.tls.certificateFile"),
+                (
+                    "http:\n  tls:\n    certificateFile: /none.pem\n    privateKeyFile: /none.key", [:],
+                    "gateway.yaml:3: http.tls.certificateFile"
+                ),
+                (
+                    "limits:\n  defaults:\n    tenant: [{rate: 1, perS: 36000, burst: 1000}]", [:],
+                    "limits.defaults.tenant"
+                ),
             ] as [(String, [String: String], String)]
         )
         func badConfiguration(yaml: String, variables: [String: String], place: String) async throws {
@@ -42,10 +50,12 @@ extension EndToEnd {
                 var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
                 environment["GATEWAY_HTTP_PORT"] = nil
                 environment.merge(variables) { $1 }
-                let outcome = try await Program.gateway(["serve", "--config", file], environment: environment)
-                #expect(outcome.end == .code(1))
-                #expect(outcome.errors.contains(place), "\(outcome.errors)")
-                #expect(!outcome.errors.contains("c2hvcnQ="))
+                for verb in [["serve"], ["config", "check"]] {
+                    let outcome = try await Program.gateway(verb + ["--config", file], environment: environment)
+                    #expect(outcome.end == .code(1), "\(verb)")
+                    #expect(outcome.errors.contains(place), "\(outcome.errors)")
+                    #expect(!outcome.errors.contains("c2hvcnQ="))
+                }
                 #expect(!FileManager.default.fileExists(atPath: directory.path("data")))
             }
         }

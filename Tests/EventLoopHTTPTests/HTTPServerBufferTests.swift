@@ -153,6 +153,34 @@ struct HTTPServerBufferTests {
         #expect(bench.held == 0)
     }
 
+    @Test("The start of each body always fits, however much others hold")
+    func uncounted() async throws {
+        let (held, hold) = AsyncStream<Void>.makeStream()
+        let responder = ClosureResponder { request in
+            if request.body.readableBytes > 20 { for await _ in held { break } }
+            return HTTPServerResponse(status: .ok)
+        }
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.maxBufferedBytes = 100
+            $0.uncountedBodyBytes = 20
+        }
+        try await withServer(responder, configure: configure) { server, port in
+            let large = try await RawConnection.open(port: port)
+            try await large.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 120\r\n\r\n")
+            try await large.send([UInt8](repeating: 1, count: 120))
+            while server.heldBodyBytes < 100 { await Task.yield() }
+            for (length, status) in [(20, 200), (21, 503)] {
+                let other = try await RawConnection.open(port: port)
+                let head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: \(length)\r\n\r\n"
+                other.offer(head + String(repeating: "x", count: length))
+                #expect(RawResponse.parse(await other.textUntilClosed()).map(\.status) == [status])
+            }
+            #expect(server.heldBodyBytes == 100)
+            hold.yield()
+            while server.heldBodyBytes > 0 { await Task.yield() }
+        }
+    }
+
     @Test("A request that is being answered when its client goes keeps its bytes until its task has ended")
     func cancelled() async throws {
         let (held, hold) = AsyncStream<Void>.makeStream()

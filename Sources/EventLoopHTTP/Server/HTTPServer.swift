@@ -70,7 +70,8 @@ package final class HTTPServer: Sendable {
         let encryption = try configuration.tls.map { try Self.encryption($0) }
         let isFirst = self.state.withLock { state in
             defer { state.isStarted = true }
-            state.encryption = encryption
+            // A reload may have come first.
+            if state.encryption == nil { state.encryption = encryption }
             return !state.isStarted
         }
         precondition(isFirst, "An HTTPServer starts once.")

@@ -30,6 +30,9 @@ package struct HTTPServerConfiguration: Sendable {
     package var bodyLimit: @Sendable (HTTPRequestHead) -> Int
     /// The bodies of all requests that are being received or answered, in bytes; what goes beyond is refused with 503.
     package var maxBufferedBytes: Int
+    /// Bytes at the start of each body that do not count against ``maxBufferedBytes``: ordinary requests always fit,
+    /// however much others send.
+    package var uncountedBodyBytes: Int
     /// Whether requests are told how far their event loop is behind.
     package var measuresLag: Bool
     /// Paced answers of one event loop, in a second; see ``HTTPServerResponse/isPaced``.
@@ -73,6 +76,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.maxChunkOverheadBytes = 16 * 1024
         self.bodyLimit = { _ in 64 * 1024 }
         self.maxBufferedBytes = .max
+        self.uncountedBodyBytes = 0
         self.measuresLag = false
         self.pacedAnswersPerSecond = 1000
         self.maxPacedDelay = .milliseconds(500)

@@ -129,7 +129,9 @@ extension HTTPServerConnection {
             self.refuse(.bodyTooLarge)
             return
         }
-        if case .length(let length) = accepted.framing, !self.core.bodies.hasRoom(for: length) {
+        if case .length(let length) = accepted.framing,
+            !self.core.bodies.hasRoom(for: length - self.core.configuration.uncountedBodyBytes)
+        {
             self.refuse(.tooManyBufferedBytes(path: accepted.head.pathBytes))
             return
         }
@@ -164,7 +166,8 @@ extension HTTPServerConnection {
     ///
     /// - Returns: whether there is room for it.
     private func gaugeBody() -> Bool {
-        let arrived = self.bodyReader.body.readableBytes - self.gaugedBytes
+        let counted = self.bodyReader.body.readableBytes - self.core.configuration.uncountedBodyBytes
+        let arrived = counted - self.gaugedBytes
         guard arrived > 0 else { return true }
         guard self.core.bodies.hold(arrived) else { return false }
         self.gaugedBytes += arrived

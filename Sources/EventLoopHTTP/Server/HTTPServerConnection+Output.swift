@@ -105,7 +105,8 @@ extension HTTPServerConnection {
         let flushed = context.eventLoop.makePromise(of: Void.self)
         flushed.futureResult.assumeIsolated()
             .whenSuccess {
-                guard case .flushing = self.phase else { return }
+                // A drain may have decided meanwhile that the connection ends here.
+                guard case .flushing(_, let closes) = self.phase else { return }
                 self.finish(closes: closes, at: context.eventLoop.now)
             }
         context.writeAndFlush(NIOAny(ByteBuffer()), promise: flushed)

@@ -106,9 +106,17 @@ final class HTTPServerConnection {
     }
 
     /// The handshake of TLS is over: bytes may leave, and the client is who its certificate says, if it gave one.
+    ///
+    /// A resumed session has the certificate of its first handshake, which nobody has looked at since: one that has
+    /// expired meanwhile ends the connection.
     func secured(by certificate: NIOSSLCertificate?) {
         self.isSecured = true
-        self.info.clientNames = certificate.map(HTTPClientNames.names(in:)) ?? []
+        guard let certificate else { return }
+        guard Int64(certificate.notValidAfter) >= self.core.configuration.wallClock().components.seconds else {
+            self.abort()
+            return
+        }
+        self.info.clientNames = HTTPClientNames.names(in: certificate)
     }
 
     func transportFailed(_ error: any Error) {
@@ -127,10 +135,18 @@ final class HTTPServerConnection {
     /// Closes the connection unless a request is being received or answered.
     func closeIfIdle() {
         switch self.phase {
-        case .idle: self.context?.close(promise: nil)
+        case .idle: self.closeIdle()
         case .head where self.scanner.isUntouched: self.abort()
-        case .head, .body, .responding, .flushing, .lingering, .closed: break
+        case .flushing(let bufferedBytes, _): self.phase = .flushing(bufferedBytes: bufferedBytes, closes: true)
+        case .head, .body, .responding, .lingering, .closed: break
         }
+    }
+
+    /// Ends a connection between requests; what still comes, as it may while TLS ends, is a request that nobody takes.
+    private func closeIdle() {
+        self.phase = .lingering(discardedBytes: 0)
+        self.timer.set(self.deadline(in: self.core.timeouts.linger))
+        self.context?.close(promise: nil)
     }
 
     /// Closes the connection at once, without asking the peer to agree on the end of TLS.
@@ -160,7 +176,7 @@ final class HTTPServerConnection {
     private func deadlinePassed() {
         switch self.phase {
         case .idle:
-            self.context?.close(promise: nil)
+            self.closeIdle()
         case .head where self.isSecured:
             self.refuse(.headTimeout)
         case .body:

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayCore
 
 /// `config`: checks and shows the configuration.
 struct ConfigCommand: ParsableCommand {
@@ -19,7 +20,15 @@ struct ConfigCommand: ParsableCommand {
         @OptionGroup var options: ConfigOptions
 
         func run() throws {
-            let configuration = try self.options.load(environment: ProcessInfo.processInfo.environment)
+            let input = self.options.input(environment: ProcessInfo.processInfo.environment)
+            let configuration = try ConfigOptions.reporting { () throws(ConfigurationProblems) in
+                let configuration = try input.configuration()
+                try input.locating { () throws(ConfigurationProblems) in
+                    _ = try LimitPolicies(configuration.limits.defaults)
+                }
+                try input.locating { () throws(ConfigurationProblems) in _ = try ListenerCertificates(configuration) }
+                return configuration
+            }
             Self.output(configuration).write()
         }
 

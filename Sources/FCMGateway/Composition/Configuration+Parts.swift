@@ -110,6 +110,8 @@ extension HTTPServerConfiguration {
         self.name = "data"
         self.apply(configuration.bounds, ServerRefusals(metrics: metrics, gate: gate))
         self.maxBufferedBytes = configuration.maxBufferedBytes
+        // A message has 4 KiB, and what it is wrapped in.
+        self.uncountedBodyBytes = 8 * 1024
         self.measuresLag = true
         self.bodyLimit = DataListener.bodyLimit(of:)
     }

@@ -55,7 +55,8 @@ enum ProcessProtection {
     private static func limitBacktraces() {
         // Where no backtracer is installed, as beside a program that was built for deployment, nothing is printed.
         guard self.hasCrashHandler else { return }
-        let current = ProcessInfo.processInfo.environment[self.backtraceVariable]
+        // As the runtime reads it: of a variable that is there twice, the first counts. The text is copied at once.
+        let current = unsafe getenv(self.backtraceVariable).map { unsafe String(cString: $0) }
         guard let settings = self.settings(instead: current) else { return }
         // By its own path, because by the link the process would be called `exe`.
         let program = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")

@@ -1,5 +1,8 @@
 /// Reads the `Retry-After` header (RFC 9110, 10.2.3).
 package enum RetryAfter {
+    /// One day: whoever asks for more seconds is understood to ask for that.
+    private static let longestSeconds = 86_400
+
     /// The delay in whole seconds that a header's value asks for.
     ///
     /// - Parameters:
@@ -9,7 +12,7 @@ package enum RetryAfter {
     package static func seconds(_ text: String, now: Int) -> Int? {
         if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             // Digits beyond any number ask for a long wait, not for none.
-            return Int(text) ?? .max
+            return min(Int(text) ?? .max, Self.longestSeconds)
         }
         return HTTPDate.seconds(text).map { max(0, $0 - now) }
     }

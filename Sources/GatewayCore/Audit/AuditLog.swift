@@ -185,10 +185,24 @@ package final class AuditLog: Service {
                 metadata: ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
             )
         }
-        var chain = AuditChain(writer: (heads.last?.writer ?? 0) + 1)
-        let opened = chain.append(self.ownRecord("audit.opened"))
-        try await self.store.append([opened], head: self.sealer.head(of: chain, state: .open))
-        return chain
+        return try await self.begin()
+    }
+
+    /// Begins a chain of this process's own.
+    private func begin() async throws(GatewayError) -> AuditChain {
+        var attemptsLeft = 10
+        while true {
+            var chain = AuditChain(writer: (try await self.store.heads().last?.writer ?? 0) + 1)
+            let opened = chain.append(self.ownRecord("audit.opened"))
+            do {
+                try await self.store.append([opened], head: self.sealer.head(of: chain, state: .open))
+                return chain
+            } catch {
+                // A command's chain may have taken the number since the heads were read.
+                attemptsLeft -= 1
+                guard error.code == .conflict, attemptsLeft > 0 else { throw error }
+            }
+        }
     }
 
     /// Writes until shutdown, then closes the chain.

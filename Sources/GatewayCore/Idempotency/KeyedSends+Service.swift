@@ -61,7 +61,7 @@ extension KeyedSends: Service {
     package func purge() async -> Int {
         var total = 0
         do throws(GatewayError) {
-            while true {
+            while !Task.isCancelled {
                 let count = try await self.store.purge(
                     expiredBy: self.clock.now(),
                     limit: self.configuration.purgeBatch
@@ -69,6 +69,7 @@ extension KeyedSends: Service {
                 total += count
                 guard count == self.configuration.purgeBatch else { return total }
             }
+            return total
         } catch {
             self.metrics.count(.failed)
             self.logger.error("Expired idempotency keys can't be dropped", metadata: ["cause": "\(error.message)"])

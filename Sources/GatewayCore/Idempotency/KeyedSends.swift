@@ -215,11 +215,15 @@ package final class KeyedSends: Sendable {
         var later: [RecipientOutcome] = []
         if let rest = job.command.target.keeping(places: earlier.remaining) {
             outcome = await self.pipeline.trying(attempt).send(job.command.addressing(rest))
-            guard !outcome.answer.freesKey else { return await self.end(attempt, job, outcome) }
+            guard !outcome.answer.freesKey else {
+                // Results of the rest alone would stand at other recipients' places.
+                outcome.answer = outcome.answer.asRefusal
+                return await self.end(attempt, job, outcome)
+            }
             later = SendPipeline.outcomes(of: outcome.answer, count: rest.recipientCount)
         }
         let results = earlier.results(with: later)
-        let isKnown = results.contains { $0 != .rejected(.outcomeUnknown) }
+        let isKnown = results.contains { !$0.isUnknown }
         outcome.answer = isKnown && job.command.target.isList ? .multiple(results) : .refused(.lost)
         self.recordEarlier(job.command, outcome, earlier, in: place)
         return await self.end(attempt, job, outcome)
@@ -322,5 +326,28 @@ extension Target {
         var isKept = Array(repeating: false, count: self.recipientCount)
         for place in places { isKept[place] = true }
         return self.keeping(isKept)
+    }
+}
+
+extension SendOutcome.Answer {
+    /// The first cause of an answer that took nothing from anybody, for a whole request.
+    fileprivate var asRefusal: SendOutcome.Answer {
+        guard case .multiple(let outcomes) = self else { return self }
+        let causes = outcomes.compactMap { if case .rejected(let cause) = $0 { cause } else { nil } }
+        guard let first = causes.first else { return self }
+        return .refused(
+            SendRefusal(
+                code: first.code,
+                retryAfter: causes.compactMap(\.retryAfter).max(),
+                limitedBy: first.limitedBy
+            )
+        )
+    }
+}
+
+extension RecipientOutcome {
+    /// Whether nobody knows whether FCM took the message, in whichever words.
+    fileprivate var isUnknown: Bool {
+        if case .rejected(let cause) = self { cause.code == .outcomeUnknown } else { false }
     }
 }

@@ -4,8 +4,6 @@ package struct GatewaySecrets: Sendable {
     package let keyPepper: Secret
     /// The root of the audit's pseudonyms and seals.
     package let auditKey: Secret
-    /// Whether one of them is still sealed by the master key's predecessor, so that a rotation is not finished.
-    package let needsRewrapping: Bool
 
     /// Reads the secrets from the store, making them on the first start.
     ///
@@ -33,8 +31,6 @@ package struct GatewaySecrets: Sendable {
     package init(stored: [GatewaySecret: Envelope], masterKey: MasterKey) throws(GatewayError) {
         self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
         self.auditKey = try Self.open(.auditKey, stored, masterKey)
-        let all = stored.map { SealedSecret(place: .gateway($0.key), envelope: $0.value) }
-        self.needsRewrapping = !Rewrapping(all, under: masterKey).exchanges.isEmpty
     }
 
     private static func open(

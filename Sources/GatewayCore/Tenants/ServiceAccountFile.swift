@@ -92,3 +92,11 @@ struct ServiceAccountFile: Codable {
         }
     }
 }
+
+extension ServiceAccountFile: CustomStringConvertible, CustomReflectable {
+    /// Whose file it is, without the key.
+    var description: String { "ServiceAccountFile(\(self.clientEmail))" }
+
+    /// Shows nothing of the key in dumps and debuggers.
+    var customMirror: Mirror { Mirror(self, children: ["clientEmail": self.clientEmail]) }
+}

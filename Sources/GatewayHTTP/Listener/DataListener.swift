@@ -136,7 +136,8 @@ package enum DataListener {
             topics: TopicFacade(exchange: exchange, topics: dependencies.topics),
             groups: GroupFacade(exchange: exchange, groups: dependencies.groups),
             routed: routing.responder,
-            gate: dependencies.gate
+            gate: dependencies.gate,
+            clock: dependencies.clock
         )
     }
 }

@@ -1,4 +1,5 @@
 package import EventLoopHTTP
+import GatewayCore
 import HTTPTypes
 
 /// Answers on the data listener: sends and their facades by the short way, everything else through the router.
@@ -10,6 +11,7 @@ package struct DataResponder: HTTPServerResponder {
     private let groups: GroupFacade
     private let routed: RoutedResponder
     private let gate: LoadGate
+    private let clock: any WallClock
 
     init(
         sending: SendRoute,
@@ -18,7 +20,8 @@ package struct DataResponder: HTTPServerResponder {
         topics: TopicFacade,
         groups: GroupFacade,
         routed: RoutedResponder,
-        gate: LoadGate
+        gate: LoadGate,
+        clock: any WallClock
     ) {
         self.sending = sending
         self.legacy = legacy
@@ -27,6 +30,7 @@ package struct DataResponder: HTTPServerResponder {
         self.groups = groups
         self.routed = routed
         self.gate = gate
+        self.clock = clock
     }
 
     /// Answers a request.
@@ -50,7 +54,11 @@ package struct DataResponder: HTTPServerResponder {
             return await self.topics.respond(to: request, route)
         }
         // Before the router, which costs as much as many a route behind it.
-        if let reason = self.gate.refusal(of: request) { return self.gate.answer(reason, in: .rest) }
+        if let reason = self.gate.refusal(of: request) {
+            var response = self.gate.answer(reason, in: .rest)
+            response.headers.append(.requestID, RequestArrival(of: request, clock: self.clock).requestID)
+            return response
+        }
         return await self.routed.respond(to: request)
     }
 }

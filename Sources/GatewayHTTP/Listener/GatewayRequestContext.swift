@@ -2,6 +2,7 @@ import FCMModel
 package import GatewayCore
 package import Hummingbird
 package import Logging
+import NIOConcurrencyHelpers
 package import NIOCore
 
 /// What is known of a request beside the request itself.
@@ -21,6 +22,8 @@ package struct GatewayRequestContext: RequestContext {
     package let receivedAt: ContinuousClock.Instant
     /// By how much its event loop is behind.
     package let lag: Duration
+    /// Whether it was not taken on; set by ``LoadMiddleware`` for those around it, which have copies of the context.
+    let isShed = NIOLockedValueBox(false)
     /// The request's id; set by ``IdentityMiddleware``.
     package var requestID = ""
     /// The trace's id, where the caller sent one; set by ``TraceMiddleware``.

@@ -32,7 +32,9 @@ package struct RoutedResponder: HTTPServerResponder {
                 to: Request(head: request.head.httpRequest, body: RequestBody(buffer: request.body)),
                 context: context
             )
-            return try await HTTPServerResponse(response)
+            var answer = try await HTTPServerResponse(response)
+            answer.isPaced = context.isShed.withLockedValue { $0 }
+            return answer
         } catch {
             self.logger.error("A request failed outside its middleware", metadata: ["error": "\(type(of: error))"])
             return Problem(.internalError).response

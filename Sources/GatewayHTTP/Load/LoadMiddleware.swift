@@ -1,5 +1,6 @@
 import GatewayCore
 import Hummingbird
+import NIOConcurrencyHelpers
 
 /// Counts a routed request among those in flight, or refuses it.
 struct LoadMiddleware: RouterMiddleware {
@@ -12,6 +13,7 @@ struct LoadMiddleware: RouterMiddleware {
     ) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         if let reason = self.gate.enter(principal, lag: context.lag) {
+            context.isShed.withLockedValue { $0 = true }
             return Response(self.gate.answer(reason, in: .rest))
         }
         defer { self.gate.leave(principal) }

@@ -1,4 +1,5 @@
 import Hummingbird
+import NIOConcurrencyHelpers
 
 /// Writes the access log's line for every request.
 struct AccessLogMiddleware: RouterMiddleware {
@@ -20,7 +21,8 @@ struct AccessLogMiddleware: RouterMiddleware {
                 remoteAddress: context.remoteAddress,
                 duration: ContinuousClock.now - context.receivedAt
             ),
-            status: response.status.code
+            status: response.status.code,
+            isShed: context.isShed.withLockedValue { $0 }
         )
         return response
     }

@@ -58,7 +58,7 @@ struct ConfigurationKeyTests {
             ("upstream.connectTimeoutMs", "2000"), ("upstream.maxConnectionsPerLoop", "256"),
             ("http.keepAliveTimeoutMs", "75000"), ("http.headTimeoutMs", "5000"),
             ("http.bodyTimeoutMs", "10000"), ("http.writeStallTimeoutMs", "10000"), ("http.maxConnections", "16384"),
-            ("http.maxInFlight", "1024"), ("http.maxBufferedBytes", "67108864"), ("http.maxLagMs", "4"),
+            ("http.maxInFlight", "1024"), ("http.maxBufferedBytes", "67108864"), ("http.maxLagMs", "5"),
             ("admin.keepAliveTimeoutMs", "75000"), ("admin.headTimeoutMs", "5000"),
             ("admin.bodyTimeoutMs", "10000"), ("admin.writeStallTimeoutMs", "10000"), ("admin.maxConnections", "256"),
             ("http.drainGraceMs", "5000"), ("http.shutdownTimeoutMs", "25000"),

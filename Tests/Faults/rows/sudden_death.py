@@ -92,6 +92,7 @@ class Lives:
         before = self.arrivals(tokens)
         self.gateway.start()
         second, third = (self.send(tenant, number, body) for _ in range(2))
+        assert self.gateway.verify() == 0, f"{case}: the audit does not verify after the next start"
         arrivals = self.arrivals(tokens)
         results = outcomes(second, len(tokens))
         twice = [token for token in tokens if arrivals[token] > 1]

@@ -169,20 +169,27 @@ struct KeyedSendsCrashTests {
         #expect(records.last?.object == "settled by a repeat")
     }
 
-    @Test("What is left of a send is refused like any other, and can be repeated")
-    func refusedRest() async throws {
+    @Test(
+        "What is left of a send is refused like any other, and can be repeated",
+        arguments: [
+            (UpstreamResult.Answer.failed(.upstreamUnavailable), "upstream_unavailable"),
+            // One by one: these are not the results of all seven.
+            (.recipients(Array(repeating: .rejected(.tenantRateExceeded), count: 4)), "tenant_rate_exceeded"),
+        ]
+    )
+    func refusedRest(refusal: UpstreamResult.Answer, code: String) async throws {
         let command = SendCommand.sample(from: try .sample(upstream: .v1), to: .tokens((0..<7).map { "t\($0)" }))
         let (fcm, store) = (SurvivingFCM(), InMemoryIdempotencyStore())
         _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
         let busy = PipelineFixture { call in
             if let gate = call.gate { _ = await gate.pass(0) }
-            return UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503")
+            return UpstreamResult(answer: refusal, upstreamCode: "503")
         }
         let keyed = KeyedSends.sample(pipeline: busy.pipeline, store: store, clock: busy.clock, startsPerMark: 3)
         let refused = try await keyed.whileRunning {
             await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
         }
-        #expect(Self.lines(refused, count: 7) == Array(repeating: "upstream_unavailable", count: 7))
+        #expect(Self.lines(refused, count: 7) == Array(repeating: code, count: 7))
         let answer = try #require(try await Self.live(MortalProcess(), fcm, store, command))
         #expect(Self.lines(answer, count: 7).count { $0 == "outcome_unknown" } == 3)
         #expect(fcm.total == 5)

@@ -32,6 +32,25 @@ struct ServiceAccountCredentialTests {
         #expect(!credential.sealedForm.revealText().contains("universe"))
     }
 
+    @Test("Neither a file nor a credential shows its key, however it is printed")
+    func redacted() throws {
+        let key = try #require(ServiceAccountCredential.sampleMembers()["private_key"])
+        let file = try ServiceAccountFile(json: ServiceAccountCredential.sampleFile())
+        let credential = try ServiceAccountCredential(
+            json: ServiceAccountCredential.sampleFile(),
+            endpoint: nil,
+            allowing: .google
+        )
+        var dumped = ""
+        dump(file, to: &dumped)
+        dump([credential], to: &dumped)
+        dumped += "\(file) \(String(reflecting: file)) \(credential) \(String(reflecting: credential))"
+        #expect(dumped.contains(file.clientEmail))
+        for line in key.split(whereSeparator: \.isNewline) {
+            #expect(!dumped.contains(line))
+        }
+    }
+
     @Test(
         "Each member must be given",
         arguments: ["type", "project_id", "private_key_id", "private_key", "client_email", "token_uri"]

@@ -38,12 +38,16 @@ struct LoadedConfiguration: Sendable {
         self.certificates = try input.locating { () throws(ConfigurationProblems) in try ListenerCertificates(given) }
         var configuration = given
         configuration.masterKey = nil
+        configuration.previousMasterKey = nil
         configuration.admin.token = nil
         self.configuration = configuration
         let rows = input.describe()
         self.sources = Dictionary(uniqueKeysWithValues: rows.map { ($0.key, $0.source) })
         var fingerprints = Dictionary(uniqueKeysWithValues: rows.map { ($0.key, $0.value) })
         fingerprints["masterKey"] = Self.digest(secrets.masterKey.revealed)
+        if let previous = secrets.previousMasterKey {
+            fingerprints["previousMasterKey"] = Self.digest(previous.revealed)
+        }
         fingerprints["admin.token"] = Self.digest(Array(secrets.adminToken.revealed.utf8))
         self.fingerprints = fingerprints
     }

@@ -144,7 +144,7 @@ package struct SQLiteGroupStore: GroupStore {
         )
     }
 
-    /// Adds to the keys that the group is known by; those of changes long ago are forgotten.
+    /// Adds to the keys that the group is known by; the oldest beyond a bound are forgotten.
     private static func noteKey(_ db: Database, _ group: DeviceGroup) throws {
         guard let key = group.key else { return }
         try db.execute(
@@ -155,8 +155,12 @@ package struct SQLiteGroupStore: GroupStore {
             arguments: [group.tenant.text, key, group.name, group.version + 1]
         )
         try db.execute(
-            sql: "DELETE FROM device_group_keys WHERE tenant = ? AND name = ? AND version <= ?",
-            arguments: [group.tenant.text, group.name, group.version + 1 - Self.keptKeys]
+            sql: """
+                DELETE FROM device_group_keys WHERE tenant = :tenant AND name = :name AND version <= (
+                    SELECT version FROM device_group_keys WHERE tenant = :tenant AND name = :name
+                    ORDER BY version DESC LIMIT 1 OFFSET :kept)
+                """,
+            arguments: ["tenant": group.tenant.text, "name": group.name, "kept": Self.keptKeys]
         )
     }
 

@@ -65,17 +65,20 @@ enum BodyProperties {
         case .untilClose:
             try FuzzFinding.require(whole.step != .complete && whole.step != .malformed, "ended by itself")
             try FuzzFinding.require(whole.step == .tooLarge || whole.body == bytes, "bytes got lost")
+            try FuzzFinding.require(whole.step != .tooLarge || isTight || bytes.count > maxBodyBytes, "not too large")
         case .chunked:
-            try Self.check(whole, of: bytes)
+            try Self.check(whole, of: bytes, isTight: isTight)
         }
     }
 
-    private static func check(_ reading: Reading, of bytes: [UInt8]) throws(FuzzFinding) {
+    private static func check(_ reading: Reading, of bytes: [UInt8], isTight: Bool) throws(FuzzFinding) {
         let naive = NaiveChunks.read(bytes)
         switch (reading.step, naive) {
         case (.complete, .complete(let data, let readBytes)):
             try FuzzFinding.requireEqual(reading.body, data, "other data")
             try FuzzFinding.requireEqual(reading.leftBytes, bytes.count - readBytes, "ended elsewhere")
+        case (.tooLarge, .complete) where !isTight && bytes.count <= 4_096:
+            throw FuzzFinding("too large, though within the limits")
         case (.tooLarge, _), (.incomplete, .incomplete), (.malformed, .malformed):
             break
         case (.malformed, .incomplete):
