@@ -13,6 +13,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates.git", exact: "1.21.1"),
         .package(url: "https://github.com/apple/swift-configuration.git", exact: "1.4.0"),
         .package(url: "https://github.com/apple/swift-crypto.git", exact: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing.git", exact: "1.7.3"),
         .package(url: "https://github.com/apple/swift-http-types.git", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log.git", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-metrics.git", exact: "2.13.0"),
@@ -56,6 +57,7 @@ let package = Package(
         ),
 
         .systemLibrary(name: "CProcess"),
+        .target(name: "COpenAPI"),
 
         // Level 1: the protocols.
         .target(
@@ -76,6 +78,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .target(
@@ -125,11 +128,14 @@ let package = Package(
                 "GatewayCore",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
+                .product(name: "Metrics", package: "swift-metrics"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ]
         ),
         .target(
             name: "GatewayHTTP",
             dependencies: [
+                "COpenAPI",
                 "EventLoopHTTP",
                 "FCMModel",
                 "GatewayCore",
@@ -170,6 +176,7 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "Yams", package: "Yams"),
             ]
@@ -226,9 +233,11 @@ let package = Package(
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "X509", package: "swift-certificates"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             path: "Tests/GatewayTestKit"
         ),
+        .target(name: "ProcessTestKit", path: "Tests/ProcessTestKit"),
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
@@ -241,6 +250,7 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .testTarget(
@@ -253,12 +263,14 @@ let package = Package(
                 "GatewayTestKit",
                 "GatewayUpstream",
                 .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "InMemoryLogging", package: "swift-log"),
                 .product(name: "JWTKit", package: "jwt-kit"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .testTarget(
@@ -277,15 +289,26 @@ let package = Package(
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Yams", package: "Yams"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .testTarget(
             name: "GatewayStorageTests",
-            dependencies: ["GatewayCore", "GatewayStorage", .product(name: "GRDB", package: "GRDB.swift")]
+            dependencies: [
+                "GatewayCore",
+                "GatewayStorage",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "MetricsTestKit", package: "swift-metrics"),
+            ]
         ),
         .testTarget(
             name: "PrometheusMetricsTests",
-            dependencies: ["PrometheusMetrics", .product(name: "CoreMetrics", package: "swift-metrics")]
+            dependencies: [
+                "ProcessTestKit",
+                "PrometheusMetrics",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+            ]
         ),
         .testTarget(
             name: "FCMEmulatorTests",
@@ -308,8 +331,12 @@ let package = Package(
             dependencies: [
                 "EventLoopHTTP",
                 "FCMGateway",
+                "FCMModel",
                 "GatewayCore",
+                "GatewayHTTP",
+                "GatewayStorage",
                 "GatewayTestKit",
+                "GatewayUpstream",
                 "PrometheusMetrics",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -324,6 +351,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "ServiceLifecycleTestKit", package: "swift-service-lifecycle"),
+                .product(name: "Tracing", package: "swift-distributed-tracing"),
             ]
         ),
         .testTarget(
@@ -333,6 +361,7 @@ let package = Package(
                 "FCMEmulator",
                 "FCMGateway",
                 "FCMModel",
+                "GatewayCore",
                 "GatewayTestKit",
                 "StrictJSON",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -347,8 +376,12 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "FCMGateway",
+                "GatewayCore",
+                "GatewayStorage",
                 "GatewayTestKit",
+                "ProcessTestKit",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOFoundationCompat", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -25,6 +25,7 @@ struct Micro {
         for batch in [100, 500] {
             print(try await Self.auditRows(batch: batch).row)
         }
+        for row in try await Self.verifying(Self.record()) { print(row) }
         for row in await Self.limiting() { print(row) }
         for row in try await Self.screening() { print(row) }
     }

@@ -1,6 +1,6 @@
 """What the load measurements have in common: processes on their own cores, load, and what it costs.
 
-Everything listens on and talks to 127.0.0.1. Only processes started here are ended.
+Everything listens on and talks to 127.0.0.1. Only processes started here, and what they start, are ended.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class Placement:
 
 
 class Processes:
-    """The processes of one measurement; leaving the context ends those that were started, and no others."""
+    """The processes of one measurement; leaving the context ends those that were started, and no others.
+
+    Each has a process group of its own, so that its workers end with it, however it ended itself.
+    """
 
     def __init__(self, keep: bool = False) -> None:
         self.keep = keep
@@ -77,12 +80,14 @@ class Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for process in reversed(self.running):
-            self.stop(process)
-        if self.keep:
-            print(f"kept {self.folder}", file=sys.stderr)
-        else:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.ExitStack() as stack:
+            if self.keep:
+                print(f"kept {self.folder}", file=sys.stderr)
+            else:
+                stack.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            # The last one first, and all of them even where one does not end.
+            for process in self.running:
+                stack.callback(self.stop, process)
 
     def start(self, command: list[str], log: str, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         with open(self.folder / log, "ab") as output:
@@ -92,6 +97,7 @@ class Processes:
                 stdout=output,
                 stderr=output,
                 env={**os.environ, **(environment or {})},
+                process_group=0,
             )
         self.running.append(process)
         return process
@@ -100,11 +106,9 @@ class Processes:
         self.running = [other for other in self.running if other is not process]
         if process.poll() is None:
             process.terminate()
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=40)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end_group(process)
 
     def log(self, name: str, lines: int = 5) -> str:
         """The end of a log."""
@@ -142,6 +146,35 @@ def free_ports(count: int) -> list[int]:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
+
+
+def end_group(process: subprocess.Popen[bytes], seconds: float = 10) -> None:
+    """Kills a process that was started as the first of a group, and whatever is left of its group.
+
+    A master that is killed leaves its workers behind; they serve on, with nobody to end them.
+    """
+    if process.poll() is None:
+        process.kill()
+        process.wait(timeout=seconds)
+    end = time.monotonic() + seconds
+    while left := group_members(process.pid):
+        if time.monotonic() > end:
+            raise BenchError(f"processes {left} do not end")
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)
+
+
+def group_members(group: int) -> list[int]:
+    """The processes of a group of this session that have not ended."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, of_group, session = file.read_text().rpartition(")")[2].split()[:4]
+            if (int(of_group), int(session)) == (group, os.getsid(0)) and state not in "ZX":
+                found.append(int(file.parent.name))
+    return found
 
 
 def process_tree(pid: int) -> list[int]:

@@ -118,7 +118,7 @@ class V1Bench:
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=bench",
              "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)],
-            check=True, capture_output=True,
+            check=True, capture_output=True, timeout=60,
         )
         return certificate, key.read_text()
 

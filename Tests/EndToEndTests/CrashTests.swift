@@ -1,5 +1,6 @@
 #if os(Linux)
 import Foundation
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway

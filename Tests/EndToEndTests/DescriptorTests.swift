@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway

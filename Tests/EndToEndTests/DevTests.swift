@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
@@ -35,6 +36,29 @@ extension EndToEnd {
                     try await dev.gateway.stopInOrder()
                 }
                 try await self.checkVerified(data)
+            }
+        }
+
+        @Test(
+            "The printed command has the tenant send by HTTP v1, and changes nothing else of it",
+            .enabled(if: Self.shell != nil, "bash is needed")
+        )
+        func toV1() async throws {
+            try await PrivateDirectory.with { directory in
+                try await DevGateway.with(directory.path("data")) { dev in
+                    let before = try JSONValue(parsing: Data(await dev.gateway.admin("GET", "tenants/demo").text.utf8))
+                    #expect(try await Program.run(try #require(Self.shell), ["-c", dev.v1Command]).end == .code(0))
+                    let after = try JSONValue(parsing: Data(await dev.gateway.admin("GET", "tenants/demo").text.utf8))
+                    #expect(before["upstream"]?.text == "legacy")
+                    #expect(after["upstream"]?.text == "v1")
+                    for member in ["display_name", "sender_id"] {
+                        #expect(before[member]?.text != nil)
+                        #expect(after[member]?.text == before[member]?.text)
+                    }
+                    #expect(try await dev.send(#"{"token":"demo-device"}"#).status == 200)
+                    #expect(try await dev.emulator.journal().first?["path"]?.text == "/v1/projects/demo/messages:send")
+                    try await dev.gateway.stopInOrder()
+                }
             }
         }
 

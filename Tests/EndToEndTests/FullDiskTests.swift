@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
@@ -29,10 +30,12 @@ extension EndToEnd {
                     #expect(change.code == "audit_unavailable")
                     #expect(try await dev.gateway.admin("GET", "tenants/late").status == 404)
                     #expect(try await Reply.to("GET", "\(dev.gateway.adminAddress)/livez").status == 200)
+                    #expect(try await dev.gateway.metrics().contains("fcmgw_store_up{store=\"sqlite\"} 0\n"))
 
                     try disk.free()
                     _ = try #require(await self.firstReply(dev, status: 200))
                     #expect(try await dev.gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#).status < 300)
+                    #expect(try await dev.gateway.metrics().contains("fcmgw_store_up{store=\"sqlite\"} 1\n"))
                     #expect(try await Program.auditVerify(data).end == .code(0))
 
                     // Every call that reached FCM is there, those answered while the disk ran full as well.

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
@@ -53,7 +54,7 @@ extension EndToEnd {
                         #expect(try await self.send(gateway, key) == 200)
                         let outcome = try await Self.rewrap(both)
                         #expect(outcome.end == .code(0), "\(outcome.errors)")
-                        #expect(try Self.moved(outcome) == 3)
+                        #expect(try Self.moved(outcome) == 4)
                         #expect(try Self.moved(try await Self.rewrap(both)) == 0)
                         #expect(try Self.moved(try await Self.rewrap(newAlone)) == 0)
                         // The directory is read anew with every change.
@@ -63,7 +64,7 @@ extension EndToEnd {
                         #expect(try await Program.gateway(["audit", "verify"], environment: newAlone).end == .code(0))
                         let record = try #require(await gateway.audit("&action=credential.rewrap").first)
                         #expect(record["principal"]?.text == "command")
-                        #expect(record["object"]?.text?.hasPrefix("3 secrets to master key ") == true)
+                        #expect(record["object"]?.text?.hasPrefix("4 secrets to master key ") == true)
                         try await gateway.stopInOrder()
                     }
                     try await RunningGateway.serving(newAlone) { gateway in
@@ -104,7 +105,7 @@ extension EndToEnd {
                     for (one, other) in [(Self.new, Self.old), (Self.old, Self.new), (third, Self.old)] {
                         let outcome = try await Self.rewrap(Self.environment(directory, one, previous: other))
                         #expect(outcome.end == .code(0), "\(outcome.errors)")
-                        #expect(try Self.moved(outcome) == 3)
+                        #expect(try Self.moved(outcome) == 4)
                     }
                     try await RunningGateway.serving(Self.environment(directory, third)) { gateway in
                         #expect(try await self.send(gateway, key) == 200)

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayTestKit
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway

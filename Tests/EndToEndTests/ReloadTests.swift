@@ -1,6 +1,7 @@
 import AsyncHTTPClient
 import Foundation
 import GatewayTestKit
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
@@ -65,7 +66,7 @@ extension EndToEnd {
         @Test("Many signals in a row end nothing, also while the gateway stops")
         func manySignals() async throws {
             try await PrivateDirectory.with { directory in
-                let file = try directory.write("log:\n  level: info\n", to: "gateway.yaml")
+                let file = try directory.write("log:\n  levels: {access: warning}\n", to: "gateway.yaml")
                 let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
                 try await RunningGateway.serving(environment, configuration: file) { gateway in
                     for _ in 1...10 { gateway.process.signal(SIGHUP) }
@@ -84,7 +85,7 @@ extension EndToEnd {
         @Test("The level of the log changes, in both directions")
         func logLevel() async throws {
             try await PrivateDirectory.with { directory in
-                let file = try directory.write("log:\n  level: info\n", to: "gateway.yaml")
+                let file = try directory.write("log:\n  levels: {access: warning}\n", to: "gateway.yaml")
                 let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
                 try await RunningGateway.serving(environment, configuration: file) { gateway in
                     func answered() -> Int {

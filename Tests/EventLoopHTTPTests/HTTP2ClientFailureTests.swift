@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventLoopHTTP
 
-@Suite("HTTP/2 client and failures", .timeLimit(.minutes(1)))
+@Suite("HTTP/2 client and failures", .timeLimit(.minutes(10)))
 struct HTTP2ClientFailureTests {
     @Test("After GOAWAY what was refused goes elsewhere, what was accepted is finished, and the connection ends")
     func goAway() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import EventLoopHTTP
 
-@Suite("HTTP/2 client", .timeLimit(.minutes(1)))
+@Suite("HTTP/2 client", .timeLimit(.minutes(10)))
 struct HTTP2ClientTests {
     @Test("A request arrives with its pseudo-headers and its own fields, in lower case")
     func requestHead() async throws {

@@ -6,7 +6,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-@Suite("HTTPClientPool", .timeLimit(.minutes(1)))
+@Suite("HTTPClientPool", .timeLimit(.minutes(10)))
 struct HTTPClientPoolTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private static let far = TimeAmount.seconds(600)
@@ -16,6 +16,7 @@ struct HTTPClientPoolTests {
         configure: (inout HTTPClientConfiguration) -> Void = { _ in }
     ) throws -> HTTPClientPool {
         var configuration = HTTPClientConfiguration()
+        configuration.connectTimeout = .seconds(600)
         configure(&configuration)
         return try HTTPClientPool(
             origin: try #require(HTTPOrigin("http://127.0.0.1:\(port)")),

@@ -11,7 +11,7 @@ import Testing
 ///
 /// What ours accepts, the other has to accept too, and has to read in the same way: a proxy or a server in front of the
 /// gateway must never see another request than the gateway does.
-@Suite("HTTP heads beside another parser", .timeLimit(.minutes(2)))
+@Suite("HTTP heads beside another parser", .timeLimit(.minutes(10)))
 struct HTTPHeadOracleTests {
     private static let parser = HTTPRequestHeadParser(maxURIBytes: 4096, scheme: "http")
 

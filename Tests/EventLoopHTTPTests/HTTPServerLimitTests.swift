@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-@Suite("HTTPServer, limits", .timeLimit(.minutes(1)))
+@Suite("HTTPServer, limits", .timeLimit(.minutes(10)))
 struct HTTPServerLimitTests {
     private static func padded(_ request: String, to count: Int) -> String {
         let name = "P: "

@@ -4,7 +4,7 @@ import NIOCore
 import NIOPosix
 import Testing
 
-@Suite("HTTPServer", .timeLimit(.minutes(1)))
+@Suite("HTTPServer", .timeLimit(.minutes(10)))
 struct HTTPServerTests {
     @Test("A connection serves one request after another")
     func keepAlive() async throws {
@@ -97,6 +97,22 @@ struct HTTPServerTests {
             let responses = RawResponse.parse(await connection.textUntilClosed(), toHead: true)
             #expect(responses.map(\.status) == [200, 204, 304, 500])
             #expect(responses.map { $0.fields["content-length"] } == ["5", nil, nil, "0"])
+        }
+    }
+
+    @Test(
+        "A status that was given as a number goes out with its usual words",
+        arguments: [
+            (200, "200 OK"), (418, "418 "), (404, "404 Not Found"), (500, "500 Internal Server Error"),
+            (504, "504 Gateway Timeout"), (599, "599 "),
+        ]
+    )
+    func reasonPhrases(code: Int, text: String) async throws {
+        let responder = ClosureResponder { _ in HTTPServerResponse(status: .init(code: code)) }
+        try await withServer(responder) { _, port in
+            let connection = try await RawConnection.open(port: port)
+            try await connection.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(await connection.textUntilClosed().hasPrefix("HTTP/1.1 \(text)\r\n"))
         }
     }
 

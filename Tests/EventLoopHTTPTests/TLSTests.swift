@@ -8,12 +8,15 @@ import NIOSSL
 import Synchronization
 import Testing
 
-@Suite("TLS", .timeLimit(.minutes(1)))
+@Suite("TLS", .timeLimit(.minutes(10)))
 struct TLSTests {
     private static func pool(_ origin: String, tls: TLSConfiguration?) throws -> HTTPClientPool {
-        try HTTPClientPool(
+        var configuration = HTTPClientConfiguration(tls: tls)
+        // The machine may be busy with other tests.
+        configuration.connectTimeout = .seconds(60)
+        return try HTTPClientPool(
             origin: try #require(HTTPOrigin(origin)),
-            configuration: HTTPClientConfiguration(tls: tls),
+            configuration: configuration,
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )

@@ -2,7 +2,7 @@ import FCMEmulator
 import Foundation
 import Testing
 
-@Suite("Control routes", .timeLimit(.minutes(1)))
+@Suite("Control routes", .timeLimit(.minutes(10)))
 struct ControlRoutesTests {
     @Test("The journal shows the latest requests first, and not itself")
     func journal() async throws {

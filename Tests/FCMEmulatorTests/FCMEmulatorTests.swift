@@ -4,7 +4,7 @@ import Testing
 
 @testable import FCMEmulator
 
-@Suite("FCMEmulator", .timeLimit(.minutes(1)))
+@Suite("FCMEmulator", .timeLimit(.minutes(10)))
 struct FCMEmulatorTests {
     @Test("A message to a device is accepted, journaled and delivered")
     func device() async throws {

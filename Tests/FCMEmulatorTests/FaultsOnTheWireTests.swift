@@ -2,7 +2,7 @@ import FCMEmulator
 import Foundation
 import Testing
 
-@Suite("Faults on the wire", .timeLimit(.minutes(1)))
+@Suite("Faults on the wire", .timeLimit(.minutes(10)))
 struct FaultsOnTheWireTests {
     private static let message = #"{"to":"tok"}"#
 

@@ -4,7 +4,7 @@ import NIOHPACK
 import NIOHTTP2
 import Testing
 
-@Suite("HTTP/2", .timeLimit(.minutes(1)))
+@Suite("HTTP/2", .timeLimit(.minutes(10)))
 struct HTTP2Tests {
     private static let message = #"{"message":{"token":"tok"}}"#
 
@@ -43,6 +43,22 @@ struct HTTP2Tests {
             #expect(entries[0].connection == entries[1].connection)
             #expect(entries[0].headers.contains(HeaderField(name: "Host", value: "localhost")))
             #expect(emulator.deliveries().map(\.token) == ["tok"])
+        }
+    }
+
+    @Test("HEAD is answered as GET is, without the body, and the connection goes on")
+    func head() async throws {
+        try await withSender(certificate: nil) { _, raw, token in
+            try await H2Client.with(port: raw.port) { client in
+                let whole = try await client.send("GET", "/", body: "")
+                let head = try await client.send("HEAD", "/", body: "")
+                #expect(whole.status == 404 && !whole.body.isEmpty)
+                #expect(head.status == 404 && head.body.isEmpty && head.reset == nil)
+                #expect(head.headers.first(name: "content-length") == "\(whole.body.utf8.count)")
+                #expect(try await client.send(message: Self.message, token: token).status == 200)
+            }
+            let reply = try await raw.exchange("HEAD / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            #expect(reply.text.hasPrefix("HTTP/1.1 404") && reply.text.hasSuffix("\r\n\r\n"))
         }
     }
 

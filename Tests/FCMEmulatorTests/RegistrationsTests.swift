@@ -1,7 +1,7 @@
 import FCMEmulator
 import Testing
 
-@Suite("Registrations of the fake FCM", .timeLimit(.minutes(1)))
+@Suite("Registrations of the fake FCM", .timeLimit(.minutes(10)))
 struct RegistrationsTests {
     @Test("A registration ends, gets a canonical token, and is good again; legacy and v1 alike")
     func control() async throws {

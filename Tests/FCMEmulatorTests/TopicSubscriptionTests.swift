@@ -2,7 +2,7 @@ import FCMEmulator
 import Foundation
 import Testing
 
-@Suite("Topic subscriptions over HTTP", .timeLimit(.minutes(1)))
+@Suite("Topic subscriptions over HTTP", .timeLimit(.minutes(10)))
 struct TopicSubscriptionTests {
     private static let parent = "/v1/projects/demo/registrations/a%3Ab/topicSubscriptions"
 

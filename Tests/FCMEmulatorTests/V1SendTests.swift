@@ -2,7 +2,7 @@ import FCMEmulator
 import Foundation
 import Testing
 
-@Suite("v1 over HTTP", .timeLimit(.minutes(1)))
+@Suite("v1 over HTTP", .timeLimit(.minutes(10)))
 struct V1SendTests {
     private static let message = #"{"message":{"token":"tok","data":{"k":"v"},"android":{"priority":"HIGH"}}}"#
     private static let path = "/v1/projects/demo/messages:send"

@@ -32,7 +32,7 @@ struct LegacyFormDecoderTests {
             }
         case (.unauthorized(let status), .success):
             // The form is good: what refuses it stands in its headers, and this is the answer.
-            #expect(LegacyReply.unauthorized.status == status)
+            #expect(LegacyReply.unauthorized(.forbidden).status == status)
         case (_, .success):
             Issue.record("accepted")
         case (_, .failure(let refusal)):

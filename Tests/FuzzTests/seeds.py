@@ -96,6 +96,12 @@ LEGACY_REQUESTS = [
     {"to": "t", "data": {"k": 4_097 * "v"}}, {"notification_key": "k", "priority": "high"},
     {"condition": "'a' in topics && 'b' in topics || 'c' in topics", "content_available": True},
 ]
+TRACES = [
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\nvendor=1,other@system=t61rcWkgMzE",
+    "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-02-more\n a=1 , ,b=2\t,",
+    "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\na=1,a=2", f"00-{32 * '0'}-{16 * '0'}-00\n=,a=,=b",
+    "00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01\n" + ",".join(f"k{number}=v" for number in range(33)),
+]
 ANSWERS = [
     (0, 1, {"results": [{"message_id": "1"}, {"error": "NotRegistered"}, {"message_id": "3", "registration_id": "d"}]}),
     (0, 1, {"results": [{"error": "Unavailable"}, {"error": "Something"}, {}]}), (0, 1, {"results": [{"message_id": 1}]}),
@@ -186,6 +192,8 @@ def by_hand() -> Iterator[Seed]:
         yield "http-body", bytes([framing, amount]) + text.encode("latin-1")
     for text in CONDITIONS:
         yield "condition", text.encode()
+    for text in TRACES:
+        yield "trace-context", text.encode()
     for text in CONFIGURATIONS:
         yield "configuration", text.encode()
     yield "configuration", (ROOT / "deploy" / "gateway.example.yaml").read_bytes()

@@ -10,7 +10,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("Retired tokens over the fake FCM", .timeLimit(.minutes(1)))
+@Suite("Retired tokens over the fake FCM", .timeLimit(.minutes(10)))
 struct RetirementOverEmulatorTests {
     private static let audience = (0..<1_000).map { "device-\($0)" }
 

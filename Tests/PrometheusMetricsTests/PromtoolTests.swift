@@ -1,5 +1,5 @@
 import CoreMetrics
-import Foundation
+import ProcessTestKit
 import Testing
 
 @testable import PrometheusMetrics
@@ -7,14 +7,10 @@ import Testing
 /// Prometheus' own opinion of what a registry renders.
 @Suite("promtool")
 struct PromtoolTests {
-    /// Where promtool is, if it is installed.
-    static let promtool: URL? = (ProcessInfo.processInfo.environment["PATH"] ?? "")
-        .split(separator: ":")
-        .map { URL(fileURLWithPath: String($0)).appendingPathComponent("promtool") }
-        .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+    static let promtool = Program.named("promtool")
 
     @Test("promtool has nothing to say", .enabled(if: Self.promtool != nil, "promtool is not installed"))
-    func clean() throws {
+    func clean() async throws {
         let registry = PrometheusRegistry(processMetrics: ProcessMetrics())
         registry.describe(MetricDescription(name: "jobs_total", help: "Jobs \\ done,\nby \"result\".", kind: .counter))
         for value in ["ok", #"a\b"#, "c\"d", "e\nf", "", "ü😀"] {
@@ -27,35 +23,18 @@ struct PromtoolTests {
         Recorder(label: "2.size_bytes", factory: registry).record(1e20)
         // A clash, so that its counter is there too.
         Meter(label: "wait_seconds_sum", factory: registry).set(1)
-        let result = try self.check(registry.render())
-        #expect(result == Result(status: 0, output: ""))
+        let outcome = try await self.check(registry.render())
+        #expect(outcome.end == .code(0))
+        #expect(outcome.output + outcome.errors == "")
     }
 
     @Test("promtool would object", .enabled(if: Self.promtool != nil, "promtool is not installed"))
-    func objects() throws {
-        #expect(try self.check("# TYPE a counter\na{b=\"c\"d\"} 1\n").status != 0)
+    func objects() async throws {
+        let outcome = try await self.check("# TYPE a counter\na{b=\"c\"d\"} 1\n")
+        #expect(outcome.end == .code(1))
     }
 
-    private struct Result: Equatable {
-        let status: Int32
-        let output: String
-    }
-
-    private func check(_ text: String) throws -> Result {
-        let process = Process()
-        process.executableURL = Self.promtool
-        process.arguments = ["check", "metrics"]
-        let (input, output) = (Pipe(), Pipe())
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        // Less than a pipe holds, so that it can be written before anything is read.
-        try #require(text.utf8.count < 65_536)
-        try input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
-        try input.fileHandleForWriting.close()
-        let data = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return Result(status: process.terminationStatus, output: String(decoding: data, as: UTF8.self))
+    private func check(_ text: String) async throws -> Program.Outcome {
+        try await Program.run(#require(Self.promtool), ["check", "metrics"], input: text)
     }
 }

@@ -11,6 +11,7 @@ struct HTTPResponseHeadWriter {
     }
 
     private let status: HTTPResponse.Status
+    private let phrase: String
     private let headers: HTTPHeaderLines
     private let contentLength: Int?
     private let connection: Connection
@@ -35,6 +36,7 @@ struct HTTPResponseHeadWriter {
         default:
             self.status = .internalServerError
         }
+        self.phrase = self.status == .ok ? "OK" : self.status.writtenPhrase
         // RFC 9110, section 8.6: 204 has no length, 304 would have that of another answer.
         if self.status == .noContent || self.status == .notModified {
             self.contentLength = nil
@@ -47,7 +49,7 @@ struct HTTPResponseHeadWriter {
 
     /// Room enough for the head, in bytes.
     var headBytes: Int {
-        96 + self.date.count + self.status.reasonPhrase.utf8.count + self.headers.bytes.count
+        96 + self.date.count + self.phrase.utf8.count + self.headers.bytes.count
     }
 
     func writeHead(to bytes: inout ByteBuffer) {
@@ -57,7 +59,7 @@ struct HTTPResponseHeadWriter {
             bytes.writeStaticString("HTTP/1.1 ")
             bytes.writeString(String(self.status.code))
             bytes.writeStaticString(" ")
-            bytes.writeString(self.status.reasonPhrase)
+            bytes.writeString(self.phrase)
             bytes.writeStaticString("\r\n")
         }
         bytes.writeBytes(self.date)

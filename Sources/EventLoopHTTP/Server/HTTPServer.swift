@@ -10,9 +10,10 @@ import Synchronization
 /// times, and refuses whatever could be read in two ways, before a responder sees it.
 package final class HTTPServer: Sendable {
     private struct State {
-        var listener: (any Channel)?
+        var listener: HTTPListener?
         var encryption: NIOSSLContext?
         var isStarted = false
+        var isStopped = false
     }
 
     private let core: HTTPServerCore
@@ -44,7 +45,7 @@ package final class HTTPServer: Sendable {
 
     /// The address in use, once started.
     package var localAddress: SocketAddress? {
-        self.state.withLock { $0.listener?.localAddress }
+        self.state.withLock { $0.listener?.channel.localAddress }
     }
 
     /// The port in use, once started.
@@ -75,7 +76,7 @@ package final class HTTPServer: Sendable {
             return !state.isStarted
         }
         precondition(isFirst, "An HTTPServer starts once.")
-        let listener = try await ServerBootstrap(group: self.eventLoopGroup)
+        let channel = try await ServerBootstrap(group: self.eventLoopGroup)
             .serverChannelOption(.backlog, value: CInt(clamping: configuration.backlog))
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
@@ -92,6 +93,12 @@ package final class HTTPServer: Sendable {
             }
             .bind(host: configuration.host, port: configuration.port)
             .get()
+        let listener = HTTPListener(
+            channel: channel,
+            eventLoopGroup: self.eventLoopGroup,
+            settlingTime: self.core.timeouts.settling,
+            logger: self.core.logger
+        )
         self.state.withLock { $0.listener = listener }
         self.core.logger.info(
             "Listening.",
@@ -120,9 +127,9 @@ package final class HTTPServer: Sendable {
     /// - Parameter grace: how long to wait; what is still open then is closed, and its tasks are cancelled.
     package func shutdown(grace: Duration) async {
         self.core.beginDraining()
-        self.core.gauge.shut()
         let listener = self.state.withLock { $0.listener }
-        try? await listener?.close()
+        await listener?.close()
+        self.core.gauge.shut()
         for lane in self.lanes.values {
             lane.closeIdle()
         }
@@ -136,6 +143,12 @@ package final class HTTPServer: Sendable {
             }
         await self.core.gauge.waitUntilEmpty()
         expiry.cancel()
+        // One that is told to hurry is waited for twice.
+        let isFirst = self.state.withLock { state in
+            defer { state.isStopped = true }
+            return !state.isStopped
+        }
+        guard isFirst else { return }
         self.core.logger.info("Stopped.", metadata: ["listener": "\(self.core.configuration.name)"])
     }
 
@@ -157,7 +170,8 @@ package final class HTTPServer: Sendable {
                 self.core.configuration.onCut(.tooManyConnections)
                 throw ChannelError.alreadyClosed
             }
-            let response = self.core.configuration.refusalResponse(.tooManyConnections)
+            let request = HTTPRefusedRequest(remoteAddress: channel.remoteAddress?.ipAddress)
+            let response = self.core.configuration.refusalResponse(.tooManyConnections, request)
             let date = lane.date(at: channel.eventLoop.now)
             try pipeline.addHandler(HTTPTurnAwayHandler(response: response, date: date))
             return

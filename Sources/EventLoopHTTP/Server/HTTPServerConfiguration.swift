@@ -49,8 +49,10 @@ package struct HTTPServerConfiguration: Sendable {
     package var keepAliveTimeout: Duration
     /// How long input is discarded behind a last answer, so that a peer still sending gets to read it.
     package var lingerTimeout: Duration
+    /// How long a handshake that has begun may take once the server stops to listen, and then a connection's first bytes.
+    package var settlingTime: Duration
     /// Renders the answer to a request the server itself refuses.
-    package var refusalResponse: @Sendable (HTTPServerRefusal) -> HTTPServerResponse
+    package var refusalResponse: @Sendable (HTTPServerRefusal, HTTPRefusedRequest) -> HTTPServerResponse
 
     /// Hears of each connection that the server ended without an answer; called on the connection's loop.
     package var onCut: @Sendable (HTTPServerCut) -> Void
@@ -85,7 +87,8 @@ package struct HTTPServerConfiguration: Sendable {
         self.writeStallTimeout = .seconds(10)
         self.keepAliveTimeout = .seconds(75)
         self.lingerTimeout = .seconds(2)
-        self.refusalResponse = Self.plainText(_:)
+        self.settlingTime = .milliseconds(50)
+        self.refusalResponse = { refusal, _ in Self.plainText(refusal) }
         self.onCut = { _ in }
         self.wallClock = SystemTime.sinceEpoch
     }

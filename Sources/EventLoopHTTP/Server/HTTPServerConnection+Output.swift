@@ -36,6 +36,7 @@ extension HTTPServerConnection {
         case .idle, .head, .body: break
         case .responding, .flushing, .lingering, .closed: return
         }
+        let request = HTTPRefusedRequest(remoteAddress: self.info.remoteAddress, head: self.accepted?.head)
         let omitsBody =
             self.accepted.map { $0.head.method == .head }
             ?? self.head.readableBytesView.starts(with: "HEAD ".utf8)
@@ -44,7 +45,7 @@ extension HTTPServerConnection {
         self.bodyReader = HTTPBodyReader()
         self.releaseBody()
         self.send(
-            self.core.configuration.refusalResponse(refusal),
+            self.core.configuration.refusalResponse(refusal, request),
             omitsBody: omitsBody,
             isHTTP10: false,
             closes: true

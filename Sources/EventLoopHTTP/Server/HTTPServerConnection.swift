@@ -136,10 +136,19 @@ final class HTTPServerConnection {
     func closeIfIdle() {
         switch self.phase {
         case .idle: self.closeIdle()
-        case .head where self.scanner.isUntouched: self.abort()
+        case .head where self.scanner.isUntouched: self.closeUnlessUsed()
         case .flushing(let bufferedBytes, _): self.phase = .flushing(bufferedBytes: bufferedBytes, closes: true)
         case .head, .body, .responding, .lingering, .closed: break
         }
+    }
+
+    /// Closes a fresh connection whose first request does not come at once: it may be on its way.
+    private func closeUnlessUsed() {
+        self.info.eventLoop.assumeIsolated()
+            .scheduleTask(in: self.core.timeouts.settling) {
+                guard case .head = self.phase, self.scanner.isUntouched else { return }
+                self.abort()
+            }
     }
 
     /// Ends a connection between requests; what still comes, as it may while TLS ends, is a request that nobody takes.

@@ -12,6 +12,7 @@ final class HTTPServerCore: Sendable {
         let writeStall: TimeAmount
         let keepAlive: TimeAmount
         let linger: TimeAmount
+        let settling: TimeAmount
     }
 
     /// Bytes discarded behind a last answer before the connection is closed all the same.
@@ -39,7 +40,8 @@ final class HTTPServerCore: Sendable {
             body: TimeAmount(configuration.bodyTimeout),
             writeStall: TimeAmount(configuration.writeStallTimeout),
             keepAlive: TimeAmount(configuration.keepAliveTimeout),
-            linger: TimeAmount(configuration.lingerTimeout)
+            linger: TimeAmount(configuration.lingerTimeout),
+            settling: TimeAmount(configuration.settlingTime)
         )
         self.scanLimits = HTTPHeadScanner.Limits(
             maxHeadBytes: configuration.maxHeadBytes,

@@ -14,6 +14,8 @@ package struct HTTPServerResponse: Sendable {
     /// Whether this is one of the answers that a server must not spend too much of its time on, such as refusals under
     /// overload: when they come too fast, each is held back for a moment, and its connection with it.
     package var isPaced = false
+    /// A name for why the answer is what it is, for the responder's own log; not sent.
+    package var code: String?
 
     /// Creates an answer.
     ///

@@ -16,6 +16,12 @@ struct EmulatorResponder: HTTPResponder {
     let now: @Sendable () -> Date
 
     func respond(to request: Request, context: EmulatorContext) async throws -> Response {
+        let response = try await self.answer(to: request, context: context)
+        // To HEAD, no body follows (RFC 9110, 9.3.2); a client takes a stream that has one for broken.
+        return request.method == .head ? response.createHeadResponse() : response
+    }
+
+    private func answer(to request: Request, context: EmulatorContext) async throws -> Response {
         let watch = try await context.channel.pipeline.handler(type: PeerWatch.self).get()
         guard let bytes = try await self.body(of: request) else {
             return self.tooLarge(request, origin: watch.origin)

@@ -6,7 +6,10 @@ struct AuditCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "audit",
         abstract: "Read the audit trail.",
-        subcommands: [Tail.self, Query.self, AuditVerifyCommand.self]
+        subcommands: [
+            Tail.self, Query.self, AuditVerifyCommand.self, AuditExportCommand.self, AuditIntentsCommand.self,
+            AuditPseudonymCommand.self, AuditPublicKeyCommand.self,
+        ]
     )
 
     /// `audit query`.
@@ -20,13 +23,13 @@ struct AuditCommand: ParsableCommand {
         @OptionGroup var list: ListOptions
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var query = self.filter.query
             if let from = self.from { query.append((name: "from", value: from.utc)) }
             if let to = self.to { query.append((name: "to", value: to.utc)) }
             let records = try await client.list(["audit"], member: "records", query: query, limit: self.list.limit)
             let columns = AuditTrail.columns(of: records)
-            print(try .list(records, member: "records", columns: columns, json: self.wantsJSON))
+            try print(.list(records, member: "records", columns: columns, json: self.wantsJSON))
         }
     }
 
@@ -51,7 +54,7 @@ struct AuditCommand: ParsableCommand {
             }
         }
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var trail = AuditTrail()
             // To follow, a whole page is remembered: the polls read as much again, and must not take what is older
             // than the lines printed here for new.
@@ -62,10 +65,10 @@ struct AuditCommand: ParsableCommand {
                 limit: self.follow ? AdminClient.maxPageElements : self.lines,
                 cursor: nil
             )
-            self.show(trail.unseen(first.elements).suffix(self.lines), print)
+            try self.show(trail.unseen(first.elements).suffix(self.lines), print)
             while self.follow {
                 try await Task.sleep(for: Self.pollInterval)
-                self.show(try await self.poll(client, &trail), print)
+                try self.show(try await self.poll(client, &trail), print)
             }
         }
 
@@ -90,10 +93,10 @@ struct AuditCommand: ParsableCommand {
             return pages.reversed().flatMap(\.self)
         }
 
-        private func show(_ records: some Sequence<JSONValue>, _ print: (CommandOutput) -> Void) {
+        private func show(_ records: some Sequence<JSONValue>, _ print: (CommandOutput) throws -> Void) throws {
             for record in records {
                 let line = self.wantsJSON ? (try? record.encoded()).map { String(decoding: $0, as: UTF8.self) } : nil
-                print(CommandOutput(line ?? AuditTrail.line(record)))
+                try print(CommandOutput(line ?? AuditTrail.line(record)))
             }
         }
     }

@@ -3,7 +3,8 @@ import Foundation
 import GatewayCore
 import GatewayStorage
 
-/// `audit verify`: checks every chain of the store, whether or not a gateway serves it.
+/// `audit verify`: checks every chain and checkpoint of the store, whether or not a gateway serves it, and a second
+/// sink.
 struct AuditVerifyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -11,84 +12,119 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         discussion: """
             Reads the store directly. Exit codes: 0 the trail is intact (a gateway that writes to it meanwhile is fine), \
             1 it was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \
-            again since, 66 it could not be checked.
+            again since, 66 it could not be checked, or what was found not be written.
 
-            With the master key, the seals on the chains' ends are checked too; without it, only the chains themselves.
+            With the master key, the seals on the chains' ends and the signatures are checked too. With --public-key \
+            instead, the signatures alone. Without either, only whether all fits together.
+
+            With --sink, the second sink is checked as well, and compared with the store: an older copy of the store \
+            that was put back is noticed by that alone. With --export, a file that audit export wrote is checked, and \
+            nothing else; the key at hand must be that of the gateway that wrote it.
             """
     )
 
-    @OptionGroup var options: ConfigOptions
-    @Option(name: .long, help: "The data directory, instead of the configured one; dev's secrets are found there.")
-    var dataDir: String?
+    @OptionGroup var store: AuditStoreOptions
+    @Option(
+        name: .long,
+        help: "What signatures are checked with: the key that audit public-key printed, or its file."
+    )
+    var publicKey: AuditKeyArgument?
+    @Option(name: .long, help: "A file of the second sink; repeated for its parts, oldest first.")
+    var sink: [String] = []
+    @Flag(name: .long, help: "Check the second sink by itself, without a store.")
+    var sinkOnly = false
+    @Option(name: .long, help: "A file that audit export wrote, or - for standard input, instead of the store.")
+    var export: String?
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var output: OutputOptions
 
     /// The trail could not be read, which says nothing of what it holds: `EX_NOINPUT` of sysexits.
     private static let unreadable = ExitCode(66)
 
+    func validate() throws {
+        if self.sinkOnly, self.sink.isEmpty { throw ValidationError("--sink-only needs --sink.") }
+        if self.export != nil, !self.sink.isEmpty { throw ValidationError("--export and --sink exclude each other.") }
+    }
+
     func run() async throws {
-        var environment = ProcessInfo.processInfo.environment
-        if let dataDir = self.dataDir { self.adopt(dataDir, in: &environment) }
-        var verdict: AuditVerifier.Verdict?
+        let finding: AuditFinding
         do {
-            let configuration = try self.options.load(environment: environment)
-            try await GatewayError.reporting { verdict = try await self.verify(configuration) }
+            finding = try await self.finding()
         } catch let code as ExitCode where code == .failure {
             // 1 would mean that somebody changed the trail; the reason has been printed.
             throw Self.unreadable
-        }
-        switch verdict {
-        case .intact(let records):
-            CommandOutput("The audit trail is intact: \(records) records.").write()
-        case .tampered(let position, let reason):
-            CommandOutput(
-                "The audit trail was changed. First bad record: sequence \(position.sequence) of writer "
-                    + "\(position.writer): \(reason)."
-            )
-            .write()
-            throw ExitCode(1)
-        case .unclean(let writer, let records):
-            CommandOutput(
-                "The audit trail holds (\(records) records), but writer \(writer) ended uncleanly; the next start of "
-                    + "the gateway closes its chain."
-            )
-            .write()
-            throw ExitCode(2)
-        case nil:
+        } catch {
+            FailureReport.write(error)
             throw Self.unreadable
         }
+        try finding.report(json: self.output.output == .json)
     }
 
-    private func verify(_ configuration: GatewayConfiguration) async throws -> AuditVerifier.Verdict {
+    /// Tells people what is not checked.
+    static func remark(_ text: String) {
+        CommandOutput("", remark: text).writeRemark()
+    }
+
+    // MARK: Checking
+
+    private func finding() async throws -> AuditFinding {
+        if let export = self.export { return try await self.verifyExport(export) }
+        return self.sinkOnly ? try self.verifySinkAlone() : try await self.verify(try self.store.load())
+    }
+
+    private func verify(_ configuration: GatewayConfiguration) async throws -> AuditFinding {
         let path = configuration.databasePath
-        // Asked before the store is read: a gateway that starts in between can only make the trail longer.
-        let isLive = try StoreLock.isHeld(at: path)
         let database = try SQLiteReadOnlyDatabase(path: path)
+        let secrets = try await configuration.secrets(of: database)
+        let ledgerReader = SQLiteAuditLedgerReader(database: database)
+        let ledger = try await ledgerReader.ledger()
+        let hasCheckpoints = ledger.end != nil || !ledger.checkpoints.isEmpty || !ledger.cuts.isEmpty
+        var publicKey = self.publicKey?.key
+        if publicKey == nil, hasCheckpoints { publicKey = try secrets?.auditSigner().publicKey }
+        if secrets == nil { Self.remark("No master key: the seals on the chains' ends are not checked.") }
+        if publicKey == nil, hasCheckpoints { Self.remark("No key: the checkpoints' signatures are not checked.") }
+        var witness = AuditWitness()
+        if !self.sink.isEmpty {
+            switch try self.readSink(publicKey) {
+            case .success(let sink): witness = sink.witness
+            case .failure(let failure): return AuditFinding(failure)
+            }
+            // Known before the sink was read, so that a gateway that goes on delivering is no trouble.
+            witness.required = ledger.checkpoints.last?.content?.delivered ?? 0
+        }
         let verifier = AuditVerifier(
             reader: SQLiteAuditReader(database: database),
-            sealer: try await self.sealer(configuration, database)
+            sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
+            ledger: ledgerReader,
+            publicKey: publicKey,
+            witness: witness
         )
-        return try await verifier.verify(isLive: isLive)
+        let reporter = self.progress.reporter("audit records")
+        defer { reporter.finish() }
+        let verdict = try await verifier.verify(isLive: try StoreLock.isHeld(at: path)) { reporter.report($0, of: $1) }
+        return AuditFinding(verdict)
     }
 
-    private func sealer(
-        _ configuration: GatewayConfiguration,
-        _ database: SQLiteReadOnlyDatabase
-    ) async throws -> AuditSealer? {
-        guard let key = configuration.masterKey else {
-            CommandOutput("", remark: "No master key: the seals on the chains' ends are not checked.").write()
-            return nil
+    private func readSink(_ publicKey: AuditPublicKey?) throws -> Result<AuditSinkVerifier, AuditSinkVerifier.Failure> {
+        var verifier = AuditSinkVerifier(publicKey: publicKey)
+        for path in self.sink {
+            do {
+                try verifier.read(path)
+            } catch let failure as AuditSinkVerifier.Failure {
+                return .failure(failure)
+            } catch {
+                throw GatewayError(.notFound, "The sink can't be read: \(path)", cause: error)
+            }
         }
-        let masterKey = try MasterKey(key, previous: configuration.previousMasterKey)
-        let stored = try await database.gatewaySecrets()
-        return AuditSealer(auditKey: try GatewaySecrets(stored: stored, masterKey: masterKey).auditKey)
+        if let failure = verifier.finding { return .failure(failure) }
+        return .success(verifier)
     }
 
-    /// Reads another data directory, with the master key that `dev` keeps there unless another one is given.
-    private func adopt(_ dataDir: String, in environment: inout [String: String]) {
-        environment["GATEWAY_DATA_DIR"] = dataDir
-        let keyFile = "\(dataDir)/master.key"
-        let isGiven = environment["GATEWAY_MASTER_KEY"] != nil || environment["GATEWAY_MASTER_KEY_FILE"] != nil
-        if !isGiven, FileManager.default.fileExists(atPath: keyFile) {
-            environment["GATEWAY_MASTER_KEY_FILE"] = keyFile
+    private func verifySinkAlone() throws -> AuditFinding {
+        if self.publicKey == nil { Self.remark("No key: the checkpoints' signatures are not checked.") }
+        switch try self.readSink(self.publicKey?.key) {
+        case .success(let sink): return AuditFinding(sinkRecords: sink.records, latest: sink.latest)
+        case .failure(let failure): return AuditFinding(failure)
         }
     }
 }

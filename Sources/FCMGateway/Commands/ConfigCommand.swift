@@ -18,18 +18,44 @@ struct ConfigCommand: ParsableCommand {
         )
 
         @OptionGroup var options: ConfigOptions
+        @OptionGroup var output: OutputOptions
 
         func run() throws {
             let input = self.options.input(environment: ProcessInfo.processInfo.environment)
-            let configuration = try ConfigOptions.reporting { () throws(ConfigurationProblems) in
-                let configuration = try input.configuration()
-                try input.locating { () throws(ConfigurationProblems) in
-                    _ = try LimitPolicies(configuration.limits.defaults)
-                }
-                try input.locating { () throws(ConfigurationProblems) in _ = try ListenerCertificates(configuration) }
-                return configuration
+            let isJSON = self.output.output == .json
+            do {
+                let configuration = try Self.check(input)
+                try (isJSON ? Self.object(warnings: configuration.warnings) : Self.output(configuration)).write()
+            } catch let problems as ConfigurationProblems where isJSON {
+                try Self.object(problems: problems.problems).write()
+                throw ExitCode.failure
+            } catch let problems as ConfigurationProblems {
+                FailureReport.write(problems)
+                throw ExitCode.failure
             }
-            Self.output(configuration).write()
+        }
+
+        /// Everything that `serve` checks before it starts, but for the secrets.
+        static func check(_ input: ConfigurationInput) throws(ConfigurationProblems) -> GatewayConfiguration {
+            let configuration = try input.configuration()
+            try input.locating { () throws(ConfigurationProblems) in
+                _ = try LimitPolicies(configuration.limits.defaults)
+            }
+            try input.locating { () throws(ConfigurationProblems) in _ = try ListenerCertificates(configuration) }
+            return configuration
+        }
+
+        /// What was found, for programs.
+        static func object(
+            problems: [ConfigurationProblem] = [],
+            warnings: [ConfigurationProblem] = []
+        ) throws -> CommandOutput {
+            let members: [String: JSONValue] = [
+                "valid": .bool(problems.isEmpty),
+                "problems": .array(problems.map(\.object)),
+                "warnings": .array(warnings.map(\.object)),
+            ]
+            return CommandOutput(try JSONValue.object(members).prettyText())
         }
 
         /// What there is to say about a configuration without problems.
@@ -42,7 +68,8 @@ struct ConfigCommand: ParsableCommand {
     /// `config show`.
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Print every key, its value in force and where it comes from; secrets are masked."
+            abstract: "Print every key, its value in force and where it comes from; secrets are masked.",
+            discussion: "With --output json, an object whose settings are a list of key, value, source, reloadable."
         )
 
         @OptionGroup var options: ConfigOptions
@@ -54,7 +81,7 @@ struct ConfigCommand: ParsableCommand {
             try Self.output(input.describe(), json: self.output.output == .json).write()
         }
 
-        /// The rows as a table, or as a JSON list.
+        /// The rows as a table, or as the member `settings` of a JSON object.
         static func output(_ rows: [ConfigurationRow], json: Bool) throws -> CommandOutput {
             guard json else {
                 let cells = rows.map {
@@ -73,7 +100,7 @@ struct ConfigCommand: ParsableCommand {
                     "reloadable": .bool(row.isReloadable),
                 ])
             }
-            return CommandOutput(try JSONValue.array(objects).prettyText())
+            return CommandOutput(try JSONValue.object(["settings": .array(objects)]).prettyText())
         }
     }
 }

@@ -4,7 +4,8 @@ import Foundation
 /// The option of every verb that works on the configuration directly.
 struct ConfigOptions: ParsableArguments {
     /// The YAML file; nil reads the environment alone.
-    @Option(name: .long, help: "The YAML configuration file.") var config: String?
+    @Option(name: .long, help: "The YAML configuration file.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String?
 
     /// Reads the file and the environment.
     ///
@@ -32,7 +33,7 @@ struct ConfigOptions: ParsableArguments {
         do {
             return try body()
         } catch {
-            CommandOutput("", remark: error.description).write()
+            FailureReport.write(error)
             throw ExitCode.failure
         }
     }

@@ -28,9 +28,17 @@ struct CredentialCommand: ParsableCommand {
 
         @Argument(help: "The tenant.") var tenant: TenantArgument
         @Argument(help: "The credential's kind.") var kind: Kind
-        @Option(name: .long, help: "For legacy: the file that holds the server key, or - for standard input.")
+        @Option(
+            name: .long,
+            help: "For legacy: the file that holds the server key, or - for standard input.",
+            completion: .file()
+        )
         var serverKeyFile: String?
-        @Option(name: .long, help: "For v1: the service account's JSON file, or - for standard input.")
+        @Option(
+            name: .long,
+            help: "For v1: the service account's JSON file, or - for standard input.",
+            completion: .file(extensions: ["json"])
+        )
         var serviceAccountFile: String?
         @Option(name: .long, help: "Another server's address, such as an emulator's (default: FCM's).")
         var endpoint: BaseURL?
@@ -44,7 +52,7 @@ struct CredentialCommand: ParsableCommand {
             }
         }
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var members: [String: JSONValue] = [:]
             if let file = self.serverKeyFile {
                 members["server_key"] = .string(try InputFile.readSecret(file).revealed)
@@ -60,10 +68,10 @@ struct CredentialCommand: ParsableCommand {
             )
             let remark = "credential stored"
             guard answer != .null, !self.wantsJSON else {
-                print(try .done(remark, answer, json: self.wantsJSON))
+                try print(.done(remark, answer, json: self.wantsJSON))
                 return
             }
-            print(CommandOutput(TextTable(object: answer, columns: CredentialCommand.columns).text, remark: remark))
+            try print(CommandOutput(TextTable(object: answer, columns: CredentialCommand.columns).text, remark: remark))
         }
 
         private static func serviceAccount(in file: String) throws -> JSONValue {
@@ -85,10 +93,10 @@ struct CredentialCommand: ParsableCommand {
         @Argument(help: "The credential's kind.") var kind: Kind = .legacy
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let path = ["tenants", self.tenant.name, "credentials", self.kind.rawValue]
             let answer = try await client.call(.get, path)
-            print(try .object(answer, columns: CredentialCommand.columns, json: self.wantsJSON))
+            try print(.object(answer, columns: CredentialCommand.columns, json: self.wantsJSON))
         }
     }
 
@@ -102,15 +110,12 @@ struct CredentialCommand: ParsableCommand {
         @Argument(help: "The tenant.") var tenant: TenantArgument
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let answer = try await client.call(.post, ["tenants", self.tenant.name, "credentials", "check"])
             let checks = answer["checks"]?.elements ?? []
             let columns = ["kind", "in_use", "finding", "detail", "upstream_code"]
-            print(
-                CommandOutput(
-                    self.wantsJSON ? try answer.prettyText() : TextTable(columns: columns, objects: checks).text
-                )
-            )
+            let table = TextTable(columns: columns, objects: checks).styled
+            try print(self.wantsJSON ? CommandOutput(try answer.prettyText()) : CommandOutput(table))
             guard checks.contains(where: { $0["in_use"] == .bool(true) && $0["finding"]?.text == "valid" }) else {
                 throw ExitCode.failure
             }

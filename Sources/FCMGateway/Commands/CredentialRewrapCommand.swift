@@ -13,17 +13,17 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             or their …_FILE. A gateway that serves the store meanwhile must have been started with both; a stopped one \
             needs only the new key afterwards.
 
-            Everything is changed or nothing. To repeat it does no harm. Exit codes: 0 all is sealed by the new key, 1 \
-            refused, and nothing was changed.
+            All that is found is moved at once or not at all, and what a gateway changes meanwhile is moved after it. To \
+            repeat it does no harm. Exit codes: 0 all is sealed by the new key, 1 refused or failed. The message says \
+            whether nothing was changed, or how much was moved before the store changed once more: then repeat it.
             """
     )
 
-    /// How many secrets are looked at between two remarks.
-    private static let progressStep = 10_000
     /// A gateway that serves the store may replace a secret between two passes; more often than this it does not.
     private static let maxPasses = 5
 
     @OptionGroup var options: ConfigOptions
+    @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
@@ -58,12 +58,11 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
 
     private func rewrap(_ secrets: SQLiteSealedSecrets, under masterKey: MasterKey) async throws -> Outcome {
         var outcome = Outcome(fingerprint: masterKey.fingerprint)
+        let reporter = self.progress.reporter("sealed secrets")
+        defer { reporter.finish() }
         for pass in 1...Self.maxPasses {
             let all = try await secrets.all()
-            let plan = Rewrapping(all, under: masterKey) { done in
-                guard done.isMultiple(of: Self.progressStep) else { return }
-                CommandOutput("", remark: "looked at \(done) of \(all.count) secrets").write()
-            }
+            let plan = Rewrapping(all, under: masterKey) { reporter.report($0, of: all.count) }
             guard plan.unopened.isEmpty else { throw Self.refusal(plan.unopened, of: all, masterKey) }
             if pass == 1 { outcome.current = plan.currentCount }
             guard !plan.exchanges.isEmpty else { return outcome }
@@ -76,7 +75,11 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
                 sealer: AuditSealer(auditKey: auditKey)
             )
         }
-        throw GatewayError(.conflict, "The store keeps changing; what was left is still sealed by the previous key")
+        throw GatewayError(
+            .conflict,
+            "The store keeps changing: \(outcome.moved) secrets were moved, what was left is still sealed by the previous "
+                + "key. Repeat it"
+        )
     }
 
     private static func auditKey(_ all: [SealedSecret], _ masterKey: MasterKey) throws(GatewayError) -> Secret {

@@ -15,19 +15,23 @@ struct DevCommand: AsyncParsableCommand {
             """
     )
 
-    @Option(name: .long, help: "Where everything is kept.") var dataDir = "./var/dev"
+    @Option(name: .long, help: "Where everything is kept.", completion: .directory) var dataDir = "./var/dev"
     @Option(name: .long, help: "The data listener's port.") var port = 8080
     @Option(name: .long, help: "The admin listener's port.") var adminPort = 8081
     @Option(name: .long, help: "The fake FCM's port.") var emulatorPort = 8085
+    @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let logger = LogConfiguration(level: .warning, format: .text).bootstrap()
-        try await GatewayError.reporting {
+        defer { logger.flush() }
+        try await GatewayError.reporting(after: logger) {
             let files = try DevelopmentFiles(directory: self.dataDir)
             var configuration = GatewayConfiguration(dataDir: self.dataDir)
             configuration.http.host = "127.0.0.1"
             configuration.http.port = self.port
             configuration.http.drainGrace = .zero
+            // It shares the processor with whatever else is tried; that is no overload to refuse requests for.
+            configuration.http.maxLag = .seconds(10)
             configuration.admin.port = self.adminPort
             let gateway = try await Gateway(
                 configuration,
@@ -35,11 +39,18 @@ struct DevCommand: AsyncParsableCommand {
                 tokenHosts: TokenHosts([], admitsLoopback: true),
                 logger: logger
             )
+            // Until the demo tenant can send.
+            gateway.readiness.hold()
             let emulator = FCMEmulator(
                 configuration: EmulatorConfiguration(port: self.emulatorPort, serverKeys: [try files.serverKey()]),
                 logger: logger
             )
-            let setup = DemoSetup(gateway: gateway, emulator: emulator, files: files)
+            let setup = DemoSetup(
+                gateway: gateway,
+                emulator: emulator,
+                files: files,
+                format: self.output.output
+            )
             try await GatewayError.namingEmulator("127.0.0.1", self.emulatorPort) {
                 // There is no file to read anew: a SIGHUP says that the terminal has gone.
                 try await gateway.group(

@@ -18,13 +18,15 @@ struct EmulatorCommand: AsyncParsableCommand {
 
     @Option(
         name: .long,
-        help: "Speak TLS, by the certificate.pem and private-key.pem in this directory, made if absent."
+        help: "Speak TLS, by the certificate.pem and private-key.pem in this directory, made if absent.",
+        completion: .directory
     )
     var tlsDir: String?
 
     func run() async throws {
         let logger = LogConfiguration(level: .info, format: .text).bootstrap()
-        try await GatewayError.reporting {
+        defer { logger.flush() }
+        try await GatewayError.reporting(after: logger) {
             let emulator = FCMEmulator(
                 configuration: EmulatorConfiguration(
                     host: self.host,

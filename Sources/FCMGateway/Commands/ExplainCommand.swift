@@ -23,7 +23,7 @@ struct ExplainCommand: AsyncParsableCommand {
     }
 
     @Argument(help: "The tenant.") var tenant: TenantArgument
-    @Argument(help: "A file with the JSON body, or - for standard input.") var file = "-"
+    @Argument(help: "A file with the JSON body, or - for standard input.", completion: .file()) var file = "-"
     @Option(name: .long, help: "How the body is written.") var form: Form?
     @OptionGroup var service: ServiceOptions
     @OptionGroup var output: OutputOptions
@@ -32,7 +32,7 @@ struct ExplainCommand: AsyncParsableCommand {
         let command = self
         let body = try InputFile.read(command.file)
         let output = try await command.service.withClient { try await command.perform($0, body: body) }
-        output.write()
+        try output.write()
         if output.isRefusal {
             throw ExitCode.failure
         }

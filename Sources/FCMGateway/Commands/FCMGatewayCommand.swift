@@ -10,11 +10,16 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             Verbs that manage a running gateway speak its admin API at --admin-url or GATEWAY_ADMIN_URL, with the token \
             from --admin-token-file, GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE.
 
-            Exit codes: 0 done, 1 refused or failed, 2 where a verb's own help says so, 64 wrong usage.
+            With --output json, a verb prints one JSON object (audit tail one a line), and a failure is one on standard \
+            error. --generate-completion-script bash, zsh or fish prints completions for that shell.
+
+            Exit codes: 0 done, 1 refused or failed, also when an answer can't be written, 2 where a verb's own help says so, \
+            64 wrong usage.
             """,
         version: GatewayVersion.current,
         subcommands: [
             ServeCommand.self,
+            HealthCommand.self,
             DevCommand.self,
             EmulatorCommand.self,
             TenantCommand.self,
@@ -25,12 +30,29 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             ExplainCommand.self,
             AuditCommand.self,
             ConfigCommand.self,
+            DoctorCommand.self,
         ]
     )
 
     /// Runs the verb that the arguments name; every verb handles secrets, so the process is protected first.
     static func main() async {
         ProcessProtection.begin()
-        await self.main(nil)
+        do {
+            var command = try await self.asyncParseAsRoot()
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch let interruption as Interruption {
+            FailureReport.write(interruption)
+            self.exit(withError: interruption.exitCode)
+        } catch {
+            guard OutputFormat.isJSON(askedBy: CommandLine.arguments), FailureReport(error) != nil else {
+                self.exit(withError: error)
+            }
+            FailureReport.write(error)
+            self.exit(withError: self.exitCode(for: error))
+        }
     }
 }

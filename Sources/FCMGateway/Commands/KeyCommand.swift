@@ -1,12 +1,13 @@
 import ArgumentParser
 import Foundation
+import GatewayCore
 
 /// `key`: manages the keys that tenants' services present.
 struct KeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "key",
         abstract: "Manage a tenant's API keys.",
-        subcommands: [Create.self, List.self, Rotate.self, Revoke.self]
+        subcommands: [Create.self, List.self, Rotate.self, Revoke.self, KeyGenerateCommand.self]
     )
 
     /// The members of a key, in the order they are printed.
@@ -19,17 +20,30 @@ struct KeyCommand: ParsableCommand {
             discussion: """
                 The key alone goes to standard output, what is known about it to standard error. Scopes: messages:send, \
                 device-groups:manage, topics:manage, audit:read, tokens:read.
+
+                With --key-file, a key that exists already is imported instead, so that gateways with stores of their own \
+                accept the same key; then nothing is shown. Importing it again changes nothing. key generate makes one.
                 """
         )
 
         @Argument(help: "The tenant.") var tenant: TenantArgument
-        @Option(name: .customLong("scope"), help: "What the key may do; repeat it for several.")
+        @Option(
+            name: .customLong("scope"),
+            help: "What the key may do; repeat it for several.",
+            completion: .list(Scope.allCases.map(\.rawValue))
+        )
         var scopes: [String] = []
         @Option(name: .long, help: "A name for people.") var name: String?
         @Option(name: .customLong("topic-prefix"), help: "Limits the key to topics that begin so; may be repeated.")
         var topicPrefixes: [String] = []
         @Option(name: .long, help: "When the key ends, as in 2026-01-31T12:00:00Z (default: never).")
         var expiresAt: TimestampArgument?
+        @Option(
+            name: .long,
+            help: "The file that holds the key to import, or - for standard input (default: make a new key).",
+            completion: .file()
+        )
+        var keyFile: String?
         @OptionGroup var admin: AdminOptions
 
         func validate() throws {
@@ -38,16 +52,31 @@ struct KeyCommand: ParsableCommand {
             }
         }
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var members: [String: JSONValue] = ["scopes": .array(self.scopes.map(JSONValue.string))]
             members["name"] = self.name.map(JSONValue.string)
             members["expires_at"] = self.expiresAt.map { .string($0.utc) }
             if !self.topicPrefixes.isEmpty {
                 members["topic_prefixes"] = .array(self.topicPrefixes.map(JSONValue.string))
             }
+            if let file = self.keyFile {
+                let key = try InputFile.readSecret(file).revealed
+                guard APIKey(key) != nil else {
+                    throw CommandFailure(
+                        "\(InputFile.name(file)) holds no key of the gateway's form, fgw_…, or a mistyped one"
+                    )
+                }
+                members["key"] = .string(key)
+            }
             let body = try JSONValue.object(members).encoded()
             let answer = try await client.call(.post, ["tenants", self.tenant.name, "keys"], body: body)
-            print(try KeyCommand.once(answer, json: self.wantsJSON))
+            guard self.keyFile == nil else {
+                var output = try CommandOutput.object(answer, columns: KeyCommand.columns, json: self.wantsJSON)
+                output.remark = "the key is the tenant's"
+                try print(output)
+                return
+            }
+            try print(KeyCommand.once(answer, tenant: self.tenant.name, json: self.wantsJSON))
         }
     }
 
@@ -59,10 +88,10 @@ struct KeyCommand: ParsableCommand {
         @OptionGroup var admin: AdminOptions
         @OptionGroup var list: ListOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let path = ["tenants", self.tenant.name, "keys"]
             let keys = try await client.list(path, member: "keys", limit: self.list.limit)
-            print(try .list(keys, member: "keys", columns: KeyCommand.columns, json: self.wantsJSON))
+            try print(.list(keys, member: "keys", columns: KeyCommand.columns, json: self.wantsJSON))
         }
     }
 
@@ -79,11 +108,11 @@ struct KeyCommand: ParsableCommand {
         var overlap = DurationArgument(seconds: 86_400)
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let body = try JSONValue.object(["overlap_s": .integer(self.overlap.seconds)]).encoded()
             let path = ["tenants", self.tenant.name, "keys", self.id, "rotate"]
             let answer = try await client.call(.post, path, body: body)
-            print(try KeyCommand.once(answer, json: self.wantsJSON))
+            try print(KeyCommand.once(answer, tenant: self.tenant.name, json: self.wantsJSON))
         }
     }
 
@@ -95,19 +124,33 @@ struct KeyCommand: ParsableCommand {
         @Argument(help: "The key's id.") var id: String
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let answer = try await client.call(.delete, ["tenants", self.tenant.name, "keys", self.id])
-            print(try .done("key \(self.id) revoked", answer, json: self.wantsJSON))
+            let members: [String: JSONValue] = ["id": .string(self.id), "revoked": .bool(true)]
+            try print(.done("key \(self.id) revoked", answer, members: members, json: self.wantsJSON))
         }
     }
 
+    /// What to do about a key that was made and that nobody has.
+    static func adviceIfLost(_ id: String, tenant: String) -> String {
+        "The key \(id) of tenant \(tenant) was made, and nobody has it: revoke it "
+            + "(fcm-gateway key revoke \(tenant) \(id)) and make another"
+    }
+
     /// A new key: the secret on standard output, so that `KEY=$(…)` takes it, the rest beside it.
-    private static func once(_ answer: JSONValue, json: Bool) throws -> CommandOutput {
+    private static func once(_ answer: JSONValue, tenant: String, json: Bool) throws -> CommandOutput {
         guard let key = answer["key"]?.text else {
             throw CommandFailure("the gateway's answer holds no key")
         }
-        guard !json else { return CommandOutput(try answer.prettyText()) }
         let details = TextTable(object: answer, columns: Self.columns).text
-        return CommandOutput(JSONValue.printable(key), remark: "\(details)\nThis is the only time the key is shown.")
+        var output =
+            json
+            ? CommandOutput(try answer.prettyText())
+            : CommandOutput(
+                JSONValue.printable(key),
+                remark: "\(details)\nThis is the only time the key is shown."
+            )
+        output.adviceIfLost = Self.adviceIfLost(answer["id"]?.text ?? "", tenant: tenant)
+        return output
     }
 }

@@ -19,9 +19,9 @@ struct LimitCommand: ParsableCommand {
         @Argument(help: "The tenant.") var tenant: TenantArgument
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let answer = try await client.call(.get, ["tenants", self.tenant.name, "limits"])
-            print(try LimitCommand.output(answer, json: self.wantsJSON))
+            try print(LimitCommand.output(answer, json: self.wantsJSON))
         }
     }
 
@@ -42,7 +42,8 @@ struct LimitCommand: ParsableCommand {
         @Option(name: .long, help: "Messages to one topic.") var topic: [PolicyArgument] = []
         @Option(name: .customLong("tenant"), help: "All messages of the tenant.")
         var wholeTenant: [PolicyArgument] = []
-        @Option(name: .long, help: "A file with the JSON body instead, or - for standard input.") var file: String?
+        @Option(name: .long, help: "A file with the JSON body instead, or - for standard input.", completion: .file())
+        var file: String?
         @Flag(name: .long, help: "Return every scope to its default.") var defaults = false
         @OptionGroup var admin: AdminOptions
 
@@ -59,7 +60,7 @@ struct LimitCommand: ParsableCommand {
             }
         }
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let body: Data
             if let file = self.file {
                 body = try InputFile.read(file)
@@ -68,7 +69,7 @@ struct LimitCommand: ParsableCommand {
                 body = try JSONValue.object(Dictionary(uniqueKeysWithValues: members)).encoded()
             }
             let answer = try await client.call(.put, ["tenants", self.tenant.name, "limits"], body: body)
-            print(try LimitCommand.output(answer, json: self.wantsJSON))
+            try print(LimitCommand.output(answer, json: self.wantsJSON))
         }
     }
 

@@ -31,7 +31,8 @@ struct MessageOptions: ParsableArguments {
 
     @Option(name: .customLong("token"), help: "A device's registration token; repeat it for several.")
     var tokens: [String] = []
-    @Option(name: .long, help: "A file with one token a line, or - for standard input.") var tokensFile: String?
+    @Option(name: .long, help: "A file with one token a line, or - for standard input.", completion: .file())
+    var tokensFile: String?
     @Option(name: .long, help: "A topic's name, without /topics/.") var topic: String?
     @Option(name: .long, help: "A topic expression, such as \"'a' in topics && 'b' in topics\".")
     var condition: String?
@@ -43,7 +44,11 @@ struct MessageOptions: ParsableArguments {
     @Option(name: .long, help: "How long FCM keeps it for a device that is off, such as 0s, 15m or 28d.")
     var ttl: DurationArgument?
     @Flag(name: .long, help: "Check everything and deliver nothing.") var dryRun = false
-    @Option(name: .long, help: "A file with the whole JSON body instead, or - for standard input.")
+    @Option(
+        name: .long,
+        help: "A file with the whole JSON body instead, or - for standard input.",
+        completion: .file()
+    )
     var file: String?
 
     /// Refuses options that contradict each other.

@@ -23,7 +23,7 @@ struct SendCommand: AsyncParsableCommand {
         let command = self
         let body = try command.message.makeBody()
         let output = try await command.service.withClient { try await command.perform($0, body: body) }
-        output.write()
+        try output.write()
         if output.isRefusal {
             throw ExitCode.failure
         }
@@ -52,12 +52,12 @@ struct SendCommand: AsyncParsableCommand {
             let shown = columns.filter { column in results.contains { $0[column] != nil } }
             let accepted = answer["accepted"]?.cell ?? "?"
             output = CommandOutput(
-                TextTable(columns: shown, objects: results).text,
+                TextTable(columns: shown, objects: results).styled,
                 remark: "message \(answer["id"]?.cell ?? "?"): \(accepted) accepted, \(rejected) rejected"
             )
         } else {
             let columns = ["id", "status", "message_id", "replacement_token", "warnings"]
-            output = CommandOutput(TextTable(object: answer, columns: columns).text)
+            output = CommandOutput(TextTable(object: answer, columns: columns).styled)
         }
         output.isRefusal = rejected > 0
         return output

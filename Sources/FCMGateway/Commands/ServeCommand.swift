@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import Logging
 import ServiceLifecycle
 import UnixSignals
 
@@ -24,11 +25,13 @@ struct ServeCommand: AsyncParsableCommand {
         let signals = await UnixSignalsSequence(trapping: .sighup)
         let logLevel = LogLevelSetting(started.configuration.log)
         let logger = started.configuration.log.bootstrap(logLevel)
-        try await GatewayError.reporting {
+        defer { logger.flush() }
+        try await GatewayError.reporting(after: logger) {
             let gateway = try await Gateway(
                 started.configuration,
                 secrets: secrets,
                 certificates: started.certificates,
+                tracing: try .installed(),
                 logger: logger
             )
             let reloader = ConfigurationReloader(
@@ -40,7 +43,8 @@ struct ServeCommand: AsyncParsableCommand {
             ) { () throws(ConfigurationProblems) in
                 try LoadedConfiguration.read(options.input(environment: environment)).0
             }
-            try await gateway.group(with: [ReloadService(signals: signals, reloader: reloader)], logger: logger).run()
+            let reloads = ReloadService(signals: signals, reloader: reloader) { await gateway.auditSinkFile?.reopen() }
+            try await gateway.group(with: [reloads], logger: logger).run()
         }
         withExtendedLifetime(signals) {}
     }
@@ -49,16 +53,16 @@ struct ServeCommand: AsyncParsableCommand {
 extension GatewayError {
     /// Prints what a body throws to standard error in one line.
     ///
+    /// - Parameters:
+    ///   - logger: has told what led to it, and tells that first.
+    ///   - body: what may go wrong.
     /// - Throws: `ExitCode.failure` after the error was printed.
-    static func reporting(_ body: () async throws -> Void) async throws {
+    static func reporting(after logger: Logger? = nil, _ body: () async throws -> Void) async throws {
         do {
             try await body()
-        } catch let error as GatewayError {
-            let cause = error.cause.map { ": \($0)" } ?? ""
-            CommandOutput("", remark: "fcm-gateway: \(error.message)\(cause)").write()
-            throw ExitCode.failure
         } catch {
-            CommandOutput("", remark: "fcm-gateway: \(error)").write()
+            logger?.flush()
+            FailureReport.write(error)
             throw ExitCode.failure
         }
     }

@@ -6,7 +6,7 @@ struct TenantCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tenant",
         abstract: "Manage tenants.",
-        subcommands: [List.self, Get.self, Put.self, Delete.self]
+        subcommands: [List.self, Get.self, Put.self, Delete.self, TenantApplyCommand.self]
     )
 
     /// The members of a tenant, in the order they are printed.
@@ -30,10 +30,10 @@ struct TenantCommand: ParsableCommand {
         @OptionGroup var admin: AdminOptions
         @OptionGroup var list: ListOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let tenants = try await client.list(["tenants"], member: "tenants", limit: self.list.limit)
             let columns = ["tenant", "display_name", "upstream", "project_id", "disabled", "updated_at"]
-            print(try .list(tenants, member: "tenants", columns: columns, json: self.wantsJSON))
+            try print(.list(tenants, member: "tenants", columns: columns, json: self.wantsJSON))
         }
     }
 
@@ -44,9 +44,9 @@ struct TenantCommand: ParsableCommand {
         @Argument(help: "The tenant.") var tenant: TenantArgument
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let answer = try await client.call(.get, ["tenants", self.tenant.name])
-            print(try .object(answer, columns: TenantCommand.columns, json: self.wantsJSON))
+            try print(.object(answer, columns: TenantCommand.columns, json: self.wantsJSON))
         }
     }
 
@@ -70,7 +70,7 @@ struct TenantCommand: ParsableCommand {
         var clientName: [String] = []
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             var members: [String: JSONValue] = [
                 "display_name": .string(self.displayName ?? self.tenant.name),
                 "upstream": .string(self.upstream.rawValue),
@@ -81,7 +81,7 @@ struct TenantCommand: ParsableCommand {
             if !self.clientName.isEmpty { members["client_names"] = .array(self.clientName.map(JSONValue.string)) }
             let body = try JSONValue.object(members).encoded()
             let answer = try await client.call(.put, ["tenants", self.tenant.name], body: body)
-            print(try .object(answer, columns: TenantCommand.columns, json: self.wantsJSON))
+            try print(.object(answer, columns: TenantCommand.columns, json: self.wantsJSON))
         }
     }
 
@@ -94,9 +94,10 @@ struct TenantCommand: ParsableCommand {
         @Argument(help: "The tenant.") var tenant: TenantArgument
         @OptionGroup var admin: AdminOptions
 
-        func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws {
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let answer = try await client.call(.delete, ["tenants", self.tenant.name])
-            print(try .done("tenant \(self.tenant.name) deleted", answer, json: self.wantsJSON))
+            let members: [String: JSONValue] = ["tenant": .string(self.tenant.name), "deleted": .bool(true)]
+            try print(.done("tenant \(self.tenant.name) deleted", answer, members: members, json: self.wantsJSON))
         }
     }
 }

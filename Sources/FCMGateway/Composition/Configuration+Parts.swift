@@ -48,6 +48,7 @@ extension GatewayCore.AuditConfiguration {
             queueBytes: configuration.queueBytes,
             flushInterval: configuration.flushInterval
         )
+        self.isStrict = configuration.mode == .strict
     }
 }
 
@@ -100,15 +101,17 @@ extension HTTPServerConfiguration {
     ///   - certificate: what it proves itself with; `nil` for plain HTTP.
     ///   - metrics: counts what it refuses.
     ///   - gate: bounds what it holds.
+    ///   - log: hears of what it refuses.
     init(
         _ configuration: HTTPListenerConfiguration,
         certificate: ListenerCertificate?,
         metrics: HTTPMetrics,
-        gate: LoadGate
+        gate: LoadGate,
+        log: ServerRefusals.Log
     ) {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "data"
-        self.apply(configuration.bounds, ServerRefusals(metrics: metrics, gate: gate))
+        self.apply(configuration.bounds, ServerRefusals(metrics: metrics, gate: gate, log: log))
         self.maxBufferedBytes = configuration.maxBufferedBytes
         // A message has 4 KiB, and what it is wrapped in.
         self.uncountedBodyBytes = 8 * 1024
@@ -122,10 +125,17 @@ extension HTTPServerConfiguration {
     ///   - configuration: where it listens.
     ///   - certificate: what it proves itself with; `nil` for plain HTTP.
     ///   - metrics: counts what it refuses.
-    init(_ configuration: AdminListenerConfiguration, certificate: ListenerCertificate?, metrics: HTTPMetrics) {
+    ///   - log: hears of what it refuses.
+    init(
+        _ configuration: AdminListenerConfiguration,
+        certificate: ListenerCertificate?,
+        metrics: HTTPMetrics,
+        log: ServerRefusals.Log
+    ) {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "admin"
-        self.apply(configuration.bounds, ServerRefusals(metrics: metrics))
+        self.apply(configuration.bounds, ServerRefusals(metrics: metrics, log: log))
+        self.bodyLimit = { _ in Administration.maxBodyBytes }
     }
 
     /// Takes what a listener puts up with, and has everything beyond it answered and counted.
@@ -135,14 +145,14 @@ extension HTTPServerConfiguration {
         self.bodyTimeout = bounds.bodyTimeout
         self.writeStallTimeout = bounds.writeStallTimeout
         self.maxConnections = DescriptorLimit.connections(wanted: bounds.maxConnections)
-        self.refusalResponse = refusals.response(to:)
+        self.refusalResponse = refusals.response(to:_:)
         self.onCut = refusals.note(_:)
     }
 }
 
 extension TLSConfiguration {
     /// A client's side of TLS, which trusts the authorities of a PEM file as it does the system's.
-    fileprivate init(trusting path: String) throws {
+    init(trusting path: String) throws {
         self = .makeClientConfiguration()
         do {
             self.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(path))]

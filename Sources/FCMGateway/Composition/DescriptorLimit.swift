@@ -23,7 +23,7 @@ enum DescriptorLimit {
     }
 
     /// The process's own limit; `nil` where it can't be asked for.
-    private static var current: Int? {
+    static var current: Int? {
         var limits = rlimit()
         #if canImport(Glibc)
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

@@ -24,6 +24,8 @@ struct Gateway: Sendable {
     let readiness: Readiness
     /// What takes other settings while the gateway runs.
     let reloadable: ReloadableParts
+    /// The audit's second sink, if it is a file.
+    let auditSinkFile: AuditSinkFile?
     private let drainLimit: Duration
     /// What runs, each before those that depend on it; stopped in reverse.
     let services: [any Service]
@@ -35,6 +37,7 @@ struct Gateway: Sendable {
     ///   - secrets: what it opens the store's secrets with, and operators' token.
     ///   - certificates: what the listeners prove themselves with.
     ///   - tokenHosts: where access tokens may be asked for; `nil` for what the configuration says.
+    ///   - tracing: records spans.
     ///   - logger: hears of everything.
     /// - Throws: what is wrong with the store, the secrets or the configuration, in words for an operator.
     init(
@@ -42,14 +45,19 @@ struct Gateway: Sendable {
         secrets: ServingSecrets,
         certificates: ListenerCertificates = ListenerCertificates(),
         tokenHosts: TokenHosts? = nil,
+        tracing: TracingBackend = TracingBackend(),
         logger: Logger
     ) async throws {
         let masterKey = try MasterKey(secrets.masterKey, previous: secrets.previousMasterKey)
         let clock = SystemWallClock()
         let registry = PrometheusRegistry(descriptions: MetricDescription.gateway, processMetrics: ProcessMetrics())
         Self.describeBuild(registry)
+        let tenantLabels = TenantLabels()
 
-        let database = try SQLiteDatabase(path: configuration.databasePath)
+        let database = try SQLiteDatabase(
+            path: configuration.databasePath,
+            metrics: StoreMetrics(store: "sqlite", factory: registry)
+        )
         // Before anything is read, so that no command changes the key of what has just been read by another.
         try database.announce(masterKey: masterKey.fingerprint)
         let directoryStore = SQLiteDirectoryStore(database: database)
@@ -73,19 +81,34 @@ struct Gateway: Sendable {
         )
         try await directory.reload()
 
+        let trail = try AuditTrailParts(
+            configuration,
+            database: database,
+            secrets: ownSecrets,
+            clock: clock,
+            metrics: registry,
+            logger: logger
+        )
+        self.auditSinkFile = trail.sinkFile
         let audit = AuditLog(
             store: auditStore,
+            spool: AuditSpool(
+                file: try SpoolFile(in: configuration.spoolDirectory),
+                sealer: AuditSpoolSealer(auditKey: ownSecrets.auditKey),
+                maxBytes: configuration.audit.spoolBytes
+            ),
             sealer: AuditSealer(auditKey: ownSecrets.auditKey),
             clock: clock,
             configuration: GatewayCore.AuditConfiguration(configuration.audit),
             metrics: AuditMetrics(factory: registry),
-            logger: logger
+            logger: logger.part(.audit),
+            openingNote: AuditCheckpoint.openingNote(after: try await trail.checkpointer.prepare())
         )
         let retired = RetiredTokens(
             store: SQLiteRetiredTokenStore(database: database),
             clock: clock,
-            metrics: RetiredTokenMetrics(factory: registry),
-            logger: logger,
+            metrics: RetiredTokenMetrics(factory: registry, tenantLabels: tenantLabels),
+            logger: logger.part(.state),
             profiles: { Array(directory.snapshot.tenants.values) }
         )
         try await retired.load()
@@ -102,7 +125,8 @@ struct Gateway: Sendable {
             eventLoopGroup: eventLoops,
             clock: clock,
             metrics: registry,
-            logger: logger
+            tenantLabels: tenantLabels,
+            logger: logger.part(.upstream)
         )
         let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: registry, source: "memory"))
         let groups = DeviceGroups(
@@ -111,7 +135,7 @@ struct Gateway: Sendable {
             limiter: limiter,
             audit: audit,
             clock: clock,
-            metrics: GroupMetrics(factory: registry)
+            metrics: GroupMetrics(factory: registry, tenantLabels: tenantLabels)
         )
         let pepper = KeyPepper(ownSecrets.keyPepper)
         self.administration = Administration(
@@ -132,7 +156,7 @@ struct Gateway: Sendable {
             upstream: upstreams.router,
             audit: audit,
             clock: clock,
-            metrics: SendMetrics(factory: registry),
+            metrics: SendMetrics(factory: registry, tenantLabels: tenantLabels),
             groups: groups
         )
         let keyed = KeyedSends(
@@ -140,15 +164,17 @@ struct Gateway: Sendable {
             store: SQLiteIdempotencyStore(database: database),
             clock: clock,
             metrics: IdempotencyMetrics(factory: registry),
-            logger: logger
+            logger: logger.part(.state)
         )
         let keptLimits = KeptLimits(
             of: limiter,
             in: configuration.databasePath + ".limits",
             clock: clock,
-            logger: logger
+            logger: logger.part(.state)
         )
         keptLimits.load()
+        let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
+        let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracing.propagate == .all)
         let data = DataListener.responder(
             DataListener.Dependencies(
                 authenticator: Authenticator(directory: directory, pepper: pepper),
@@ -159,7 +185,7 @@ struct Gateway: Sendable {
                     upstream: upstreams.topics,
                     audit: audit,
                     clock: clock,
-                    metrics: TopicMetrics(factory: registry)
+                    metrics: TopicMetrics(factory: registry, tenantLabels: tenantLabels)
                 ),
                 groups: groups,
                 retired: RetiredTokenReader(retired: retired, audit: audit, clock: clock),
@@ -171,9 +197,11 @@ struct Gateway: Sendable {
                 upstreams: UpstreamEndpoints(
                     legacy: configuration.upstream.legacyEndpoint,
                     v1: configuration.upstream.v1Endpoint
-                )
+                ),
+                accessLog: accessLog,
+                tracer: tracer
             ),
-            logger: logger
+            logger: logger.part(.http)
         )
         let adminMetrics = HTTPMetrics(factory: registry, listener: "admin")
         let admin = AdminListener.responder(
@@ -186,9 +214,11 @@ struct Gateway: Sendable {
                 readiness: self.readiness,
                 exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },
                 clock: clock,
-                metrics: adminMetrics
+                metrics: adminMetrics,
+                accessLog: accessLog,
+                tracer: tracer
             ),
-            logger: logger
+            logger: logger.part(.http)
         )
         // The admin listener has a loop of its own, so that a long list of metrics never holds up a send.
         let adminLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -197,21 +227,23 @@ struct Gateway: Sendable {
                 configuration.http,
                 certificate: certificates.data,
                 metrics: dataMetrics,
-                gate: gate
+                gate: gate,
+                log: ServerRefusals.Log(accessLog, clock: clock)
             ),
             responder: data,
             eventLoopGroup: eventLoops,
-            logger: logger
+            logger: logger.part(.http)
         )
         let adminServer = HTTPServer(
             configuration: HTTPServerConfiguration(
                 configuration.admin,
                 certificate: certificates.admin,
-                metrics: adminMetrics
+                metrics: adminMetrics,
+                log: ServerRefusals.Log(accessLog, clock: clock)
             ),
             responder: admin,
             eventLoopGroup: adminLoop,
-            logger: logger
+            logger: logger.part(.http)
         )
         let lastReload = Meter(label: "fcmgw_config_last_reload_successful", factory: registry)
         lastReload.set(1)
@@ -244,9 +276,10 @@ struct Gateway: Sendable {
             lastReload: lastReload
         )
         self.services =
-            [
+            tracing.services + [
                 ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() },
-                ClosingService("limits") { keptLimits.save() }, audit, retired,
+                ClosingService("limits") { keptLimits.save() }, trail.checkpoints, audit, trail.retention(audit),
+                retired,
             ]
             + upstreams.services
             + [keyed, self.adminListener, self.dataListener]

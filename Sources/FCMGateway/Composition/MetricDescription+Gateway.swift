@@ -80,6 +80,23 @@ extension MetricDescription {
             kind: .counter
         ),
         MetricDescription(
+            name: "fcmgw_limiter_duration_seconds",
+            help: "Time that a decision of the rate limiter took, by source; one decision of 16 is timed.",
+            kind: .histogram,
+            buckets: Self.shortSeconds
+        ),
+        MetricDescription(
+            name: "fcmgw_store_up",
+            help: "Whether the last read and the last write of the store were answered, by store: 0 or 1.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_store_call_duration_seconds",
+            help: "Time from a call of the store to its result, by store and operation.",
+            kind: .histogram,
+            buckets: Self.shortSeconds
+        ),
+        MetricDescription(
             name: "fcmgw_idempotency_total",
             help: "Requests and records with an idempotency key, by what became of the key.",
             kind: .counter
@@ -91,13 +108,49 @@ extension MetricDescription {
         ),
         MetricDescription(
             name: "fcmgw_audit_records_total",
-            help: "Audit records that became durable or were refused by the store, by result.",
+            help:
+                "Audit records that became durable in the store, went to the spool, or were refused by the store, by result.",
             kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_spool_bytes",
+            help: "Bytes of the spool that the audit's store does not have yet.",
+            kind: .gauge
         ),
         MetricDescription(
             name: "fcmgw_audit_queue_records",
             help: "Audit records in the batch that is written now.",
             kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_last_checkpoint_timestamp_seconds",
+            help: "Unix time up to which all audit records of the store are under a signed checkpoint.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_checkpoint_interval_seconds",
+            help: "How often a checkpoint of the audit is made while anything is written, as configured.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_checkpoint_failures_total",
+            help: "Attempts to sign and store a checkpoint of the audit that failed.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_records_removed_total",
+            help: "Audit records that were removed because they were older than they are to be kept.",
+            kind: .counter
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_sink_delivered_timestamp_seconds",
+            help: "Unix time of the latest checkpoint of the audit that its second sink has with all before it.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_audit_sink_failures_total",
+            help: "Attempts to write to the audit's second sink that failed.",
+            kind: .counter
         ),
         MetricDescription(
             name: "fcmgw_audit_write_duration_seconds",

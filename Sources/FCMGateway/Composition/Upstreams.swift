@@ -23,6 +23,7 @@ struct Upstreams: Sendable {
         eventLoopGroup: any EventLoopGroup,
         clock: any WallClock,
         metrics: any MetricsFactory,
+        tenantLabels: TenantLabels,
         logger: Logger
     ) {
         let exchange = JWTBearerExchange(
@@ -31,8 +32,9 @@ struct Upstreams: Sendable {
             clock: clock,
             logger: logger
         )
+        let log = AttemptLog(logger)
         let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: metrics))
-        let resilience = ResilienceMetrics(factory: metrics)
+        let resilience = ResilienceMetrics(factory: metrics, tenantLabels: tenantLabels)
         // One pool for each server, whatever the calls are for: FCM sees as few connections as will do.
         let pools = OriginPools(configuration: configuration.client, eventLoopGroup: eventLoopGroup, logger: logger)
         let accounts = V1Accounts(
@@ -46,13 +48,15 @@ struct Upstreams: Sendable {
             pools: pools,
             clock: clock,
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),
-            resilience: resilience
+            resilience: resilience,
+            log: log
         )
         let v1 = V1Sender(
             configuration: configuration,
             accounts: accounts,
             clock: clock,
-            metrics: UpstreamMetrics(api: .v1, factory: metrics)
+            metrics: UpstreamMetrics(api: .v1, factory: metrics),
+            log: log
         )
         self.router = UpstreamRouter(legacy: legacy, v1: v1)
         self.topics = TopicCaller(
@@ -60,14 +64,16 @@ struct Upstreams: Sendable {
             accounts: accounts,
             pools: pools,
             clock: clock,
-            metrics: TopicCallMetrics(factory: metrics)
+            metrics: TopicCallMetrics(factory: metrics),
+            log: log
         )
         self.groups = GroupSender(
             configuration: configuration,
             pools: pools,
             accounts: accounts,
             clock: clock,
-            metrics: UpstreamMetrics(label: "device_groups", factory: metrics)
+            metrics: UpstreamMetrics(label: "device_groups", factory: metrics),
+            log: log
         )
         self.prover = CredentialCheck(configuration: configuration, exchange: exchange, pools: pools, clock: clock)
         self.services = [tokens, ClosingService("upstream", close: pools.shutdown)]

@@ -14,6 +14,12 @@ struct AuditConfiguration: Sendable, Equatable {
     /// How many days records are kept.
     var retentionDays: Int
 
+    /// How often what is new is put under a signed checkpoint.
+    var checkpointInterval: Duration
+
+    /// Where the audit is written to besides the store: `stdout`, `file:` and a path, or nothing.
+    var sink: String
+
     /// How long a record may wait in the queue before it is written.
     var flushInterval: Duration
 
@@ -23,18 +29,47 @@ struct AuditConfiguration: Sendable, Equatable {
     /// How many bytes of records the queue holds; beyond it, sends are refused.
     var queueBytes: Int
 
+    /// The directory of the spool, where records wait while the store fails; empty for the data directory.
+    var spoolDir: String
+
+    /// How many bytes the spool holds; beyond it, sends are refused.
+    var spoolBytes: Int
+
     /// Creates the section; what is not named has its default.
     init(
         mode: Mode = .bounded,
         retentionDays: Int = 400,
+        checkpointInterval: Duration = .seconds(10),
+        sink: String = "",
         flushInterval: Duration = .milliseconds(10),
         queueRecords: Int = 10_000,
-        queueBytes: Int = 64 << 20
+        queueBytes: Int = 64 << 20,
+        spoolDir: String = "",
+        spoolBytes: Int = 64 << 20
     ) {
         self.mode = mode
         self.retentionDays = retentionDays
+        self.checkpointInterval = checkpointInterval
+        self.sink = sink
         self.flushInterval = flushInterval
         self.queueRecords = queueRecords
         self.queueBytes = queueBytes
+        self.spoolDir = spoolDir
+        self.spoolBytes = spoolBytes
+    }
+
+    /// What stands before the path of a second sink's file.
+    static let sinkFileScheme = "file:"
+    /// The second sink that is standard output.
+    static let sinkOutput = "stdout"
+
+    /// The path of the second sink's file, if it is one.
+    ///
+    /// - Parameter dataDir: what a relative path lies in.
+    /// - Returns: `nil` when it is none.
+    func sinkPath(dataDir: String) -> String? {
+        guard self.sink.hasPrefix(Self.sinkFileScheme) else { return nil }
+        let path = String(self.sink.dropFirst(Self.sinkFileScheme.count))
+        return path.hasPrefix("/") ? path : "\(dataDir)/\(path)"
     }
 }

@@ -18,8 +18,14 @@ enum ConfigurationSchema {
                 .text(value.log.level.rawValue),
                 "the least severe level that is logged",
                 isReloadable: true
-            ),
+            )
+        ] + Self.logLevels() + [
             ConfigurationKey("log.format", .text(value.log.format.rawValue), "json or text"),
+            ConfigurationKey(
+                "tracing.propagate",
+                .text(value.tracing.propagate.rawValue),
+                "all or none: which upstream servers are told of the traces that requests belong to"
+            ),
         ]
     }()
 
@@ -180,10 +186,31 @@ enum ConfigurationSchema {
         ]
     }
 
+    private static func logLevels() -> [ConfigurationKey] {
+        LogPart.allCases.map { part in
+            ConfigurationKey(
+                "log.levels.\(part.rawValue)",
+                .text(""),
+                "the least severe level of this part that is logged; empty for log.level",
+                isReloadable: true
+            )
+        }
+    }
+
     private static func audit(_ value: AuditConfiguration) -> [ConfigurationKey] {
         [
             ConfigurationKey("audit.mode", .text(value.mode.rawValue), "bounded or strict"),
             ConfigurationKey("audit.retentionDays", .wholeNumber(value.retentionDays), "days records are kept"),
+            ConfigurationKey(
+                "audit.checkpointIntervalMs",
+                .wholeNumber(value.checkpointInterval.wholeMilliseconds),
+                "how often what is new is signed"
+            ),
+            ConfigurationKey(
+                "audit.sink",
+                .text(value.sink),
+                "a second place for the audit: stdout, or file: and a path"
+            ),
             ConfigurationKey(
                 "audit.flushIntervalMs",
                 .wholeNumber(value.flushInterval.wholeMilliseconds),
@@ -191,6 +218,12 @@ enum ConfigurationSchema {
             ),
             ConfigurationKey("audit.queueRecords", .wholeNumber(value.queueRecords), "records that may wait"),
             ConfigurationKey("audit.queueBytes", .wholeNumber(value.queueBytes), "bytes of records that may wait"),
+            ConfigurationKey(
+                "audit.spoolDir",
+                .text(value.spoolDir),
+                "where records wait while the store fails, relative to dataDir"
+            ),
+            ConfigurationKey("audit.spoolBytes", .wholeNumber(value.spoolBytes), "bytes of records that wait there"),
         ]
     }
 }

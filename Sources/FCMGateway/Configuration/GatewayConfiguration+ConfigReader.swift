@@ -35,6 +35,7 @@ extension GatewayConfiguration {
         section.collect { () throws(ConfigurationProblems) in self.upstream = try .init(reader: reader) }
         section.collect { () throws(ConfigurationProblems) in self.audit = try .init(reader: reader) }
         section.collect { () throws(ConfigurationProblems) in self.log = try .init(reader: reader) }
+        section.collect { () throws(ConfigurationProblems) in self.tracing = try .init(reader: reader) }
         section.wholeNumber("eventLoops", in: 1...1_024, into: &self.eventLoops)
         section.text("dataDir", into: &self.dataDir, check: SectionReader.notEmpty)
         self.masterKey = section.secret("masterKey", convert: Self.masterKeyBytes)

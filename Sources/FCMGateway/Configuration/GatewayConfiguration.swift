@@ -28,6 +28,9 @@ struct GatewayConfiguration: Sendable {
     /// Logging.
     var log: LogConfiguration
 
+    /// Tracing.
+    var tracing: TracingConfiguration
+
     /// How many event loops serve requests; the number of cores unless told otherwise.
     var eventLoops: Int
 
@@ -49,6 +52,7 @@ struct GatewayConfiguration: Sendable {
         upstream: UpstreamConfiguration = UpstreamConfiguration(),
         audit: AuditConfiguration = AuditConfiguration(),
         log: LogConfiguration = LogConfiguration(),
+        tracing: TracingConfiguration = TracingConfiguration(),
         eventLoops: Int = System.coreCount,
         dataDir: String = "/var/lib/fcm-gateway",
         masterKey: Redacted<[UInt8]>? = nil,
@@ -61,6 +65,7 @@ struct GatewayConfiguration: Sendable {
         self.upstream = upstream
         self.audit = audit
         self.log = log
+        self.tracing = tracing
         self.eventLoops = eventLoops
         self.dataDir = dataDir
         self.masterKey = masterKey
@@ -72,28 +77,32 @@ struct GatewayConfiguration: Sendable {
         self.store.databasePath(dataDir: self.dataDir)
     }
 
-    /// What does not stop `config check` but would stop `serve`.
-    var warnings: [ConfigurationProblem] {
-        var warnings: [ConfigurationProblem] = []
-        if self.masterKey == nil {
-            warnings.append(Self.missingSecret("masterKey"))
-        }
-        if self.admin.token == nil {
-            warnings.append(Self.missingSecret("admin.token"))
-        }
-        if self.audit.mode == .strict {
-            warnings.append(Self.unsupportedAuditMode)
-        }
-        return warnings
+    /// The directory of the audit's spool.
+    var spoolDirectory: String {
+        let path = self.audit.spoolDir
+        guard !path.isEmpty else { return self.dataDir }
+        guard !path.hasPrefix("/") else { return path }
+        return self.dataDir.hasSuffix("/") ? self.dataDir + path : "\(self.dataDir)/\(path)"
+    }
+
+    /// What does not stop `config check`: above all, what would stop `serve`.
+    var warnings: [ConfigurationProblem] { self.missingSecrets }
+
+    /// The secrets that are not set and without which `serve` does not start.
+    private var missingSecrets: [ConfigurationProblem] {
+        var missing: [ConfigurationProblem] = []
+        if self.masterKey == nil { missing.append(Self.missingSecret("masterKey")) }
+        if self.admin.token == nil { missing.append(Self.missingSecret("admin.token")) }
+        return missing
     }
 
     /// The secrets that serving needs.
     ///
     /// - Returns: The master key and the admin token.
-    /// - Throws: One problem for each that is missing, and for an audit mode that can't be served.
+    /// - Throws: One problem for each that is missing.
     func servingSecrets() throws(ConfigurationProblems) -> ServingSecrets {
-        guard let masterKey = self.masterKey, let adminToken = self.admin.token, self.audit.mode == .bounded else {
-            throw ConfigurationProblems(self.warnings)
+        guard let masterKey = self.masterKey, let adminToken = self.admin.token else {
+            throw ConfigurationProblems(self.missingSecrets)
         }
         return ServingSecrets(
             masterKey: masterKey,
@@ -106,12 +115,6 @@ struct GatewayConfiguration: Sendable {
     static var missingMasterKey: ConfigurationProblems {
         ConfigurationProblems([Self.missingSecret("masterKey")])
     }
-
-    private static let unsupportedAuditMode = ConfigurationProblem(
-        place: .unknown,
-        key: "audit.mode",
-        message: "strict is not supported yet; serve does not start with it"
-    )
 
     private static func missingSecret(_ path: String) -> ConfigurationProblem {
         let variable = ConfigurationKey.environmentName(path)

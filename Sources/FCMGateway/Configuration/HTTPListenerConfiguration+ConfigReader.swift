@@ -9,7 +9,7 @@ extension HTTPListenerConfiguration {
     ///   ``ConnectionBoundsConfiguration/read(_:)``; defaults 75,000, 5,000, 10,000, 10,000 and 16,384.
     /// - `http.maxInFlight` (requests, 1–1,000,000, default 1,024).
     /// - `http.maxBufferedBytes` (bytes, 1,048,576–68,719,476,736, default 67,108,864).
-    /// - `http.maxLagMs` (ms, 3–60,000, default 5).
+    /// - `http.maxLagMs` (ms, 3–60,000, default 4).
     /// - `http.drainGraceMs` (ms, 0–300,000, default 5,000).
     /// - `http.shutdownTimeoutMs` (ms, 1,000–600,000, default 25,000).
     ///

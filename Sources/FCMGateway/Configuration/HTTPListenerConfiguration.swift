@@ -37,7 +37,7 @@ struct HTTPListenerConfiguration: Sendable, Equatable {
         bounds: ConnectionBoundsConfiguration = ConnectionBoundsConfiguration(),
         maxInFlight: Int = 1_024,
         maxBufferedBytes: Int = 67_108_864,
-        maxLag: Duration = .milliseconds(5),
+        maxLag: Duration = .milliseconds(4),
         drainGrace: Duration = .milliseconds(5_000),
         shutdownTimeout: Duration = .milliseconds(25_000)
     ) {

@@ -29,12 +29,16 @@ struct LogConfiguration: Sendable, Equatable {
     /// The least severe level that is logged.
     var level: Level
 
+    /// The levels of parts that have one of their own.
+    var levels: [LogPart: Level]
+
     /// The form of a line.
     var format: Format
 
     /// Creates the section; what is not named has its default.
-    init(level: Level = .info, format: Format = .json) {
+    init(level: Level = .info, levels: [LogPart: Level] = [:], format: Format = .json) {
         self.level = level
+        self.levels = levels
         self.format = format
     }
 }

@@ -100,6 +100,16 @@ struct SectionReader {
         value = choice
     }
 
+    /// Reads one of a closed set of names, or none where the text is empty.
+    mutating func optionalChoice<Choice>(_ name: String, into value: inout Choice?)
+    where Choice: RawRepresentable<String> & CaseIterable {
+        var text = ""
+        self.text(name, into: &text)
+        guard !text.isEmpty, var choice = Choice.allCases.first else { return }
+        self.choice(name, into: &choice)
+        value = choice
+    }
+
     /// Reads rate policies from their JSON text.
     mutating func policies(_ name: String, into value: inout [RatePolicyConfiguration]) {
         var json = ""

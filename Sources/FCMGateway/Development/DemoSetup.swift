@@ -12,6 +12,7 @@ struct DemoSetup: Service {
     let gateway: Gateway
     let emulator: FCMEmulator
     let files: DevelopmentFiles
+    let format: OutputFormat
 
     func run() async throws {
         let emulatorPort = try await self.emulator.boundPort()
@@ -19,9 +20,21 @@ struct DemoSetup: Service {
         let account = try self.files.serviceAccount(endpoint: endpoint)
         try self.emulator.addServiceAccount(account)
         let key = try await self.setUp(endpoint: endpoint, account)
+        self.gateway.readiness.release()
         let port = try await self.gateway.dataListener.boundPort()
         let adminPort = try await self.gateway.adminListener.boundPort()
-        CommandOutput(self.banner(key: key, port: port, adminPort: adminPort, emulatorPort: emulatorPort)).write()
+        switch self.format {
+        case .table:
+            try CommandOutput(self.banner(key: key, port: port, adminPort: adminPort, emulatorPort: emulatorPort))
+                .write()
+        case .json:
+            let object: [String: JSONValue] = [
+                "url": .string("http://127.0.0.1:\(port)"), "admin_url": .string("http://127.0.0.1:\(adminPort)"),
+                "emulator_url": .string(endpoint), "data_dir": .string(self.files.path), "tenant": "demo",
+                "key": .string(key), "admin_token_file": .string("\(self.files.path)/admin.token"),
+            ]
+            try CommandOutput(JSONValue.object(object).prettyText()).write()
+        }
         try? await gracefulShutdown()
     }
 
@@ -71,8 +84,11 @@ struct DemoSetup: Service {
 
           curl -sS 'http://127.0.0.1:\(emulatorPort)/_emulator/journal?limit=1'
 
-        Send by HTTP v1 instead: fcm-gateway tenant put demo --upstream v1 --admin-url \
-        http://127.0.0.1:\(adminPort) --admin-token-file \(self.files.path)/admin.token
+        Send by HTTP v1 instead:
+
+          \(ProcessInfo.processInfo.arguments.first ?? "fcm-gateway") tenant put demo --display-name Demo \\
+            --sender-id \(Self.senderID) --upstream v1 \\
+            --admin-url http://127.0.0.1:\(adminPort) --admin-token-file \(self.files.path)/admin.token
 
         Stop with Ctrl-C.
         """

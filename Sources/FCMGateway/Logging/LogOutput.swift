@@ -1,18 +1,97 @@
+import Dispatch
 import Foundation
 import Synchronization
 
-/// Where log lines go; whole lines, never mixed.
+/// Where log lines go; whole lines, in order, never mixed.
+///
+/// Nobody waits for a line to be written: who reads the log must not be able to stop the gateway by not reading. Lines
+/// are gathered for a moment and written together by a queue of their own, those that tell of trouble at once.
 final class LogOutput: Sendable {
-    private let handle: Mutex<FileHandle>
+    /// The most that waits or is being written, in bytes; what comes then is lost, and counted.
+    static let maxBytes = 8 * 1_024 * 1_024
+    /// What is left for lines that tell of trouble, in bytes: a flood of others must not hide its cause.
+    private static let urgentBytes = 1_024 * 1_024
+    /// What is written without waiting for more, in bytes.
+    private static let fullBytes = 64 * 1_024
+    /// How long a line may wait for others.
+    private static let delay = DispatchTimeInterval.milliseconds(5)
+    /// How long the end of a process waits for a reader.
+    private static let patience = DispatchTimeInterval.seconds(2)
 
-    init(_ handle: sending FileHandle) {
-        self.handle = Mutex(handle)
+    private struct State {
+        var pending: [UInt8] = []
+        /// What was written last, emptied, so that its memory is used again.
+        var spare: [UInt8] = []
+        /// How much of what was taken is not written yet, in bytes.
+        var writing = 0
+        var lost = 0
+        var isScheduled = false
+        var isUrgent = false
     }
 
-    /// Writes one line.
+    private let state = Mutex(State())
+    private let file: Mutex<LineFile>
+    private let queue = DispatchQueue(label: "fcm-gateway.log")
+    private let lossLine: @Sendable (Int) -> [UInt8]
+
+    /// An output.
     ///
-    /// A line that can't be written is lost: nothing may stop because its log has nowhere to go.
-    func write(_ line: Data) {
-        self.handle.withLock { try? $0.write(contentsOf: line) }
+    /// - Parameters:
+    ///   - handle: what is written to.
+    ///   - lossLine: the line that tells how many were lost.
+    init(_ handle: sending FileHandle, lossLine: @escaping @Sendable (Int) -> [UInt8]) {
+        self.file = Mutex(LineFile(handle))
+        self.lossLine = lossLine
+    }
+
+    /// Has a line written soon.
+    ///
+    /// - Parameters:
+    ///   - line: the line with its end.
+    ///   - isUrgent: whether it is written at once: it may tell why the process is about to end.
+    func write(_ line: [UInt8], isUrgent: Bool) {
+        let bound = isUrgent ? Self.maxBytes : Self.maxBytes - Self.urgentBytes
+        let deadline: DispatchTime? = self.state.withLock { state in
+            guard state.pending.count + state.writing + line.count <= bound else {
+                state.lost += 1
+                return nil
+            }
+            state.pending += line
+            let isUrgent = isUrgent || state.pending.count >= Self.fullBytes
+            guard !state.isScheduled || isUrgent && !state.isUrgent else { return nil }
+            (state.isScheduled, state.isUrgent) = (true, isUrgent)
+            return isUrgent ? .now() : .now() + Self.delay
+        }
+        if let deadline { self.queue.asyncAfter(deadline: deadline) { self.drain() } }
+    }
+
+    /// Returns when every line is written that came before, or after two seconds if nobody reads them.
+    func flush() {
+        let isDrained = DispatchSemaphore(value: 0)
+        self.queue.async {
+            self.drain()
+            isDrained.signal()
+        }
+        _ = isDrained.wait(timeout: .now() + Self.patience)
+    }
+
+    /// Writes what waits; on the queue only, so that lines stay in order.
+    ///
+    /// A line that can't be written is lost, and counted: nothing may stop because its log has nowhere to go.
+    private func drain() {
+        var (bytes, lost) = self.state.withLock { state in
+            let taken = (state.pending, state.lost)
+            (state.pending, state.spare, state.writing) = (state.spare, [], state.pending.count)
+            (state.lost, state.isScheduled, state.isUrgent) = (0, false, false)
+            return taken
+        }
+        if lost > 0 { bytes += self.lossLine(lost) }
+        let unwritten = bytes.isEmpty ? 0 : self.file.withLock { $0.append(bytes.span) }
+        bytes.removeAll(keepingCapacity: bytes.capacity <= 2 * Self.fullBytes)
+        self.state.withLock { state in
+            (state.spare, state.writing) = (bytes, 0)
+            // The line that told of losses is none of those that were to be told of.
+            if unwritten > 0 { state.lost += max(unwritten - (lost > 0 ? 1 : 0), 0) + lost }
+        }
     }
 }

@@ -35,7 +35,7 @@ enum ProcessProtection {
         // the system hands to a program, nor would the other stop it everywhere.
         let isLimited = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0
         if !isLimited || fcmgw_forbid_dumps() != 0 {
-            CommandOutput("", remark: "fcm-gateway: core dumps can't be turned off: errno \(errno)").write()
+            CommandOutput("", remark: "fcm-gateway: core dumps can't be turned off: errno \(errno)").writeRemark()
         }
         #endif
     }

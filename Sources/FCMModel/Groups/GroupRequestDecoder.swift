@@ -13,15 +13,20 @@ package enum GroupRequestDecoder {
     /// - Throws: what is wrong with it.
     package static func decode(_ body: ByteBuffer, contentType: String?) throws(GroupRefusal) -> GroupRequest {
         guard LegacyFormat(contentType: contentType) == .json else {
-            throw GroupRefusal("Content-Type must be application/json")
+            throw GroupRefusal("Content-Type must be application/json", code: .unsupportedMediaType)
         }
         let document: JSONDocument
         do {
             document = try JSONDocument(parsing: body)
         } catch {
-            throw GroupRefusal("JSON_PARSING_ERROR: \(error.reason) at position \(error.offset).")
+            throw GroupRefusal(
+                "JSON_PARSING_ERROR: \(error.reason) at position \(error.offset).",
+                code: .malformedJSON
+            )
         }
-        guard let members = document.root.members else { throw GroupRefusal("The request must be a JSON object") }
+        guard let members = document.root.members else {
+            throw GroupRefusal("The request must be a JSON object", code: .malformedJSON)
+        }
         var operation: String?
         var change = GroupChange(.create, name: nil, tokens: [])
         for member in members where !member.value.isNull {

@@ -11,20 +11,27 @@ extension LegacyReply {
         case .failure(let failure):
             switch failure.kind {
             case .groupExists, .groupNotFound, .noValidTokens, .groupKeyInvalid, .invalidField:
-                self.init(status: 400, member: "error", failure.text ?? failure.kind.rawValue)
+                self.init(
+                    status: 400,
+                    member: "error",
+                    failure.text ?? failure.kind.rawValue,
+                    code: failure.outcomeCode
+                )
             case .upstreamCredentials, .upstreamInternal, .upstreamProtocol:
                 self.init(
                     status: 500,
                     member: "error",
                     LegacyErrorName.internalServerError.rawValue,
-                    retryAfter: failure.retryAfter
+                    retryAfter: failure.retryAfter,
+                    code: failure.outcomeCode
                 )
             case .upstreamUnavailable:
                 self.init(
                     status: 503,
                     member: "error",
                     LegacyErrorName.unavailable.rawValue,
-                    retryAfter: failure.retryAfter
+                    retryAfter: failure.retryAfter,
+                    code: failure.outcomeCode
                 )
             }
         }
@@ -32,19 +39,36 @@ extension LegacyReply {
 
     /// What a client of `/fcm/notification` gets to see whose request is refused: 400 `{"error": …}`.
     package init(_ refusal: GroupRefusal) {
-        self.init(status: 400, member: "error", refusal.reason)
+        self.init(status: 400, member: "error", refusal.reason, code: refusal.code)
     }
 
     /// What a client of `/fcm/notification` gets to see when the gateway itself can't serve it.
-    package static func groupsUnavailable(retryAfter: Int?) -> LegacyReply {
-        LegacyReply(status: 503, member: "error", LegacyErrorName.unavailable.rawValue, retryAfter: retryAfter)
+    ///
+    /// - Parameters:
+    ///   - code: why, for logs.
+    ///   - retryAfter: seconds to wait.
+    /// - Returns: the answer.
+    package static func groupsUnavailable(_ code: OutcomeCode, retryAfter: Int?) -> LegacyReply {
+        LegacyReply(
+            status: 503,
+            member: "error",
+            LegacyErrorName.unavailable.rawValue,
+            retryAfter: retryAfter,
+            code: code
+        )
     }
 
-    private init(status: Int, member: StaticString, _ text: String, retryAfter: Int? = nil) {
+    private init(
+        status: Int,
+        member: StaticString,
+        _ text: String,
+        retryAfter: Int? = nil,
+        code: OutcomeCode? = nil
+    ) {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member(member, text)
         writer.endObject()
-        self.init(status: status, json: writer, retryAfter: retryAfter)
+        self.init(status: status, json: writer, retryAfter: retryAfter, code: code)
     }
 }

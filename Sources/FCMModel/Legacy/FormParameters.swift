@@ -23,32 +23,6 @@ struct FormParameters {
     }
 
     private static func decode(_ bytes: ByteBufferView) -> String? {
-        var decoded: [UInt8] = []
-        decoded.reserveCapacity(bytes.count)
-        var rest = bytes.makeIterator()
-        while let byte = rest.next() {
-            switch byte {
-            case UInt8(ascii: "+"):
-                decoded.append(UInt8(ascii: " "))
-            case UInt8(ascii: "%"):
-                guard let high = rest.next().flatMap(Self.digit), let low = rest.next().flatMap(Self.digit) else {
-                    return nil
-                }
-                decoded.append(high << 4 | low)
-            default:
-                decoded.append(byte)
-            }
-        }
-        return String(validating: decoded, as: UTF8.self)
-    }
-
-    /// The value of a hexadecimal digit.
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
+        PathSegment.decoded(bytes.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
     }
 }

@@ -18,7 +18,7 @@ package enum LegacyRefusal: Error, Sendable, Hashable {
     package func reply(multicastID: Int) -> LegacyReply {
         switch self {
         case .invalidJSON(let reason):
-            .text(status: 400, "JSON_PARSING_ERROR: \(reason)\n")
+            .text(status: 400, "JSON_PARSING_ERROR: \(reason)\n", code: .malformedJSON)
         case .invalidParameters(let reason):
             .invalidParameters(reason: reason)
         case .error(let name, let shape):

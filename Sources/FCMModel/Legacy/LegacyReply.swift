@@ -28,15 +28,19 @@ package struct LegacyReply: Sendable, Hashable {
     package let retryAfter: Int?
     /// The body's bytes.
     package let body: ByteBuffer
+    /// Why it is a refusal, or that of the first recipient that was refused, for logs.
+    package var code: OutcomeCode?
 
-    init(status: Int, json writer: consuming JSONWriter, retryAfter: Int? = nil) {
+    init(status: Int, json writer: consuming JSONWriter, retryAfter: Int? = nil, code: OutcomeCode? = nil) {
+        self.code = code
         self.status = status
         self.contentType = "application/json; charset=UTF-8"
         self.retryAfter = retryAfter
         self.body = writer.finish()
     }
 
-    init(status: Int, text: String, retryAfter: Int? = nil) {
+    init(status: Int, text: String, retryAfter: Int? = nil, code: OutcomeCode? = nil) {
+        self.code = code
         self.status = status
         self.contentType = "text/plain; charset=UTF-8"
         self.retryAfter = retryAfter
@@ -45,16 +49,21 @@ package struct LegacyReply: Sendable, Hashable {
 
     /// The one answer to every credential that is missing, malformed, unknown or not enough (T4): clients look at the
     /// status alone.
-    package static let unauthorized = LegacyReply(status: 401, text: "Unauthorized")
+    ///
+    /// - Parameter code: which of these it is, for logs.
+    /// - Returns: the answer.
+    package static func unauthorized(_ code: OutcomeCode) -> LegacyReply {
+        LegacyReply(status: 401, text: "Unauthorized", code: code)
+    }
 
     /// The answer to a request that the server is too busy to read; when to come back is in `Retry-After`.
     package static func overloaded(retryAfter: Int) -> LegacyReply {
-        LegacyReply(status: 503, text: "Service Unavailable", retryAfter: retryAfter)
+        LegacyReply(status: 503, text: "Service Unavailable", retryAfter: retryAfter, code: .overloaded)
     }
 
-    /// A plain text answer.
-    package static func text(status: Int, _ text: String) -> LegacyReply {
-        LegacyReply(status: status, text: text)
+    /// A refusal in plain text.
+    package static func text(status: Int, _ text: String, code: OutcomeCode) -> LegacyReply {
+        LegacyReply(status: status, text: text, code: code)
     }
 
     /// 400 `{"error":"InvalidParameters"}` with the reason beside it.
@@ -64,13 +73,23 @@ package struct LegacyReply: Sendable, Hashable {
         writer.member("error", LegacyErrorName.invalidParameters.rawValue)
         writer.member("reason", reason)
         writer.endObject()
-        return LegacyReply(status: 400, json: writer)
+        return LegacyReply(status: 400, json: writer, code: LegacyErrorName.invalidParameters.outcomeCode)
     }
 
     /// `Error=` and a name, the form's answer to a failure (T8).
     ///
     /// 200, but for the two errors that are a status of their own (TB-PLAIN).
-    package static func formFailure(_ name: LegacyErrorName, retryAfter: Int? = nil) -> LegacyReply {
+    ///
+    /// - Parameters:
+    ///   - name: the error.
+    ///   - retryAfter: seconds to wait.
+    ///   - code: the same for logs, where it says more than the name.
+    /// - Returns: the answer.
+    package static func formFailure(
+        _ name: LegacyErrorName,
+        retryAfter: Int? = nil,
+        code: OutcomeCode? = nil
+    ) -> LegacyReply {
         let status =
             switch name {
             case .unavailable, .quotaExceeded: 503
@@ -80,7 +99,12 @@ package struct LegacyReply: Sendable, Hashable {
                 .topicsMessageRateExceeded, .invalidAPNSCredential, .missingCollapseKey, .deviceQuotaExceeded:
                 200
             }
-        return LegacyReply(status: status, text: "Error=\(name.rawValue)", retryAfter: retryAfter)
+        return LegacyReply(
+            status: status,
+            text: "Error=\(name.rawValue)",
+            retryAfter: retryAfter,
+            code: code ?? name.outcomeCode
+        )
     }
 
     /// 200 with one error for every recipient.
@@ -105,6 +129,6 @@ package struct LegacyReply: Sendable, Hashable {
             writer.endArray()
         }
         writer.endObject()
-        return LegacyReply(status: 200, json: writer)
+        return LegacyReply(status: 200, json: writer, code: name.outcomeCode)
     }
 }

@@ -9,8 +9,16 @@ package struct InstanceIDReply: Sendable, Hashable {
     package let retryAfter: Int?
     /// The body: JSON.
     package let body: ByteBuffer
+    /// Why it is a refusal, or that of the first device that was refused, for logs.
+    package let code: OutcomeCode?
 
-    private init(status: Int = 200, _ writer: consuming JSONWriter, retryAfter: Int? = nil) {
+    private init(
+        status: Int = 200,
+        _ writer: consuming JSONWriter,
+        retryAfter: Int? = nil,
+        code: OutcomeCode? = nil
+    ) {
+        self.code = code
         self.status = status
         self.retryAfter = retryAfter
         self.body = writer.finish()
@@ -21,6 +29,7 @@ package struct InstanceIDReply: Sendable, Hashable {
         // Once a device is done, none: clients repeat the request for all when they see the header (TB-RETRYAFTER).
         var longestDelay: Int?
         var isDone = false
+        var code: OutcomeCode?
         var writer = JSONWriter(reservingCapacity: 32 + outcomes.count * 8)
         writer.beginObject()
         writer.key("results")
@@ -32,13 +41,14 @@ package struct InstanceIDReply: Sendable, Hashable {
                 isDone = true
             case .rejected(let rejection):
                 writer.member("error", InstanceIDErrorName(rejection.code).rawValue)
+                code = code ?? rejection.code
                 if let delay = rejection.retryAfter { longestDelay = max(longestDelay ?? 0, delay) }
             }
             writer.endObject()
         }
         writer.endArray()
         writer.endObject()
-        self.init(writer, retryAfter: isDone ? nil : longestDelay)
+        self.init(writer, retryAfter: isDone ? nil : longestDelay, code: code)
     }
 
     /// What is known of a device.
@@ -93,7 +103,8 @@ package struct InstanceIDReply: Sendable, Hashable {
         self.init(
             status: code == .methodNotAllowed ? 405 : code == .unsupportedMediaType ? 415 : name.httpStatus,
             writer,
-            retryAfter: refusal.rejection.retryAfter ?? (waits ? 5 : nil)
+            retryAfter: refusal.rejection.retryAfter ?? (waits ? 5 : nil),
+            code: code
         )
     }
 }

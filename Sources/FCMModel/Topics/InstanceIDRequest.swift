@@ -26,11 +26,11 @@ package enum InstanceIDRequest {
             case .subscribe: "/iid/v1:batchAdd"
             case .unsubscribe: "/iid/v1:batchRemove"
             }
-        return TopicRequest(.post, path, body: writer.finish())
+        return TopicRequest(.post, path, of: path, body: writer.finish())
     }
 
     /// Asks for what is known of a device, its subscriptions included.
     package static func info(_ token: String) -> TopicRequest {
-        TopicRequest(.get, "/iid/info/\(PathSegment.encoded(token))?details=true")
+        TopicRequest(.get, "/iid/info/\(PathSegment.encoded(token))?details=true", of: "/iid/info/{token}")
     }
 }

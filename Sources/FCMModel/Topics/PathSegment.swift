@@ -28,6 +28,7 @@ package enum PathSegment {
     /// - Returns: `nil` for a broken escape or bytes that are not UTF-8.
     package static func decoded(_ bytes: some Sequence<UInt8>) -> String? {
         var decoded: [UInt8] = []
+        decoded.reserveCapacity(bytes.underestimatedCount)
         var rest = bytes.makeIterator()
         while let byte = rest.next() {
             guard byte == UInt8(ascii: "%") else {

@@ -13,12 +13,15 @@ package struct TopicRequest: Sendable, Hashable {
     package let method: Method
     /// Path and query.
     package let path: String
+    /// The template of the path, for whoever must not learn the device.
+    package let template: String
     /// The body; empty where there is none.
     package let body: ByteBuffer
 
-    init(_ method: Method, _ path: String, body: ByteBuffer = ByteBuffer()) {
+    init(_ method: Method, _ path: String, of template: String, body: ByteBuffer = ByteBuffer()) {
         self.method = method
         self.path = path
+        self.template = template
         self.body = body
     }
 }

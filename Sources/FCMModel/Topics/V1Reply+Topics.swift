@@ -61,16 +61,18 @@ extension V1Reply {
                 status: .invalidArgument,
                 code: .invalidArgument,
                 message: "The registration token is not a valid FCM registration token"
-            )
+            ),
+            code: rejection.code
         )
     }
 
     /// The answer to a method that is not served at a path.
-    package static let methodNotAllowed = V1Reply(
-        status: 405,
-        body: V1Reply.badRequest("The method is not allowed here.").body,
-        retryAfter: nil
-    )
+    package static let methodNotAllowed: V1Reply = {
+        let body = V1Reply.badRequest("The method is not allowed here.").body
+        var reply = V1Reply(status: 405, body: body, retryAfter: nil)
+        reply.code = .methodNotAllowed
+        return reply
+    }()
 }
 
 extension JSONWriter {

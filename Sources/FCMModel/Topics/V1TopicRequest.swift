@@ -5,6 +5,8 @@ package struct V1TopicRequest: Sendable {
     /// How many subscriptions one page of a list may hold: long names of all of them still fit into an answer.
     private static let pageSize = 300
 
+    private static let template = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
+
     private let registrations: String
 
     /// Requests for a project.
@@ -20,9 +22,14 @@ package struct V1TopicRequest: Sendable {
         let subscriptions = self.subscriptions(of: token)
         return switch change {
         case .subscribe:
-            TopicRequest(.post, "\(subscriptions)?topic_name=\(topic)", body: ByteBuffer(string: "{}"))
+            TopicRequest(
+                .post,
+                "\(subscriptions)?topic_name=\(topic)",
+                of: Self.template,
+                body: ByteBuffer(string: "{}")
+            )
         case .unsubscribe:
-            TopicRequest(.delete, "\(subscriptions)/\(topic)?allow_missing=true")
+            TopicRequest(.delete, "\(subscriptions)/\(topic)?allow_missing=true", of: "\(Self.template)/{topic}")
         }
     }
 
@@ -34,7 +41,8 @@ package struct V1TopicRequest: Sendable {
     /// - Returns: the request.
     package func list(_ token: String, page: String? = nil) -> TopicRequest {
         let next = page.map { "&page_token=\(PathSegment.encoded($0))" } ?? ""
-        return TopicRequest(.get, "\(self.subscriptions(of: token))?page_size=\(Self.pageSize)\(next)")
+        let path = "\(self.subscriptions(of: token))?page_size=\(Self.pageSize)\(next)"
+        return TopicRequest(.get, path, of: Self.template)
     }
 
     private func subscriptions(of token: String) -> String {

@@ -82,13 +82,14 @@ package struct LegacyReplyWriter: Sendable {
     /// key is 400, one that comes while the first is running 503.
     package func reply(refusing rejection: Rejection) -> LegacyReply {
         if rejection.code == .unauthenticated || rejection.code == .forbidden {
-            return .unauthorized
+            return .unauthorized(rejection.code)
         }
         if rejection.code == .idempotencyConflict {
-            return self.whole(.invalidParameters, status: 400, retryAfter: nil)
+            return self.whole(.invalidParameters, status: 400, retryAfter: nil, code: rejection.code)
         }
         if rejection.code == .idempotencyInProgress {
-            return self.whole(.unavailable, status: 503, retryAfter: rejection.retryAfter ?? 1)
+            let retryAfter = rejection.retryAfter ?? 1
+            return self.whole(.unavailable, status: 503, retryAfter: retryAfter, code: rejection.code)
         }
         let count = if case .results(let count) = self.shape { count - self.localErrors.count } else { 1 }
         return self.reply(with: Array(repeating: .rejected(rejection), count: max(0, count)))
@@ -109,7 +110,12 @@ package struct LegacyReplyWriter: Sendable {
             let name = rejection.legacyErrorName
             // Without results, a bad request is one as a whole.
             let status = name == .invalidParameters ? 400 : 200
-            return self.whole(name, status: status, retryAfter: self.retryAfter([outcome]))
+            return self.whole(
+                name,
+                status: status,
+                retryAfter: self.retryAfter([outcome]),
+                code: rejection.code
+            )
         }
     }
 
@@ -131,18 +137,22 @@ package struct LegacyReplyWriter: Sendable {
         writer.key("results")
         writer.beginArray()
         var sent = outcomes.makeIterator()
+        var code: OutcomeCode?
         for index in 0..<count {
             writer.beginObject()
             if let name = self.localErrors[index] {
                 writer.member("error", name.rawValue)
+                code = code ?? name.outcomeCode
             } else {
-                Self.write(sent.next() ?? .rejected(.internalError), to: &writer)
+                let outcome = sent.next() ?? .rejected(.internalError)
+                Self.write(outcome, to: &writer)
+                if case .rejected(let rejection) = outcome { code = code ?? rejection.code }
             }
             writer.endObject()
         }
         writer.endArray()
         writer.endObject()
-        return LegacyReply(status: 200, json: writer, retryAfter: self.retryAfter(outcomes))
+        return LegacyReply(status: 200, json: writer, retryAfter: self.retryAfter(outcomes), code: code)
     }
 
     private static func write(_ outcome: RecipientOutcome, to writer: inout JSONWriter) {
@@ -161,21 +171,25 @@ package struct LegacyReplyWriter: Sendable {
         case .accepted(let acceptance):
             LegacyReply(status: 200, text: "id=\(acceptance.messageID)")
         case .rejected(let rejection):
-            .formFailure(rejection.legacyErrorName, retryAfter: self.retryAfter([outcome]))
+            .formFailure(
+                rejection.legacyErrorName,
+                retryAfter: self.retryAfter([outcome]),
+                code: rejection.code
+            )
         }
     }
 
     /// One error for the request as a whole.
-    private func whole(_ name: LegacyErrorName, status: Int, retryAfter: Int?) -> LegacyReply {
+    private func whole(_ name: LegacyErrorName, status: Int, retryAfter: Int?, code: OutcomeCode) -> LegacyReply {
         switch self.format {
         case .form:
-            return LegacyReply(status: status, text: "Error=\(name.rawValue)", retryAfter: retryAfter)
+            return LegacyReply(status: status, text: "Error=\(name.rawValue)", retryAfter: retryAfter, code: code)
         case .json:
             var writer = JSONWriter()
             writer.beginObject()
             writer.member("error", name.rawValue)
             writer.endObject()
-            return LegacyReply(status: status, json: writer, retryAfter: retryAfter)
+            return LegacyReply(status: status, json: writer, retryAfter: retryAfter, code: code)
         }
     }
 

@@ -4,7 +4,7 @@ extension V1Reply {
     ///
     /// - Parameter rejection: why.
     package init(refusing rejection: Rejection) {
-        self.init(V1Fault(rejection))
+        self.init(V1Fault(rejection), code: rejection.code)
     }
 
     /// What a v1 client gets to see of one recipient's outcome.

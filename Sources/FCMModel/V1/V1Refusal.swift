@@ -31,7 +31,8 @@ package struct V1Refusal: Error, Sendable, Hashable {
                 code: self.layer == .service ? .invalidArgument : nil,
                 message: self.violation.description,
                 violation: self.violation
-            )
+            ),
+            code: self.code
         )
     }
 

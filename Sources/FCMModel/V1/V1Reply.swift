@@ -13,11 +13,16 @@ package struct V1Reply: Sendable, Hashable {
     package let retryAfter: String?
     /// The body's bytes.
     package let body: ByteBuffer
+    /// Why it is a refusal, for logs; `nil` where it is none.
+    package var code: OutcomeCode?
 
     /// Hands an upstream's answer on, unchanged (V-FACADE).
     ///
-    /// - Parameter response: an answer whose reading says ``V1Reading/isHandedOn``.
-    package init(handingOn response: V1Response) {
+    /// - Parameters:
+    ///   - response: an answer whose reading says ``V1Reading/isHandedOn``.
+    ///   - code: what that reading makes of a refusal.
+    package init(handingOn response: V1Response, code: OutcomeCode? = nil) {
+        self.code = code
         self.status = response.status
         self.contentType = response.contentType ?? Self.json
         self.retryAfter = response.retryAfter
@@ -41,7 +46,7 @@ package struct V1Reply: Sendable, Hashable {
     package static let groupAcceptance = V1Reply(status: 200, body: ByteBuffer(string: "{}"), retryAfter: nil)
 
     /// An error in Google's form.
-    init(_ fault: V1Fault) {
+    init(_ fault: V1Fault, code: OutcomeCode) {
         var writer = JSONWriter(reservingCapacity: 256)
         writer.beginObject()
         writer.key("error")
@@ -63,6 +68,7 @@ package struct V1Reply: Sendable, Hashable {
             body: writer.finish(),
             retryAfter: fault.retryAfter.map { String($0) }
         )
+        self.code = code
     }
 
     init(status: Int, body: ByteBuffer, retryAfter: String?) {

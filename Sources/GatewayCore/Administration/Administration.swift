@@ -1,11 +1,16 @@
+import FCMModel
+
 /// What operators do to the directory: each change is recorded before it takes effect and once it has.
 package struct Administration: Sendable {
-    private let directory: Directory
-    private let store: any DirectoryStore
-    private let audit: AuditLog
+    /// The most that the body of one change may have, in bytes.
+    package static let maxBodyBytes = 64 * 1024
+
+    let directory: Directory
+    let store: any DirectoryStore
+    let audit: AuditLog
     private let masterKey: MasterKey
     private let pepper: KeyPepper
-    private let clock: any WallClock
+    let clock: any WallClock
 
     /// An administration over these parts.
     package init(
@@ -178,13 +183,68 @@ package struct Administration: Sendable {
         _ = try self.profile(of: id)
         let (key, record) = self.makeKey(draft, tenant: id)
         try await self.perform(
-            .putKey(record),
+            .addKey(record),
             action: "key.create",
             tenant: id,
             object: record.id,
             origin: origin
         )
         return (key, record)
+    }
+
+    /// Accepts a key that exists already, so that gateways with stores of their own can accept the same key.
+    ///
+    /// To import a key again as it is changes nothing, and nothing is recorded. Of two who import it at once, the later
+    /// finds out on the way: then its intent is recorded, and that it is done.
+    ///
+    /// - Returns: the key's record, and whether the key is new here.
+    /// - Throws: `notFound`; `conflict` for a key that was revoked here, that differs from the draft, or whose id is
+    ///   that of another key; `auditUnavailable`, `storeUnavailable`.
+    package func importKey(
+        _ key: APIKey,
+        as draft: APIKeyDraft,
+        tenant id: TenantID,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> (APIKeyRecord, isNew: Bool) {
+        _ = try self.profile(of: id)
+        let record = self.record(of: key, draft, tenant: id)
+        if let known = self.directory.snapshot.principals[key.id]?.key {
+            try Self.requireSame(known, as: record)
+            return (known, isNew: false)
+        }
+        var rival: APIKeyRecord?
+        try await self.perform(
+            .addKey(record),
+            action: "key.import",
+            tenant: id,
+            object: record.id,
+            origin: origin
+        ) { refusal throws(GatewayError) in
+            guard refusal.code == .conflict else { throw refusal }
+            try await self.directory.reload()
+            guard let known = self.directory.snapshot.principals[key.id]?.key else { throw refusal }
+            try Self.requireSame(known, as: record)
+            rival = known
+        }
+        return rival.map { ($0, isNew: false) } ?? (record, isNew: true)
+    }
+
+    private static func requireSame(_ known: APIKeyRecord, as record: APIKeyRecord) throws(GatewayError) {
+        guard known.tenant == record.tenant, known.digest == record.digest else {
+            throw GatewayError(.conflict, "Another key has this id here; keys of one id can't live side by side")
+        }
+        guard known.revokedAt == nil else {
+            throw GatewayError(.conflict, "The key was revoked here, which is for good; make another one")
+        }
+        guard
+            (known.name, known.scopes, Set(known.topicPrefixes), known.expiresAt)
+                == (record.name, record.scopes, Set(record.topicPrefixes), record.expiresAt)
+        else {
+            throw GatewayError(
+                .conflict,
+                "The tenant has this key with another name, scopes, topic prefixes or expiry; a key never changes"
+            )
+        }
     }
 
     /// Makes a key like another and lets the other live on for a while.
@@ -251,7 +311,11 @@ package struct Administration: Sendable {
 
     private func makeKey(_ draft: APIKeyDraft, tenant: TenantID) -> (APIKey, APIKeyRecord) {
         let key = APIKey.generate()
-        let record = APIKeyRecord(
+        return (key, self.record(of: key, draft, tenant: tenant))
+    }
+
+    private func record(of key: APIKey, _ draft: APIKeyDraft, tenant: TenantID) -> APIKeyRecord {
+        APIKeyRecord(
             id: key.id,
             tenant: tenant,
             name: draft.name,
@@ -261,7 +325,6 @@ package struct Administration: Sendable {
             createdAt: self.clock.now(),
             expiresAt: draft.expiresAt
         )
-        return (key, record)
     }
 
     // MARK: Limits
@@ -282,50 +345,5 @@ package struct Administration: Sendable {
             object: id.text,
             origin: origin
         )
-    }
-
-    // MARK: Recording
-
-    /// Records the intent, makes the change, refreshes the picture, and records whether the change was made.
-    private func perform(
-        _ change: DirectoryChange,
-        action: String,
-        tenant: TenantID,
-        object: String,
-        origin: RequestOrigin
-    ) async throws(GatewayError) {
-        var record = AuditRecord(
-            time: self.clock.now(),
-            tenant: tenant.text,
-            principal: "admin",
-            action: action,
-            outcome: .intent,
-            requestID: origin.requestID
-        )
-        record.method = origin.method
-        record.object = object
-        record.traceID = origin.traceID
-        try await self.audit.commit(record)
-
-        var failure: GatewayError?
-        do {
-            try await self.store.apply(change)
-            record.outcome = .done
-        } catch {
-            failure = error
-            record.outcome = .failed
-            record.code = error.code.rawValue
-        }
-        if failure == nil {
-            // A change that was made is recorded as made, even where the picture can't be refreshed.
-            do {
-                try await self.directory.reload()
-            } catch {
-                failure = error
-            }
-        }
-        record.time = self.clock.now()
-        try await self.audit.commit(record)
-        if let failure { throw failure }
     }
 }

@@ -1,5 +1,8 @@
 /// What an operator says of a tenant.
 package struct TenantDraft: Sendable, Hashable {
+    /// The most names that one tenant's clients can have.
+    package static let maxClientNames = 16
+
     /// Its name for people.
     package var displayName: String
     /// The protocol that its messages leave by.

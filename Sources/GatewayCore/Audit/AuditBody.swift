@@ -50,6 +50,15 @@ package enum AuditBody {
         self.put(entry.tenant, to: &bytes)
     }
 
+    /// What precedes a body where it is hashed, of a row as it is stored.
+    static func encodeHeader(of row: AuditRow, writer: Int, to bytes: inout [UInt8]) {
+        self.put(writer, to: &bytes)
+        self.put(row.sequence, to: &bytes)
+        self.put(Int(row.time), to: &bytes)
+        self.put(row.hasTenant ? UInt64(row.tenant.count) + 1 : 0, to: &bytes)
+        bytes.append(contentsOf: row.tenant)
+    }
+
     private static func put(_ text: String?, to bytes: inout [UInt8]) {
         guard let text else {
             bytes.append(0)

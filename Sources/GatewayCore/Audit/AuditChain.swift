@@ -1,31 +1,5 @@
 import Crypto
 
-/// A record in its place in a writer's chain.
-package struct ChainedAuditRecord: Sendable, Hashable {
-    /// Which writer; writers of one store count up from 1.
-    package var writer: Int
-    /// The place, dense from 1.
-    package var sequence: Int
-    /// The record as it is stored.
-    package var entry: AuditEntry
-    /// SHA-256 of the predecessor's hash and this record.
-    package var hash: [UInt8]
-
-    /// A record in its place.
-    package init(writer: Int, sequence: Int, entry: AuditEntry, hash: [UInt8]) {
-        self.writer = writer
-        self.sequence = sequence
-        self.entry = entry
-        self.hash = hash
-    }
-
-    /// The record.
-    package var record: AuditRecord {
-        get { self.entry.record }
-        set { self.entry = AuditEntry(newValue) }
-    }
-}
-
 /// The end of one writer's chain.
 ///
 /// Pure: it links records and does nothing else.
@@ -50,6 +24,12 @@ package struct AuditChain: Sendable, Hashable {
     package init(writer: Int, sequence: Int, hash: [UInt8]) {
         self.writer = writer
         self.sequence = sequence
+        self.hash = hash
+    }
+
+    /// Moves on to the next record, whose hash is known to follow.
+    mutating func advance(to hash: [UInt8]) {
+        self.sequence += 1
         self.hash = hash
     }
 

@@ -1,5 +1,9 @@
 /// How the audit's writer behaves.
 package struct AuditConfiguration: Sendable {
+    /// Whether an intent is committed before each send, and its outcome before the answer.
+    package var isStrict = false
+    /// How long the store may take for a batch before its records are spooled meanwhile.
+    package var lateAfter = Duration.milliseconds(100)
     /// The most records that may wait or be reserved.
     package var queueCapacity: Int
     /// The most bytes of records that may wait; what was promised a place before it was reached is taken beyond it.

@@ -5,11 +5,11 @@ import Synchronization
 /// The audit's one writer: takes records from everywhere, chains them, and hands them to the store in batches.
 ///
 /// A record is on its way to the store within the flush interval; that interval is all that a killed process can lose.
-/// When the store refuses, nothing more is reserved, so nothing more is done that could not be recorded; what was
-/// already taken is kept and written when the store recovers.
+/// When the store refuses, records go to the spool. When that refuses as well, nothing more is reserved, so nothing more is
+/// done that could not be recorded; what was already taken is kept and written when one of them recovers.
 package final class AuditLog: Service {
     /// How far the log's life has come.
-    private enum Phase {
+    enum Phase {
         /// Records are taken. Next: `closing`, `closed`.
         case open
         /// Nothing new is taken; what was promised a place is awaited. Next: `closed`.
@@ -18,7 +18,17 @@ package final class AuditLog: Service {
         case closed
     }
 
-    private struct State {
+    /// How a wait for the writer ended.
+    enum CommitEnd {
+        /// The record is in the store.
+        case durable
+        /// It is not, and will not be.
+        case refused
+        /// Time was up while the store had it in its hands.
+        case unknown
+    }
+
+    struct State {
         var phase = Phase.open
         var isRunning = false
         var records: [AuditEntry] = []
@@ -28,61 +38,79 @@ package final class AuditLog: Service {
         /// Records that the store is being given at this moment.
         var writing = 0
         var isFailing = false
-        var commits: [Int: CheckedContinuation<Bool, Never>] = [:]
+        var commits: [Int: CheckedContinuation<CommitEnd, Never>] = [:]
         /// Records whose committer waits, by the committer's number.
         var strict: [(number: Int, entry: AuditEntry)] = []
+        /// Who waits until what was recorded so far is durable, by number.
+        var settling: [Int] = []
         var nextNumber = 0
 
         /// Whether nothing is left to be written or awaited.
         var isDrained: Bool { self.reserved == 0 && self.records.isEmpty && self.strict.isEmpty }
+
+        /// Takes out who waits, and what it waits for.
+        mutating func takeCommit(_ number: Int) -> CheckedContinuation<CommitEnd, Never>? {
+            self.strict.removeAll { $0.number == number }
+            self.settling.removeAll { $0 == number }
+            return self.commits.removeValue(forKey: number)
+        }
     }
 
-    private let store: any AuditStore
-    private let sealer: AuditSealer
+    /// Whether sends are recorded before they are made, too.
+    let isStrict: Bool
+    let store: any AuditStore
+    let spool: AuditSpool?
+    let sealer: AuditSealer
     private let clock: any WallClock
-    private let configuration: AuditConfiguration
-    private let metrics: AuditMetrics
-    private let logger: Logger
-    private let state = Mutex(State())
+    let configuration: AuditConfiguration
+    let metrics: AuditMetrics
+    let logger: Logger
+    private let openingNote: String?
+    let state = Mutex(State())
+    let errands: AuditErrands<AuditDelivery>
     private let wake: AsyncStream<Void>
     private let wakeContinuation: AsyncStream<Void>.Continuation
     /// When commits give up, in the order of their numbers.
     private let deadlines: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>
     private let deadlineContinuation: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>.Continuation
 
-    /// A log that has not started.
+    /// A log that has not started; without a spool, what the store refuses waits in memory.
+    ///
+    /// - Parameters:
+    ///   - store: keeps the chains.
+    ///   - spool: takes what the store refuses.
+    ///   - sealer: seals their ends.
+    ///   - clock: tells the time of the log's own records.
+    ///   - configuration: how much waits, and how long.
+    ///   - metrics: what is measured.
+    ///   - logger: hears of trouble.
+    ///   - openingNote: what the first record of this process's chain says of the checkpoint that it follows.
     package init(
         store: any AuditStore,
+        spool: AuditSpool? = nil,
         sealer: AuditSealer,
         clock: any WallClock,
         configuration: AuditConfiguration,
         metrics: AuditMetrics,
-        logger: Logger
+        logger: Logger,
+        openingNote: String? = nil
     ) {
+        self.isStrict = configuration.isStrict
         self.store = store
+        self.spool = spool
         self.sealer = sealer
         self.clock = clock
         self.configuration = configuration
         self.metrics = metrics
         self.logger = logger
-        (self.wake, self.wakeContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let (wake, wakeContinuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        (self.wake, self.wakeContinuation) = (wake, wakeContinuation)
+        self.errands = AuditErrands { wakeContinuation.yield() }
+        self.openingNote = openingNote
         (self.deadlines, self.deadlineContinuation) = AsyncStream.makeStream()
     }
 
     // MARK: Taking records
-
-    /// Takes a place for a record to come; `nil` when the queue is full, the store refuses, or shutdown has begun.
-    package func reserve() -> AuditReservation? {
-        let isTaken = self.state.withLock { state in
-            let waiting = state.records.count + state.reserved + state.writing
-            guard state.phase == .open, !state.isFailing, waiting < self.configuration.queueCapacity,
-                state.heldBytes < self.configuration.queueBytes
-            else { return false }
-            state.reserved += 1
-            return true
-        }
-        return isTaken ? AuditReservation(log: self) : nil
-    }
 
     /// Records something and returns when it is durable.
     ///
@@ -92,39 +120,93 @@ package final class AuditLog: Service {
     /// - Throws: `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when
     ///   shutdown has begun; then the record is not written later, unless the store has it in its hands already.
     package func commit(_ record: AuditRecord) async throws(GatewayError) {
+        guard case .durable = await self.end(ofCommitting: record) else { throw Self.unavailable }
+    }
+
+    /// Commits that something is about to be done.
+    ///
+    /// - Parameter refused: the record of its not being done. It follows the intent where the store may have that although
+    ///   nobody heard of it in time, so that nobody takes it for something that was done.
+    /// - Throws: `auditUnavailable`; then it must not be done.
+    func announce(refused: AuditRecord) async throws(GatewayError) {
+        switch await self.end(ofCommitting: refused.intent) {
+        case .durable: return
+        case .refused: throw Self.unavailable
+        case .unknown:
+            let entry = AuditEntry(refused)
+            self.state.withLock { state in
+                guard state.phase != .closed else { return }
+                state.records.append(entry)
+                state.heldBytes += entry.byteCount
+            }
+            self.wakeContinuation.yield()
+            throw Self.unavailable
+        }
+    }
+
+    static var unavailable: GatewayError {
+        GatewayError(.auditUnavailable, "The audit log can't be written, so nothing is done")
+    }
+
+    private func end(ofCommitting record: AuditRecord) async -> CommitEnd {
         let entry = AuditEntry(record)
+        return await self.wait { state, number in
+            guard state.phase == .open else { return false }
+            state.strict.append((number, entry))
+            return true
+        }
+    }
+
+    /// Waits until everything that was recorded so far is durable, in the store or in the spool.
+    ///
+    /// It gives up when a commit would have to; what was recorded is written all the same.
+    ///
+    /// - Returns: whether it is durable.
+    @discardableResult
+    func settle() async -> Bool {
+        let end = await self.wait { state, number in
+            guard state.phase != .closed else { return false }
+            state.settling.append(number)
+            return true
+        }
+        return end == .durable
+    }
+
+    /// Waits for something that the writer does, for as long as a commit may take.
+    private func wait(for entering: (inout State, _ number: Int) -> Bool) async -> CommitEnd {
         let deadline = ContinuousClock.now + self.configuration.commitTimeout
-        let isDurable = await withCheckedContinuation { continuation in
+        return await withCheckedContinuation { continuation in
             let number = self.state.withLock { state -> Int? in
-                guard state.phase == .open else { return nil }
+                guard entering(&state, state.nextNumber + 1) else { return nil }
                 state.nextNumber += 1
                 state.commits[state.nextNumber] = continuation
-                state.strict.append((state.nextNumber, entry))
                 return state.nextNumber
             }
-            guard let number else { return continuation.resume(returning: false) }
+            guard let number else { return continuation.resume(returning: .refused) }
             self.deadlineContinuation.yield((number, deadline))
             self.wakeContinuation.yield()
-        }
-        guard isDurable else {
-            throw GatewayError(.auditUnavailable, "The audit log can't be written, so nothing is done")
         }
     }
 
     /// Ends the waiting of commits whose time is up.
     private func expireCommits() async {
         for await commit in self.deadlines {
+            // Most have ended by the time that they are looked at, so few need a timer.
+            guard self.state.withLock({ $0.commits[commit.number] != nil }) else { continue }
             guard (try? await Task.sleep(until: commit.deadline, clock: .continuous)) != nil else { return }
-            self.finishCommit(commit.number, isDurable: false)
+            let (continuation, end) = self.state.withLock { state in
+                let waiting = state.strict.count + state.settling.count
+                let continuation = state.takeCommit(commit.number)
+                let isTaken = waiting == state.strict.count + state.settling.count
+                return (continuation, isTaken ? CommitEnd.unknown : .refused)
+            }
+            continuation?.resume(returning: end)
         }
     }
 
-    private func finishCommit(_ number: Int, isDurable: Bool) {
-        let continuation = self.state.withLock { state in
-            state.strict.removeAll { $0.number == number }
-            return state.commits.removeValue(forKey: number)
-        }
-        continuation?.resume(returning: isDurable)
+    func finishCommit(_ number: Int, isDurable: Bool) {
+        let continuation = self.state.withLock { $0.takeCommit(number) }
+        continuation?.resume(returning: isDurable ? .durable : .refused)
     }
 
     /// Called by a reservation that was dropped.
@@ -166,6 +248,7 @@ package final class AuditLog: Service {
     /// - Throws: `storeUnavailable`.
     package func open() async throws(GatewayError) -> AuditChain {
         let heads = try await self.store.heads()
+        let spooled = try await self.spool?.inspect() ?? AuditSpool.Finding()
         for head in heads where head.state == .open {
             guard self.sealer.isGenuine(head) else {
                 // Closing the chain would put a genuine seal on it and hide that somebody changed it.
@@ -176,16 +259,22 @@ package final class AuditLog: Service {
                 continue
             }
             var chain = head.chain
+            let rest = head.writer == spooled.writer ? try await self.replaySpool(onto: &chain) : []
             var record = self.ownRecord("audit.recovered")
-            record.object = "writer \(head.writer) ended after record \(head.sequence)"
-            let chained = chain.append(record)
-            try await self.store.append([chained], head: self.sealer.head(of: chain, state: .recovered))
+            record.object = "writer \(head.writer) ended after record \(chain.sequence)"
+            let chained = rest + [chain.append(record)]
+            try await self.store.append(chained, head: self.sealer.head(of: chain, state: .recovered))
             self.logger.warning(
                 "An earlier process ended uncleanly; its audit chain was closed",
-                metadata: ["writer": "\(head.writer)", "last_sequence": "\(head.sequence)"]
+                metadata: [
+                    "writer": "\(head.writer)", "last_sequence": "\(chain.sequence - 1)",
+                    "from_spool": "\(chain.sequence - 1 - head.sequence)",
+                ]
             )
         }
-        return try await self.begin()
+        var chain = try await self.begin()
+        try await self.emptySpool(spooled, heads, &chain)
+        return chain
     }
 
     /// Begins a chain of this process's own.
@@ -193,7 +282,9 @@ package final class AuditLog: Service {
         var attemptsLeft = 10
         while true {
             var chain = AuditChain(writer: (try await self.store.heads().last?.writer ?? 0) + 1)
-            let opened = chain.append(self.ownRecord("audit.opened"))
+            var record = self.ownRecord("audit.opened")
+            record.object = self.openingNote
+            let opened = chain.append(record)
             do {
                 try await self.store.append([opened], head: self.sealer.head(of: chain, state: .open))
                 return chain
@@ -219,31 +310,34 @@ package final class AuditLog: Service {
         defer { self.end() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.expireCommits() }
+            group.addTask { await self.errands.run() }
             try await self.write()
             group.cancelAll()
         }
     }
 
     private func write() async throws {
-        var chain = try await self.open()
+        var writer = AuditWriter(chain: try await self.open())
         await withGracefulShutdownHandler {
             for await _ in self.wake {
-                // Wait a moment, so that one transaction holds many records.
-                try? await Task.sleep(for: self.configuration.flushInterval)
-                while !(await self.flush(&chain)) {
+                // Wait a moment, so that one transaction holds many records. Where each is awaited, the transaction under
+                // way is moment enough.
+                if !self.isStrict { try? await Task.sleep(for: self.configuration.flushInterval) }
+                while !(await self.flush(&writer)) {
                     try? await Task.sleep(for: self.configuration.retryInterval)
                     if Task.isCancelled { break }
                 }
-                if self.state.withLock({ $0.phase == .closing && $0.isDrained }) { break }
+                if writer.course.isDirect, self.state.withLock({ $0.phase == .closing && $0.isDrained }) { break }
             }
         } onGracefulShutdown: {
             self.beginClosing()
         }
         // A cancelled task comes here with records that still wait.
         self.beginClosing()
-        guard await self.flush(&chain) else {
+        guard await self.flush(&writer), writer.course.isDirect else {
             throw GatewayError(.storeUnavailable, "The audit log can't be written, so its chain stays open")
         }
+        var chain = writer.course.tail
         let closed = chain.append(self.ownRecord("audit.closed"))
         try await self.store.append([closed], head: self.sealer.head(of: chain, state: .closed))
     }
@@ -258,59 +352,20 @@ package final class AuditLog: Service {
     /// Turns away whoever comes or waits from now on.
     private func end() {
         let (commits, lost) = self.state.withLock { state in
-            defer { (state.phase, state.commits, state.strict, state.records) = (.closed, [:], [], []) }
+            defer {
+                (state.phase, state.commits, state.strict, state.records) = (.closed, [:], [], [])
+                state.settling = []
+            }
             state.heldBytes = 0
             return (state.commits.values, state.records.count)
         }
-        for continuation in commits { continuation.resume(returning: false) }
+        for continuation in commits { continuation.resume(returning: .refused) }
         guard lost > 0 else { return }
         self.metrics.failed(lost)
         self.logger.error("The audit log ended before all was written", metadata: ["records": "\(lost)"])
     }
 
-    /// Writes what has gathered; `false` when the store refused, and then the records are kept.
-    private func flush(_ chain: inout AuditChain) async -> Bool {
-        let (records, strict) = self.state.withLock { state in
-            defer { (state.records, state.strict) = ([], []) }
-            state.writing = state.records.count
-            return (state.records, state.strict)
-        }
-        self.metrics.queued(records.count + strict.count)
-        if records.isEmpty, strict.isEmpty, !self.state.withLock({ $0.isFailing }) { return true }
-
-        var longer = chain
-        var chained: [ChainedAuditRecord] = []
-        chained.reserveCapacity(records.count + strict.count)
-        for entry in records { chained.append(longer.append(entry)) }
-        for item in strict { chained.append(longer.append(item.entry)) }
-        let start = ContinuousClock.now
-        do {
-            try await self.store.append(chained, head: self.sealer.head(of: longer, state: .open))
-            chain = longer
-            let written = records.reduce(0) { $0 + $1.byteCount }
-            self.state.withLock { state in
-                state.isFailing = false
-                state.writing = 0
-                state.heldBytes -= written
-            }
-            self.metrics.queued(0)
-            self.metrics.wrote(chained.count, in: ContinuousClock.now - start)
-            for item in strict { self.finishCommit(item.number, isDurable: true) }
-            return true
-        } catch {
-            self.state.withLock { state in
-                state.isFailing = true
-                state.writing = 0
-                state.records = records + state.records
-            }
-            for item in strict { self.finishCommit(item.number, isDurable: false) }
-            self.metrics.failed(chained.count)
-            self.logger.error("The audit log can't be written", metadata: ["cause": "\(error.message)"])
-            return false
-        }
-    }
-
-    private func ownRecord(_ action: String) -> AuditRecord {
+    func ownRecord(_ action: String) -> AuditRecord {
         AuditRecord(
             time: self.clock.now(),
             tenant: nil,

@@ -39,6 +39,15 @@ package struct AuditRecord: Sendable, Hashable {
     /// The trace's id.
     package var traceID: String?
 
+    /// The record of the same thing before it is done.
+    var intent: AuditRecord {
+        var record = self
+        record.outcome = .intent
+        record.accepted = 0
+        (record.code, record.upstreamCode, record.fcmMessageID) = (nil, nil, nil)
+        return record
+    }
+
     /// What became of an action.
     package enum Outcome: String, Sendable, Hashable, CaseIterable {
         case accepted

@@ -1,4 +1,4 @@
-/// Checks every chain of a store from its first record to its sealed head.
+/// Checks every chain of a store from its beginning to its sealed head, and the checkpoints that were signed of them.
 package struct AuditVerifier: Sendable {
     /// What was found.
     package enum Verdict: Sendable, Hashable {
@@ -6,53 +6,148 @@ package struct AuditVerifier: Sendable {
         case intact(records: Int)
         /// Something was changed; this is the first bad place.
         case tampered(AuditPosition, reason: String)
+        /// The chains hold by themselves, but a checkpoint was changed or is missing.
+        case checkpointTampered(number: Int, reason: String)
         /// The chains hold, but this writer ended uncleanly and no later start has closed its chain yet.
         case unclean(writer: Int, records: Int)
     }
 
-    private static let chunk = 1_000
+    /// How the walk along one chain ended.
+    private enum Passage {
+        /// Something is wrong.
+        case bad(Verdict)
+        /// Nothing is.
+        case good(AuditWalker)
+    }
+
+    /// Rows of one read; also how often progress is told.
+    private static let page = 4_096
 
     private let reader: any AuditReader
     private let sealer: AuditSealer?
+    private let ledger: (any AuditLedgerReader)?
+    private let publicKey: AuditPublicKey?
+    private let witness: AuditWitness
 
     /// A verifier.
     ///
     /// - Parameters:
     ///   - reader: where the chains are.
-    ///   - sealer: checks the heads' seals; without it, only the chains themselves are checked.
-    package init(reader: any AuditReader, sealer: AuditSealer?) {
+    ///   - sealer: checks the heads' seals; without it, they are not checked.
+    ///   - ledger: where the checkpoints are; without it, there are none.
+    ///   - publicKey: checks the checkpoints' signatures; without it, only that they fit together and to the chains.
+    ///   - witness: what a second sink has of the same chains.
+    package init(
+        reader: any AuditReader,
+        sealer: AuditSealer?,
+        ledger: (any AuditLedgerReader)? = nil,
+        publicKey: AuditPublicKey? = nil,
+        witness: AuditWitness = AuditWitness()
+    ) {
         self.reader = reader
         self.sealer = sealer
+        self.ledger = ledger
+        self.publicKey = publicKey
+        self.witness = witness
     }
 
     /// Verifies everything.
     ///
-    /// - Parameter isLive: whether a process writes at this moment, so that the last writer may be open.
+    /// - Parameters:
+    ///   - isLive: whether a process writes at the moment at which it is asked, so that the last writer may be open; it is
+    ///     asked once all chains have been walked along and some of them have no end.
+    ///   - progress: is told now and then how many records have been looked at, and how many there are about.
     /// - Returns: whether the audit is intact, and the first place where it is not.
     /// - Throws: `storeUnavailable`.
-    package func verify(isLive: Bool) async throws(GatewayError) -> Verdict {
+    package func verify(
+        isLive: @autoclosure () throws(GatewayError) -> Bool,
+        progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
+    ) async throws(GatewayError) -> Verdict {
+        // Read before the heads: what a checkpoint says was true by then.
+        let ledger = try await self.ledger?.ledger() ?? AuditLedger()
+        var checked = LedgerCheck(ledger, publicKey: self.publicKey, witness: self.witness)
         // Records are read after the heads, so a live writer may be ahead of its head, never behind.
         let heads = try await self.reader.heads()
+        checked.compare(with: heads)
+        // Numbers that somebody else stored may overflow.
+        let removed = checked.cuts.values.reduce(0) { $0 &+ $1.sequence }
+        let total = max(0, heads.reduce(0) { $0 &+ $1.sequence } &- removed)
+        progress(0, total)
+        var records = 0
+        var open: Set<Int> = []
+        var opening: (writer: Int, number: Int)?
+        for (index, head) in heads.enumerated() {
+            guard head.writer == index + 1 else {
+                return .tampered(AuditPosition(writer: index + 1, sequence: 1), reason: "a writer is missing")
+            }
+            let done = records
+            let passage = try await self.verify(head, checked) { rows in
+                // What a live writer adds meanwhile is looked at too, and not counted.
+                progress(min(done + rows, total), total)
+            }
+            let walker: AuditWalker
+            switch passage {
+            case .bad(let verdict): return verdict
+            case .good(let good): walker = good
+            }
+            let removed = (walker.cut ?? checked.cuts[head.writer])?.sequence ?? 0
+            records += max(0, head.sequence &- removed)
+            if walker.head.state == .open { open.insert(head.writer) }
+            if let number = AuditCheckpoint.number(inOpeningNote: walker.openingNote) {
+                if let verdict = try await self.verdict(on: number, of: head.writer, after: opening, checked.latest) {
+                    return verdict
+                }
+                opening = (head.writer, number)
+            }
+        }
         if let stray = try await self.strayWriter(heads) {
             return .tampered(
                 AuditPosition(writer: stray, sequence: 1),
                 reason: "records of a writer that never started"
             )
         }
-        var records = 0
-        var unclean: Int?
-        // Commands that work on the store while it is served add chains behind the live one, closed at once.
-        let live = isLive ? heads.last { $0.state == .open }?.writer : nil
-        for (index, head) in heads.enumerated() {
-            guard head.writer == index + 1 else {
-                return .tampered(AuditPosition(writer: index + 1, sequence: 1), reason: "a writer is missing")
-            }
-            if let verdict = try await self.verify(head, mayGrow: isLive && head.state == .open) { return verdict }
-            records += head.sequence
-            if head.state == .open, head.writer != live { unclean = unclean ?? head.writer }
+        if let verdict = checked.verdict { return verdict }
+        if let place = try await self.ledger?.firstMisfiled() {
+            return .tampered(place, reason: "look-ups don't find it as they should")
         }
-        if let unclean { return .unclean(writer: unclean, records: records) }
+        if let unclean = try await self.firstUnclean(open, isLive: isLive) {
+            return .unclean(writer: unclean, records: records)
+        }
         return .intact(records: records)
+    }
+
+    /// The first of some chains without an end whose writer is gone.
+    ///
+    /// The chains are looked at again after the process: one that ended in order meanwhile has closed its chain, and one
+    /// that began has closed what it found.
+    private func firstUnclean(
+        _ open: Set<Int>,
+        isLive: () throws(GatewayError) -> Bool
+    ) async throws(GatewayError) -> Int? {
+        if open.isEmpty { return nil }
+        let isLive = try isLive()
+        var still = try await self.reader.heads().filter { $0.state == .open }.map(\.writer)
+        // Commands that work on the store while it is served add chains behind the live one, closed at once.
+        if isLive { _ = still.popLast() }
+        return still.first { open.contains($0) }
+    }
+
+    /// What is wrong with the checkpoint after which a chain began, or `nil`.
+    private func verdict(
+        on number: Int,
+        of writer: Int,
+        after earlier: (writer: Int, number: Int)?,
+        _ latest: Int
+    ) async throws(GatewayError) -> Verdict? {
+        if let earlier, number < earlier.number {
+            // A row of checkpoints that was begun anew is shorter.
+            let reason = "writer \(earlier.writer) began after it, and the later writer \(writer) before it was made"
+            return .checkpointTampered(number: earlier.number, reason: reason)
+        }
+        guard number > latest, let ledger = self.ledger else { return nil }
+        // A gateway may have ended and another begun since the ledger was read.
+        if try await ledger.checkpoints(after: number - 1, limit: 1).first != nil { return nil }
+        return .checkpointTampered(number: number, reason: "it is missing, and writer \(writer) began after it")
     }
 
     private func strayWriter(_ heads: [AuditHead]) async throws(GatewayError) -> Int? {
@@ -63,46 +158,57 @@ package struct AuditVerifier: Sendable {
         return try await self.reader.heads().contains { $0.writer == stray } ? nil : stray
     }
 
-    private func head(of writer: Int) async throws(GatewayError) -> AuditHead? {
-        try await self.reader.heads().first { $0.writer == writer }
-    }
-
-    /// - Returns: what is wrong with one chain, or `nil`.
-    private func verify(_ head: AuditHead, mayGrow: Bool) async throws(GatewayError) -> Verdict? {
+    /// Walks along one chain.
+    ///
+    /// Records may be added to it meanwhile and removed from it: who did so shows by the seal on its end, and by the
+    /// signature of the cut.
+    private func verify(
+        _ head: AuditHead,
+        _ checked: LedgerCheck,
+        progress: (_ rows: Int) -> Void
+    ) async throws(GatewayError) -> Passage {
         let writer = head.writer
-        func tampered(_ sequence: Int, _ reason: String) -> Verdict {
-            .tampered(AuditPosition(writer: writer, sequence: sequence), reason: reason)
+        func tampered(_ sequence: Int, _ reason: String) -> Passage {
+            .bad(.tampered(AuditPosition(writer: writer, sequence: sequence), reason: reason))
         }
-        var head = head
-        var chain = AuditChain(writer: head.writer)
+        let start = checked.cuts[writer]?.chain ?? AuditChain(writer: writer)
+        if let failure = checked.failureAtCut(of: writer) { return tampered(failure.sequence, failure.reason) }
+        guard start.sequence < Int.max else {
+            return tampered(1, "more records are said to be removed than there were")
+        }
+        var walker = AuditWalker(
+            from: start,
+            to: head,
+            mayGrow: head.state == .open,
+            followsCuts: true,
+            landmarks: checked.landmarks(of: writer, after: start.sequence)
+        )
+        var rows = 0
         while true {
-            let chunk = try await self.reader.records(of: head.writer, after: chain.sequence, limit: Self.chunk)
-            for stored in chunk {
-                guard stored.sequence == chain.sequence + 1 else {
-                    return tampered(chain.sequence + 1, "the record is missing")
-                }
-                if stored.sequence > head.sequence, mayGrow {
-                    // A record and its head are written together, so the head of this moment covers the record.
-                    head = try await self.head(of: head.writer) ?? head
-                }
-                guard stored.sequence <= head.sequence else {
-                    return tampered(stored.sequence, "the record was never written by the gateway")
-                }
-                guard chain.append(stored.entry).hash == stored.hash else {
-                    return tampered(stored.sequence, "the record was changed")
-                }
-                if stored.sequence == head.sequence, stored.hash != head.hash {
-                    return tampered(stored.sequence, "the chain's end is not the recorded one")
-                }
+            let page = try await self.reader.walk(walker, limit: Self.page)
+            if let cut = page.walker.cut, cut != walker.cut, let publicKey = self.publicKey,
+                !publicKey.isGenuine(cut.signature, of: cut.text)
+            {
+                return tampered(cut.sequence, LedgerCheck.forgedCut)
             }
-            guard chunk.count == Self.chunk || !chunk.isEmpty && chain.sequence < head.sequence else { break }
+            walker = page.walker
+            rows += page.rows
+            progress(rows)
+            if page.rows < Self.page || walker.failure != nil { break }
         }
-        guard chain.sequence >= head.sequence else {
-            return tampered(chain.sequence + 1, "the record is missing")
+        walker.finish()
+        if let failure = walker.failure { return tampered(failure.sequence, failure.reason) }
+        let (last, end) = (walker.chain, walker.head)
+        if last.sequence > end.sequence {
+            return tampered(end.sequence + 1, "more records are said to be removed than there were")
         }
-        if let sealer = self.sealer, !sealer.isGenuine(head) {
-            return tampered(head.sequence, "the seal on the chain's end is not genuine")
+        // Where all are removed, no record was met to be compared.
+        if last.sequence > 0, last.hash != end.hash {
+            return tampered(end.sequence, "the chain's end is not the recorded one")
         }
-        return nil
+        if let sealer = self.sealer, !sealer.isGenuine(end) {
+            return tampered(end.sequence, "the seal on the chain's end is not genuine")
+        }
+        return .good(walker)
     }
 }

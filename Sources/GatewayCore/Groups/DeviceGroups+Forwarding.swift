@@ -12,7 +12,7 @@ extension DeviceGroups {
             return try await self.recording(name, .lookUp, [], by: caller) { trace throws(GroupObstacle) in
                 let upstreamName = try await self.upstreamName(name, caller)
                 let request = GroupRequest.lookUp(name: upstreamName)
-                let result = await self.upstream.perform(request, of: caller.profile, deadline: caller.deadline)
+                let result = await self.ask(request, by: caller)
                 trace.note(result)
                 return result
             }
@@ -75,9 +75,19 @@ extension DeviceGroups {
     }
 
     private func perform(_ change: GroupChange, by caller: GroupCaller, _ trace: GroupTrace) async -> GroupResult {
-        let result = await self.upstream.perform(.change(change), of: caller.profile, deadline: caller.deadline)
+        let result = await self.ask(.change(change), by: caller)
         trace.note(result)
         return result
+    }
+
+    /// Has FCM asked what a caller wants.
+    func ask(_ request: GroupRequest, by caller: GroupCaller) async -> GroupResult {
+        await self.upstream.perform(
+            request,
+            of: caller.profile,
+            deadline: caller.deadline,
+            origin: caller.origin
+        )
     }
 
     /// The tenant's name of the group that a change is for; `nil` where only FCM can tell.

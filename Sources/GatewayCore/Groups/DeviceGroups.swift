@@ -144,19 +144,21 @@ package final class DeviceGroups: Sendable {
     ///   - name: the tenant's name for it.
     ///   - profile: whose group.
     ///   - deadline: when the caller stops waiting.
+    ///   - origin: the request behind it.
     /// - Returns: the group, which has a key; `nil` where FCM has no such group.
     /// - Throws: what keeps FCM or the store from serving.
     package func group(
         _ name: String,
         of profile: TenantProfile,
-        until deadline: ContinuousClock.Instant
+        until deadline: ContinuousClock.Instant,
+        origin: RequestOrigin
     ) async throws(GroupObstacle) -> DeviceGroup? {
         if let known = try await self.stored(name, of: profile), known.key != nil { return known }
         return try await self.inTurn(name, of: profile, until: deadline) { () throws(GroupObstacle) in
             let known = try await self.stored(name, of: profile)
             if let known, known.key != nil { return known }
             let group = known ?? self.unknown(name, of: profile)
-            return try await self.lookUp(group, profile, until: deadline, GroupTrace())
+            return try await self.lookUp(group, profile, until: deadline, GroupTrace(of: origin))
         }
     }
 
@@ -166,10 +168,10 @@ package final class DeviceGroups: Sendable {
     ///   - name: the tenant's name for it.
     ///   - caller: who looks.
     /// - Returns: the group; `nil` where neither the gateway nor FCM knows it.
-    /// - Throws: as ``group(_:of:until:)``, and `auditUnavailable`.
+    /// - Throws: as ``group(_:of:until:origin:)``, and `auditUnavailable`.
     package func show(_ name: String, by caller: GroupCaller) async throws(GroupObstacle) -> DeviceGroup? {
         try await self.recording(name, .get, [], by: caller) { _ throws(GroupObstacle) in
-            try await self.group(name, of: caller.profile, until: caller.deadline)
+            try await self.group(name, of: caller.profile, until: caller.deadline, origin: caller.origin)
         }
     }
 
@@ -230,7 +232,12 @@ package final class DeviceGroups: Sendable {
         _ trace: GroupTrace
     ) async throws(GroupObstacle) -> DeviceGroup? {
         var group = group
-        let result = await self.upstream.perform(.lookUp(name: group.upstreamName), of: profile, deadline: deadline)
+        let result = await self.upstream.perform(
+            .lookUp(name: group.upstreamName),
+            of: profile,
+            deadline: deadline,
+            origin: trace.request
+        )
         trace.note(result.upstreamCode)
         switch result.answer {
         case .success(let key):
@@ -269,7 +276,7 @@ package final class DeviceGroups: Sendable {
             }
             switch step {
             case .call(let request):
-                let result = await self.upstream.perform(request, of: caller.profile, deadline: caller.deadline)
+                let result = await self.ask(request, by: caller)
                 trace.note(result.upstreamCode)
                 reconciliation.received(result, of: request)
             case .settled: return reconciliation.group
@@ -333,7 +340,8 @@ package final class DeviceGroups: Sendable {
             self.metrics.count(action, of: caller.profile.id, outcome: OutcomeCode.auditUnavailable.rawValue)
             throw GroupObstacle(.auditUnavailable)
         }
-        let trace = GroupTrace()
+        if self.audit.isStrict { try await self.announce(action, name, tokens, by: caller, at: now) }
+        let trace = GroupTrace(of: caller.origin)
         let result: Result<Answer, GroupObstacle>
         do throws(GroupObstacle) {
             try await self.charge(action, caller.profile, now: now)
@@ -353,6 +361,7 @@ package final class DeviceGroups: Sendable {
                 at: now
             )
         )
+        if self.audit.isStrict { await self.audit.settle() }
         self.metrics.count(action, of: caller.profile.id, outcome: code?.rawValue ?? "done")
         return try result.get()
     }

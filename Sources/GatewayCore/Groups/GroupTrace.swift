@@ -8,7 +8,13 @@ final class GroupTrace: Sendable {
         var refusal: OutcomeCode?
     }
 
+    /// The request behind the change.
+    let request: RequestOrigin
     private let state = Mutex(State())
+
+    init(of request: RequestOrigin) {
+        self.request = request
+    }
 
     /// What FCM said last; `nil` while it was not asked.
     var upstreamCode: String? { self.state.withLock { $0.upstreamCode } }

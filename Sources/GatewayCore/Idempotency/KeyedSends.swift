@@ -226,6 +226,7 @@ package final class KeyedSends: Sendable {
         let isKnown = results.contains { !$0.isUnknown }
         outcome.answer = isKnown && job.command.target.isList ? .multiple(results) : .refused(.lost)
         self.recordEarlier(job.command, outcome, earlier, in: place)
+        if self.pipeline.audit.isStrict { await self.pipeline.audit.settle() }
         return await self.end(attempt, job, outcome)
     }
 

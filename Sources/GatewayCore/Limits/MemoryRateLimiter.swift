@@ -29,15 +29,21 @@ package final class MemoryRateLimiter: RateLimiter {
 
     /// Charges the tenant first, then each recipient; what a recipient does not use goes back to the tenant.
     package func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision {
-        let now = now.microseconds * 1_000
+        self.decide(request, now.microseconds * 1_000)
+    }
+
+    @inline(never)  // What it works with stays out of the frames of whoever awaits it.
+    private func decide(_ request: LimitRequest, _ now: Int64) -> LimitDecision {
+        let start = self.metrics?.began()
         let admission =
             switch request.recipients {
             case .devices(let keys): self.admitDevices(keys, request, now)
             case .topics(let keys): self.admitTopics(keys, request, now)
             case .uncounted(let count): self.admitUncounted(count, request, now)
             }
-        self.metrics?.count(admission)
         let quotas = self.tenants.status(request.tenant, policies: request.policies.tenant, now: now)
+        self.metrics?.count(admission)
+        if let start { self.metrics?.ended(since: start) }
         return LimitDecision(admission: admission, tenantQuotas: quotas)
     }
 

@@ -4,6 +4,8 @@ package import Metrics
 package final class AuditMetrics: Sendable {
     private let written: Counter
     private let refused: Counter
+    private let spooled: Counter
+    private let spoolBytes: Meter
     private let duration: Timer
     private let queue: Meter
 
@@ -19,6 +21,12 @@ package final class AuditMetrics: Sendable {
             dimensions: [("result", "refused")],
             factory: factory
         )
+        self.spooled = Counter(
+            label: "fcmgw_audit_records_total",
+            dimensions: [("result", "spooled")],
+            factory: factory
+        )
+        self.spoolBytes = Meter(label: "fcmgw_audit_spool_bytes", factory: factory)
         self.duration = Timer(
             label: "fcmgw_audit_write_duration_seconds",
             dimensions: [("result", "written")],
@@ -41,5 +49,11 @@ package final class AuditMetrics: Sendable {
     /// Counts records that the store refused, once for each attempt.
     func failed(_ count: Int) {
         self.refused.increment(by: count)
+    }
+
+    /// Counts records that went to the spool, and notes how many bytes of it the store does not have.
+    func spooled(_ count: Int, bytes: Int) {
+        if count > 0 { self.spooled.increment(by: count) }
+        self.spoolBytes.set(bytes)
     }
 }

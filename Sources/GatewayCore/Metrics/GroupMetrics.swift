@@ -10,10 +10,15 @@ package final class GroupMetrics: Sendable {
     }
 
     private let requests: Mutex<MetricFamily<Key, Counter>>
-    private let tenantLabels = TenantLabels()
+    private let tenantLabels: TenantLabels
 
     /// Metrics made by a factory.
-    package init(factory: any MetricsFactory) {
+    ///
+    /// - Parameters:
+    ///   - factory: makes them.
+    ///   - tenantLabels: names tenants.
+    package init(factory: any MetricsFactory, tenantLabels: TenantLabels = TenantLabels()) {
+        self.tenantLabels = tenantLabels
         self.requests = Mutex(
             MetricFamily { key in
                 Counter(
@@ -28,6 +33,13 @@ package final class GroupMetrics: Sendable {
     /// Counts a request by what became of it: `done`, or a refusal's code.
     func count(_ action: GroupAction, of tenant: TenantID, outcome: String) {
         let key = Key(tenant: self.tenantLabels.label(of: tenant), action: action.rawValue, outcome: outcome)
-        self.requests.withLock { $0.member(of: key) }.increment()
+        let counter = self.requests.withLock { requests in
+            requests.member(
+                of: key,
+                in: self.tenantLabels,
+                else: Key(tenant: TenantLabels.shared, action: key.action, outcome: outcome)
+            )
+        }
+        counter.increment()
     }
 }

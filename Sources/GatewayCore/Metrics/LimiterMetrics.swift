@@ -1,14 +1,19 @@
 package import Metrics
 import Synchronization
 
-/// What is counted of a limiter's decisions.
+/// What is measured of a limiter's decisions.
 package final class LimiterMetrics: Sendable {
     private struct Key: Hashable {
         var scope: LimitScope
         var isAdmitted: Bool
     }
 
+    /// One decision of so many is timed: asking for the time twice would cost as much as the decision.
+    static let decisionsPerSample = 16
+
     private let decisions: Mutex<MetricFamily<Key, Counter>>
+    private let durations: Timer
+    private let begun = Atomic(0)
 
     /// Metrics made by a factory.
     ///
@@ -16,6 +21,11 @@ package final class LimiterMetrics: Sendable {
     ///   - factory: makes them.
     ///   - source: where the quotas are kept, such as `memory`.
     package init(factory: any MetricsFactory, source: String) {
+        self.durations = Timer(
+            label: "fcmgw_limiter_duration_seconds",
+            dimensions: [("source", source)],
+            factory: factory
+        )
         self.decisions = Mutex(
             MetricFamily { key in
                 Counter(
@@ -28,6 +38,19 @@ package final class LimiterMetrics: Sendable {
                 )
             }
         )
+    }
+
+    /// Notes that a decision begins.
+    ///
+    /// - Returns: when it began, if it is one of those that are timed: the first, and then every 16th.
+    func began() -> ContinuousClock.Instant? {
+        let number = self.begun.wrappingAdd(1, ordering: .relaxed).oldValue
+        return number % Self.decisionsPerSample == 0 ? .now : nil
+    }
+
+    /// Notes that a timed decision was made.
+    func ended(since start: ContinuousClock.Instant) {
+        self.durations.record(duration: .now - start)
     }
 
     /// Counts a decision: once for a whole request, or once for each recipient of one that was admitted in part.

@@ -9,7 +9,7 @@ package final class RetiredTokenMetrics: Sendable {
     private let failures: Counter
     private let tokens: [RetiredTokenState: Meter]
     private let guards: Mutex<Guards>
-    private let tenantLabels = TenantLabels()
+    private let tenantLabels: TenantLabels
 
     /// Which tenants' reports are held back, by label: many share one.
     private struct Guards {
@@ -18,7 +18,12 @@ package final class RetiredTokenMetrics: Sendable {
     }
 
     /// Metrics made by a factory.
-    package init(factory: any MetricsFactory) {
+    ///
+    /// - Parameters:
+    ///   - factory: makes them.
+    ///   - tenantLabels: names tenants.
+    package init(factory: any MetricsFactory, tenantLabels: TenantLabels = TenantLabels()) {
+        self.tenantLabels = tenantLabels
         func changes(_ result: String) -> Counter {
             Counter(
                 label: "fcmgw_retired_token_changes_total",

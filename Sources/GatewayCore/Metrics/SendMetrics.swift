@@ -6,21 +6,37 @@ import Synchronization
 package final class SendMetrics: Sendable {
     private struct MessageKey: Hashable {
         var tenant: String
-        var kind: TargetKind
+        /// `nil` for any.
+        var kind: TargetKind?
         var outcome: String
+
+        /// The same where there is no more room.
+        var shared: Self {
+            guard let tenant = TenantLabels.kept(self.tenant, for: self.outcome) else {
+                return Self(tenant: TenantLabels.shared, kind: self.kind, outcome: self.outcome)
+            }
+            return Self(tenant: tenant, kind: nil, outcome: self.outcome)
+        }
     }
 
     private let messages: Mutex<MetricFamily<MessageKey, Counter>>
     private let tenantLabels: TenantLabels
 
     /// Metrics made by a factory.
-    package init(factory: any MetricsFactory) {
-        self.tenantLabels = TenantLabels()
+    ///
+    /// - Parameters:
+    ///   - factory: makes them.
+    ///   - tenantLabels: names tenants.
+    package init(factory: any MetricsFactory, tenantLabels: TenantLabels = TenantLabels()) {
+        self.tenantLabels = tenantLabels
         self.messages = Mutex(
             MetricFamily { key in
                 Counter(
                     label: "fcmgw_messages_total",
-                    dimensions: [("tenant", key.tenant), ("kind", key.kind.rawValue), ("outcome", key.outcome)],
+                    dimensions: [
+                        ("tenant", key.tenant), ("kind", key.kind?.rawValue ?? TenantLabels.shared),
+                        ("outcome", key.outcome),
+                    ],
                     factory: factory
                 )
             }
@@ -33,7 +49,8 @@ package final class SendMetrics: Sendable {
         let kind = command.target.kind
         func add(_ outcome: String, _ amount: Int) {
             let key = MessageKey(tenant: tenant, kind: kind, outcome: outcome)
-            self.messages.withLock { $0.member(of: key) }.increment(by: amount)
+            let counter = self.messages.withLock { $0.member(of: key, in: self.tenantLabels, else: key.shared) }
+            counter.increment(by: amount)
         }
         switch answer {
         case .single(let result):

@@ -6,21 +6,36 @@ import Synchronization
 package final class TopicMetrics: Sendable {
     private struct Key: Hashable {
         var tenant: String
-        var change: SubscriptionChange
+        /// `nil` for any.
+        var change: SubscriptionChange?
         var outcome: String
+
+        /// The same where there is no more room.
+        var shared: Self {
+            guard let tenant = TenantLabels.kept(self.tenant, for: self.outcome) else {
+                return Self(tenant: TenantLabels.shared, change: self.change, outcome: self.outcome)
+            }
+            return Self(tenant: tenant, change: nil, outcome: self.outcome)
+        }
     }
 
     private let changes: Mutex<MetricFamily<Key, Counter>>
-    private let tenantLabels = TenantLabels()
+    private let tenantLabels: TenantLabels
 
     /// Metrics made by a factory.
-    package init(factory: any MetricsFactory) {
+    ///
+    /// - Parameters:
+    ///   - factory: makes them.
+    ///   - tenantLabels: names tenants.
+    package init(factory: any MetricsFactory, tenantLabels: TenantLabels = TenantLabels()) {
+        self.tenantLabels = tenantLabels
         self.changes = Mutex(
             MetricFamily { key in
                 Counter(
                     label: "fcmgw_subscription_changes_total",
                     dimensions: [
-                        ("tenant", key.tenant), ("change", key.change.rawValue), ("outcome", key.outcome),
+                        ("tenant", key.tenant), ("change", key.change?.rawValue ?? TenantLabels.shared),
+                        ("outcome", key.outcome),
                     ],
                     factory: factory
                 )
@@ -45,7 +60,8 @@ package final class TopicMetrics: Sendable {
         let tenant = self.tenantLabels.label(of: command.principal.profile.id)
         for (outcome, amount) in amounts {
             let key = Key(tenant: tenant, change: command.change, outcome: outcome)
-            self.changes.withLock { $0.member(of: key) }.increment(by: amount)
+            let counter = self.changes.withLock { $0.member(of: key, in: self.tenantLabels, else: key.shared) }
+            counter.increment(by: amount)
         }
     }
 }

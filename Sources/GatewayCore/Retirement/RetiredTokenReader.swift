@@ -50,6 +50,7 @@ package struct RetiredTokenReader: Sendable {
             result = .failure(error)
         }
         place.fill(record)
+        if self.audit.isStrict { await self.audit.settle() }
         return try result.get()
     }
 }

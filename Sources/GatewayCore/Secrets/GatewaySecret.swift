@@ -5,6 +5,8 @@ package enum GatewaySecret: String, Sendable, CaseIterable {
     case keyPepper = "key_pepper"
     /// The root of the audit's pseudonyms and seals.
     case auditKey = "audit_key"
+    /// Signs the audit's checkpoints.
+    case auditSigningKey = "audit_signing_key"
 
     /// What the secret is sealed for.
     package var context: Envelope.Context {

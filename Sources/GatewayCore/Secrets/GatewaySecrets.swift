@@ -4,6 +4,8 @@ package struct GatewaySecrets: Sendable {
     package let keyPepper: Secret
     /// The root of the audit's pseudonyms and seals.
     package let auditKey: Secret
+    /// Signs the audit's checkpoints; `nil` in a store that no gateway that signs them has served.
+    package let auditSigningKey: Secret?
 
     /// Reads the secrets from the store, making them on the first start.
     ///
@@ -27,10 +29,32 @@ package struct GatewaySecrets: Sendable {
 
     /// Opens secrets that are stored already.
     ///
-    /// - Throws: `invalid` when one is missing or does not open.
+    /// - Throws: `invalid` when one does not open, or one is missing without which nothing works.
     package init(stored: [GatewaySecret: Envelope], masterKey: MasterKey) throws(GatewayError) {
         self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
         self.auditKey = try Self.open(.auditKey, stored, masterKey)
+        let hasSigningKey = stored[.auditSigningKey] != nil
+        self.auditSigningKey = hasSigningKey ? try Self.open(.auditSigningKey, stored, masterKey) : nil
+    }
+
+    /// Signs the audit's checkpoints.
+    ///
+    /// - Throws: `invalid` when the store has no key for it.
+    package func auditSigner() throws(GatewayError) -> AuditSigner {
+        guard let key = self.auditSigningKey else {
+            throw GatewayError(
+                .invalid,
+                "The store has no key that signs the audit's checkpoints; start the gateway once"
+            )
+        }
+        return try AuditSigner(signingKey: key)
+    }
+
+    /// What checks the audit's signatures; `nil` in a store that no gateway that signs has served.
+    ///
+    /// - Throws: `invalid` for a key that is none.
+    package func auditPublicKey() throws(GatewayError) -> AuditPublicKey? {
+        self.auditSigningKey == nil ? nil : try self.auditSigner().publicKey
     }
 
     private static func open(

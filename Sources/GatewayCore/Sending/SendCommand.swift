@@ -89,20 +89,3 @@ package final class SendCommand: Sendable {
         )
     }
 }
-
-/// What is recorded of the request behind an action.
-package struct RequestOrigin: Sendable, Hashable {
-    /// The HTTP method.
-    package var method: String
-    /// The request's id.
-    package var requestID: String
-    /// The trace's id, where the caller sent one.
-    package var traceID: String?
-
-    /// An origin.
-    package init(method: String, requestID: String, traceID: String? = nil) {
-        self.method = method
-        self.requestID = requestID
-        self.traceID = traceID
-    }
-}

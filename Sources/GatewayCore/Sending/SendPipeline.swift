@@ -42,6 +42,10 @@ package struct SendPipeline: Sendable {
             return SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
         }
         let targets = SendTargets(command.target, profile: command.principal.profile)
+        if self.audit.isStrict, !(await self.announce(command, messageID, targets: targets, at: now)) {
+            self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
+            return SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
+        }
         let delivery = await self.deliver(command, targets: targets, now: now)
         let outcome = SendOutcome(
             messageID: messageID,
@@ -50,6 +54,7 @@ package struct SendPipeline: Sendable {
             handedOn: delivery.handedOn
         )
         self.record(command, outcome, targets: targets, delivery, at: now, in: place)
+        if self.audit.isStrict { await self.audit.settle() }
         return outcome
     }
 
@@ -216,7 +221,12 @@ package struct SendPipeline: Sendable {
         let profile = command.principal.profile
         do throws(GroupObstacle) {
             guard let groups = self.groups, let name = command.groupName,
-                let group = try await groups.group(name, of: profile, until: command.deadline), let key = group.key
+                let group = try await groups.group(
+                    name,
+                    of: profile,
+                    until: command.deadline,
+                    origin: command.origin
+                ), let key = group.key
             else { throw .notFound }
             var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key)))
             if result.isUnregistered { await groups.forget(key: key, of: name, profile, until: command.deadline) }

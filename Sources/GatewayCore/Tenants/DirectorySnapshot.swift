@@ -36,12 +36,14 @@ package final class DirectorySnapshot: Sendable {
         for tenant in contents.tenants {
             let legacy = credentials[[tenant.id.text, UpstreamKind.legacy.rawValue]]
             let v1 = credentials[[tenant.id.text, UpstreamKind.v1.rawValue]]
+            let overrides = contents.limits[tenant.id] ?? LimitOverrides()
             tenants[tenant.id] = TenantProfile(
                 tenant: tenant,
                 legacyCredential: legacy.flatMap { LegacyCredential(opening: $0, under: masterKey) },
                 v1Credential: v1.flatMap { ServiceAccountCredential(opening: $0, under: masterKey) },
                 storedCredentials: [legacy, v1].compactMap(\.self),
-                limits: defaultLimits.overridden(by: contents.limits[tenant.id] ?? LimitOverrides()),
+                limits: defaultLimits.overridden(by: overrides),
+                ownLimits: overrides.scopes,
                 pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? []),
                 sharesSender: tenant.senderID.map { senders[$0, default: 0] > 1 } ?? false,
                 load: previous?.tenants[tenant.id]?.load ?? TenantLoad()

@@ -35,9 +35,22 @@ package final class ServiceAccountCredential: Sendable {
         allowing hosts: TokenHosts
     ) throws(ServiceAccountProblem) {
         try self.init(json: json, endpoint: endpoint)
-        guard hosts.admits(self.tokenURI) else {
-            throw ServiceAccountProblem("token_uri", "The setting upstream.allowedTokenHosts does not allow this host")
+        switch hosts.objection(to: self.tokenURI) {
+        case nil: break
+        case .unencrypted:
+            throw ServiceAccountProblem("token_uri", "This must be an https URL; http is for this machine itself alone")
+        case .unlisted:
+            throw ServiceAccountProblem("token_uri", "The setting upstream.allowedTokenHosts does not have this host")
         }
+    }
+
+    /// The fingerprint that a service-account file would be stored with.
+    ///
+    /// - Parameter json: the file's bytes.
+    /// - Returns: ``fingerprint`` of its account.
+    /// - Throws: the first problem, with the member at fault; where tokens may be asked for is not judged.
+    package static func fingerprint(ofFile json: [UInt8]) throws(ServiceAccountProblem) -> String {
+        try ServiceAccountCredential(json: json, endpoint: nil).fingerprint
     }
 
     /// Opens a stored credential; `nil` when it does not open.

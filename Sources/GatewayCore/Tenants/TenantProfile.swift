@@ -14,6 +14,8 @@ package final class TenantProfile: Sendable {
     package let legacyCredentialVersion: Int
     /// The limits in force for it.
     package let limits: LimitPolicies
+    /// The scopes whose limits are its own, not the gateway's defaults.
+    package let ownLimits: Set<LimitScope>
     /// Makes its audit pseudonyms.
     package let pseudonymizer: Pseudonymizer
     /// Whether another tenant has the same sender id, so that names of device groups could meet at FCM.
@@ -37,6 +39,7 @@ package final class TenantProfile: Sendable {
         v1Credential: ServiceAccountCredential?,
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
+        ownLimits: Set<LimitScope> = [],
         pseudonymizer: Pseudonymizer,
         sharesSender: Bool = false,
         load: TenantLoad = TenantLoad()
@@ -47,6 +50,7 @@ package final class TenantProfile: Sendable {
         self.storedCredentials = storedCredentials
         self.legacyCredentialVersion = storedCredentials.first { $0.kind == .legacy }?.version ?? 0
         self.limits = limits
+        self.ownLimits = ownLimits
         self.pseudonymizer = pseudonymizer
         self.sharesSender = sharesSender
         self.load = load

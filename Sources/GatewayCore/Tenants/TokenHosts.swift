@@ -20,8 +20,13 @@ package struct TokenHosts: Sendable, Hashable {
     }
 
     /// Whether tokens may be asked for at an address: a listed host, and without encryption only this machine itself.
-    package func admits(_ uri: TokenURI) -> Bool {
-        if uri.isLoopback, self.admitsLoopback { return true }
-        return self.authorities.contains(uri.authority) && (uri.isEncrypted || uri.isLoopback)
+    package func admits(_ uri: TokenURI) -> Bool { self.objection(to: uri) == nil }
+
+    /// What keeps tokens from being asked for at an address; `nil` where nothing does.
+    package func objection(to uri: TokenURI) -> TokenHostObjection? {
+        if uri.isLoopback, self.admitsLoopback { return nil }
+        // Said first, since no list helps.
+        guard uri.isEncrypted || uri.isLoopback else { return .unencrypted }
+        return self.authorities.contains(uri.authority) ? nil : .unlisted
     }
 }

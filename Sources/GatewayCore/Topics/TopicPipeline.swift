@@ -35,8 +35,16 @@ package struct TopicPipeline: Sendable {
             self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
             return TopicAnswer(.refused(SendRefusal(code: .auditUnavailable)))
         }
+        let unrecordable = SendRefusal(code: .auditUnavailable)
+        if self.audit.isStrict,
+            !(await self.announce(.subscription(command, .refused(unrecordable), upstreamCode: nil, at: now)))
+        {
+            self.metrics.count(command, .refused(unrecordable))
+            return TopicAnswer(.refused(unrecordable))
+        }
         let delivery = await self.deliver(command, now: now)
         place.fill(.subscription(command, delivery.answer.content, upstreamCode: delivery.upstreamCode, at: now))
+        if self.audit.isStrict { await self.audit.settle() }
         self.metrics.count(command, delivery.answer.content)
         return delivery.answer
     }
@@ -47,8 +55,15 @@ package struct TopicPipeline: Sendable {
         guard let place = self.audit.reserve() else {
             return TopicAnswer(.refused(SendRefusal(code: .auditUnavailable)))
         }
+        let unrecordable = SendRefusal(code: .auditUnavailable)
+        if self.audit.isStrict,
+            !(await self.announce(.registration(command, .refused(unrecordable), upstreamCode: nil, at: now)))
+        {
+            return TopicAnswer(.refused(unrecordable))
+        }
         let delivery = await self.deliver(command, now: now)
         place.fill(.registration(command, delivery.answer.content, upstreamCode: delivery.upstreamCode, at: now))
+        if self.audit.isStrict { await self.audit.settle() }
         return delivery.answer
     }
 
@@ -136,6 +151,10 @@ package struct TopicPipeline: Sendable {
 
     // MARK: Both
 
+    private func announce(_ refused: AuditRecord) async -> Bool {
+        (try? await self.audit.announce(refused: refused)) != nil
+    }
+
     private static func refusal(of principal: Principal, topic: TopicName?) -> SendRefusal? {
         guard principal.has(.manageTopics) else {
             return SendRefusal(code: .forbidden, detail: "The key lacks the scope topics:manage")
@@ -159,7 +178,8 @@ extension SubscriptionCall {
             change: command.change,
             topic: command.topic,
             tokens: tokens,
-            deadline: command.deadline
+            deadline: command.deadline,
+            origin: command.origin
         )
     }
 }
@@ -170,7 +190,8 @@ extension RegistrationCall {
             profile: command.principal.profile,
             token: command.token,
             part: command.part,
-            deadline: command.deadline
+            deadline: command.deadline,
+            origin: command.origin
         )
     }
 }

@@ -47,12 +47,23 @@ struct KeysController {
     private func create(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
         let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
-        let (key, record) = try await self.administration.createKey(
-            APIKeyDraft(members),
+        let body = try KeyBody(members)
+        let origin = context.origin(method: request.method.rawValue)
+        guard let key = body.key else {
+            let (key, record) = try await self.administration.createKey(body.draft, tenant: id, origin: origin)
+            return Self.created(key, record)
+        }
+        let (record, isNew) = try await self.administration.importKey(
+            key,
+            as: body.draft,
             tenant: id,
-            origin: context.origin(method: request.method.rawValue)
+            origin: origin
         )
-        return Self.created(key, record)
+        var writer = JSONWriter()
+        writer.write(record, secret: nil)
+        var response = Response(status: isNew ? .created : .ok, json: writer.finish())
+        if isNew { response.headers[.cacheControl] = "no-store" }
+        return response
     }
 
     @Sendable
@@ -102,13 +113,20 @@ struct KeysController {
     }
 }
 
-extension APIKeyDraft {
-    /// Reads a key's body.
+/// The body that makes a key or imports one.
+private struct KeyBody {
+    /// What is said of it.
+    let draft: APIKeyDraft
+    /// The key to import; `nil` to make a new one.
+    let key: APIKey?
+
+    /// Reads the body.
     ///
     /// - Throws: a problem with every field at fault.
-    fileprivate init(_ members: JSONMembers) throws(Problem) {
+    init(_ members: JSONMembers) throws(Problem) {
         var problems = FieldProblems()
         var draft = APIKeyDraft(name: "", scopes: [])
+        var key: APIKey?
         for member in members {
             let pointer = JSONPointer().appending(member.key)
             switch member.key {
@@ -123,6 +141,15 @@ extension APIKeyDraft {
                 }
             case "expires_at":
                 draft.expiresAt = problems.time(member.value, at: pointer)
+            case "key":
+                key = member.value.string.flatMap { APIKey($0) }
+                if key == nil {
+                    problems.report(
+                        .invalidField,
+                        at: pointer,
+                        "This must be a whole key, fgw_<id>_<secret>_<checksum>; its form or its checksum is wrong"
+                    )
+                }
             default:
                 problems.unknown(pointer)
             }
@@ -132,7 +159,8 @@ extension APIKeyDraft {
             problems.report(.invalidField, at: JSONPointer().appending("scopes"), "Give an array of some of: \(scopes)")
         }
         guard problems.list.isEmpty else { throw Problem(problems.list) }
-        self = draft
+        self.draft = draft
+        self.key = key
     }
 }
 

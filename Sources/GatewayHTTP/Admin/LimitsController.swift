@@ -17,7 +17,7 @@ struct LimitsController {
 
     @Sendable
     private func get(_ request: Request, context: GatewayRequestContext) async throws -> Response {
-        Self.response(try self.administration.profile(of: context.tenantID()).limits)
+        Self.response(try self.administration.profile(of: context.tenantID()))
     }
 
     @Sendable
@@ -29,16 +29,16 @@ struct LimitsController {
             tenant: id,
             origin: context.origin(method: request.method.rawValue)
         )
-        return Self.response(try self.administration.profile(of: id).limits)
+        return Self.response(try self.administration.profile(of: id))
     }
 
-    private static func response(_ limits: LimitPolicies) -> Response {
+    private static func response(_ profile: TenantProfile) -> Response {
         var writer = JSONWriter()
         writer.beginObject()
         for scope in LimitScope.allCases {
             writer.key(scope.rawValue)
             writer.beginArray()
-            for policy in limits[scope] {
+            for policy in profile.limits[scope] {
                 writer.beginObject()
                 writer.member("rate", policy.rate)
                 writer.member("per_s", policy.periodSeconds)
@@ -47,6 +47,10 @@ struct LimitsController {
             }
             writer.endArray()
         }
+        writer.key("own")
+        writer.beginArray()
+        for scope in LimitScope.allCases where profile.ownLimits.contains(scope) { writer.string(scope.rawValue) }
+        writer.endArray()
         writer.endObject()
         return Response(json: writer.finish())
     }

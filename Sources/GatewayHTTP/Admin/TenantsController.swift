@@ -121,14 +121,11 @@ extension TenantDraft {
 }
 
 extension FieldProblems {
-    /// The most names that one tenant's clients can have.
-    private static let maxClientNames = 16
-
     /// Names of certificates' owners, each once.
     fileprivate mutating func clientNames(_ value: JSONValue, at pointer: JSONPointer) -> [ClientName] {
         guard let texts = self.strings(value, at: pointer) else { return [] }
-        guard texts.count <= Self.maxClientNames else {
-            self.report(.invalidField, at: pointer, "At most \(Self.maxClientNames) names can be given")
+        guard texts.count <= TenantDraft.maxClientNames else {
+            self.report(.invalidField, at: pointer, "At most \(TenantDraft.maxClientNames) names can be given")
             return []
         }
         var names: [ClientName] = []

@@ -12,13 +12,14 @@ struct FacadeExchange: Sendable {
     let metrics: HTTPMetrics
     let gate: LoadGate
     let accessLog: AccessLog
+    let tracer: RequestTracer
     let requestDeadline: DurationSetting
 
     /// A request's answer before it is measured and logged.
     struct Reply {
         var response: HTTPServerResponse
         /// Whose key the request carried, if it carried one.
-        var tenant: TenantID?
+        var principal: Principal?
         /// Whether it was refused under load.
         var isShed = false
     }
@@ -26,7 +27,7 @@ struct FacadeExchange: Sendable {
     /// Notes that a request came.
     func began(_ request: HTTPServerRequest) -> RequestArrival {
         self.metrics.began()
-        return RequestArrival(of: request, clock: self.clock)
+        return RequestArrival(of: request, clock: self.clock, tracer: self.tracer)
     }
 
     /// Measures and logs a request, and gives the answer what every answer has.
@@ -43,26 +44,23 @@ struct FacadeExchange: Sendable {
         let method = request.head.method.rawValue
         self.metrics.ended(route: route, method: method, status: status, in: duration)
         self.accessLog.write(
-            AccessLog.Entry(
-                requestID: arrival.requestID,
-                method: method,
-                route: route,
-                status: status,
-                tenant: reply.tenant?.text,
-                remoteAddress: request.connection.remoteAddress,
-                duration: duration
-            ),
+            AccessLogEntry(arrival, request, response, route: route, principal: reply.principal, in: duration),
             status: status,
             isShed: reply.isShed
         )
+        arrival.trace?
+            .end(
+                AccessLogEntry(arrival, request, response, route: route, principal: reply.principal, in: duration)
+                    .ending(method)
+            )
         response.headers.append(.requestID, arrival.requestID)
         return response
     }
 
     /// The answer to a request that is not taken on.
     @inline(never)  // As for `finished`.
-    func shed(_ reason: ShedReason, in wording: ShedWording, tenant: TenantID? = nil) -> Reply {
-        Reply(response: self.gate.answer(reason, in: wording), tenant: tenant, isShed: true)
+    func shed(_ reason: ShedReason, in wording: ShedWording, principal: Principal? = nil) -> Reply {
+        Reply(response: self.gate.answer(reason, in: wording), principal: principal, isShed: true)
     }
 
     /// What a send says of itself beside its body.
@@ -113,7 +111,7 @@ struct FacadeExchange: Sendable {
         RequestOrigin(
             method: request.head.method.rawValue,
             requestID: arrival.requestID,
-            traceID: request.head.fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+            trace: arrival.trace
         )
     }
 

@@ -10,6 +10,8 @@ import NIOCore
 struct GroupFacade: Sendable {
     /// The route's template, for metrics and logs.
     static let template = GroupRequestEncoder.path
+    /// The methods that are served there.
+    static let methods = ["GET", "POST"]
     private static let path = Array(Self.template.utf8)
 
     let exchange: FacadeExchange
@@ -26,13 +28,12 @@ struct GroupFacade: Sendable {
         let reply: FacadeExchange.Reply
         switch self.reading(of: request, arrival) {
         case .forwarding(let groupRequest, let caller):
-            let tenant = caller.principal.profile.id
             if let reason = self.exchange.gate.enter(caller.principal, lag: request.lag) {
-                reply = self.exchange.shed(reason, in: .groups, tenant: tenant)
+                reply = self.exchange.shed(reason, in: .groups, principal: caller.principal)
             } else {
                 let answer = await self.answer(groupRequest, caller)
                 self.exchange.gate.leave(caller.principal)
-                reply = FacadeExchange.Reply(response: HTTPServerResponse(answer), tenant: tenant)
+                reply = FacadeExchange.Reply(response: HTTPServerResponse(answer), principal: caller.principal)
             }
         case .answered(let answer):
             reply = answer
@@ -44,7 +45,7 @@ struct GroupFacade: Sendable {
         do throws(GroupObstacle) {
             return LegacyReply(try await self.groups.forward(request, by: caller))
         } catch {
-            return .groupsUnavailable(retryAfter: error.retryAfter)
+            return .groupsUnavailable(error.code, retryAfter: error.retryAfter)
         }
     }
 
@@ -60,24 +61,25 @@ struct GroupFacade: Sendable {
         }
         let fields = request.head.fields
         guard request.head.method == .post || request.head.method == .get else {
-            var response = HTTPServerResponse(LegacyReply.text(status: 405, "Method Not Allowed"))
-            response.headers.append(.allow, "GET, POST")
+            let reply = LegacyReply.text(status: 405, "Method Not Allowed", code: .methodNotAllowed)
+            var response = HTTPServerResponse(reply)
+            response.headers.append(.allow, Self.methods.joined(separator: ", "))
             return .answered(FacadeExchange.Reply(response: response))
         }
         let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
         guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
-            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized(.unauthenticated))))
         }
         if let reason = self.exchange.gate.refusal(of: request, from: principal) {
-            return .answered(self.exchange.shed(reason, in: .groups, tenant: principal.profile.id))
+            return .answered(self.exchange.shed(reason, in: .groups, principal: principal))
         }
         let tenant = principal.profile.tenant
         let answered = { (reply: LegacyReply) -> Reading in
-            .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), tenant: tenant.id))
+            .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), principal: principal))
         }
         let senderID = fields[.projectID]
         guard principal.has(.manageDeviceGroups), senderID == nil || senderID == tenant.senderID else {
-            return answered(.unauthorized)
+            return answered(.unauthorized(.forbidden))
         }
         do throws(GroupRefusal) {
             let deadline = try self.deadline(of: request, arrival)
@@ -95,7 +97,7 @@ struct GroupFacade: Sendable {
             return try GroupRequestDecoder.decode(query: ByteBuffer(bytes: query))
         }
         guard !FacadeExchange.isEncoded(request) else {
-            throw GroupRefusal("The body must be sent without Content-Encoding")
+            throw GroupRefusal("The body must be sent without Content-Encoding", code: .unsupportedMediaType)
         }
         return try GroupRequestDecoder.decode(request.body, contentType: request.head.fields[.contentType])
     }
@@ -107,7 +109,7 @@ struct GroupFacade: Sendable {
         do {
             return try self.exchange.deadline(of: request, arrival)
         } catch {
-            throw GroupRefusal(error.detail ?? error.code.title)
+            throw GroupRefusal(error.detail ?? error.code.title, code: error.code)
         }
     }
 }

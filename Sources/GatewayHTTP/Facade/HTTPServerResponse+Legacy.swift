@@ -13,5 +13,6 @@ extension HTTPServerResponse {
         default: break
         }
         self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
+        self.code = reply.code?.rawValue
     }
 }

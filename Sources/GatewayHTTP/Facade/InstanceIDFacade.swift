@@ -30,7 +30,7 @@ struct InstanceIDFacade: Sendable {
             )
         }
         if let reason = self.exchange.gate.enter(principal, lag: request.lag) {
-            return self.exchange.shed(reason, in: .instanceID, tenant: principal.profile.id)
+            return self.exchange.shed(reason, in: .instanceID, principal: principal)
         }
         defer { self.exchange.gate.leave(principal) }
         var quotas: [QuotaStatus] = []
@@ -49,12 +49,12 @@ struct InstanceIDFacade: Sendable {
             }
         } catch {
             // A key that may not do this learns no more; one that is read to the end is refused, and recorded, as usual.
-            let refusal = principal.has(.manageTopics) ? error : InstanceIDRefusal(.unauthenticated)
+            let refusal = principal.has(.manageTopics) ? error : InstanceIDRefusal(.forbidden)
             reply = InstanceIDReply(refusal)
         }
         var response = HTTPServerResponse(reply)
         response.headers.append(quotas)
-        return FacadeExchange.Reply(response: response, tenant: principal.profile.id)
+        return FacadeExchange.Reply(response: response, principal: principal)
     }
 
     /// What every request has.
@@ -82,7 +82,7 @@ struct InstanceIDFacade: Sendable {
                 deadline: try self.exchange.deadline(of: request, arrival)
             )
         } catch {
-            throw InstanceIDRefusal(.badRequest, reason: error.detail ?? error.code.title)
+            throw InstanceIDRefusal(error.code, reason: error.detail ?? error.code.title)
         }
     }
 
@@ -184,5 +184,6 @@ extension HTTPServerResponse {
         default: break
         }
         self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
+        self.code = reply.code?.rawValue
     }
 }

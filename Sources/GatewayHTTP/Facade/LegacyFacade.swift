@@ -24,7 +24,7 @@ struct LegacyFacade: Sendable {
         switch self.reading(of: request, arrival) {
         case .sending(let command, let writer):
             if let reason = self.exchange.gate.enter(command, lag: request.lag) {
-                let reply = self.exchange.shed(reason, in: .legacy, tenant: command.principal.profile.id)
+                let reply = self.exchange.shed(reason, in: .legacy, principal: command.principal)
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let outcome = await self.exchange.pipeline.send(command)
@@ -33,7 +33,7 @@ struct LegacyFacade: Sendable {
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .sendingOnce(let command, let writer, let key):
             if let reason = self.exchange.gate.enter(command, lag: request.lag) {
-                let reply = self.exchange.shed(reason, in: .legacy, tenant: command.principal.profile.id)
+                let reply = self.exchange.shed(reason, in: .legacy, principal: command.principal)
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let reply = await self.reply(to: request, command, writer, key)
@@ -59,23 +59,32 @@ struct LegacyFacade: Sendable {
         let fields = request.head.fields
         let key = fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
         guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
-            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized)))
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(.unauthorized(.unauthenticated))))
         }
         if let reason = self.exchange.gate.refusal(of: request, from: principal) {
-            return .answered(self.exchange.shed(reason, in: .legacy, tenant: principal.profile.id))
+            return .answered(self.exchange.shed(reason, in: .legacy, principal: principal))
         }
         let answered = { (reply: LegacyReply) -> Reading in
             // A key that may not send learns no more; one that is read to the end is refused, and recorded, as usual.
-            let reply = principal.has(.sendMessages) ? reply : .unauthorized
-            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), tenant: principal.profile.id))
+            let reply = principal.has(.sendMessages) ? reply : .unauthorized(.forbidden)
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), principal: principal))
         }
         guard !FacadeExchange.isEncoded(request) else {
-            return answered(.text(status: 415, "The body must be sent without Content-Encoding"))
+            let text = "The body must be sent without Content-Encoding"
+            return answered(.text(status: 415, text, code: .unsupportedMediaType))
         }
         let format = LegacyFormat(contentType: fields[.contentType])
         let multicastID = Int.random(in: 1..<(1 << 53))
+        let terms: FacadeExchange.Terms
+        do {
+            terms = try self.exchange.terms(of: request, arrival)
+        } catch {
+            let refusal = LegacyRefusal.invalidParameters(reason: error.detail ?? error.code.title)
+            var reply = format == .form ? refusal.formReply : refusal.reply(multicastID: multicastID)
+            reply.code = error.code
+            return answered(reply)
+        }
         do throws(LegacyRefusal) {
-            let terms = try self.terms(of: request, arrival)
             let message =
                 switch format {
                 case .json: try LegacyRequestDecoder.decode(request.body)
@@ -100,17 +109,6 @@ struct LegacyFacade: Sendable {
         }
     }
 
-    private func terms(
-        of request: HTTPServerRequest,
-        _ arrival: RequestArrival
-    ) throws(LegacyRefusal) -> FacadeExchange.Terms {
-        do {
-            return try self.exchange.terms(of: request, arrival)
-        } catch {
-            throw .invalidParameters(reason: error.detail ?? error.code.title)
-        }
-    }
-
     private func reply(
         to request: HTTPServerRequest,
         _ command: SendCommand,
@@ -125,7 +123,7 @@ struct LegacyFacade: Sendable {
             render: { HTTPServerResponse(Self.reply(with: $0, writer)) },
             refuse: { HTTPServerResponse(writer.reply(refusing: $0.rejection)) }
         )
-        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
+        return FacadeExchange.Reply(response: response, principal: command.principal)
     }
 
     @inline(never)  // As for `reading`.
@@ -136,7 +134,7 @@ struct LegacyFacade: Sendable {
     ) -> FacadeExchange.Reply {
         var response = HTTPServerResponse(Self.reply(with: outcome, writer))
         response.headers.append(outcome.quotas)
-        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
+        return FacadeExchange.Reply(response: response, principal: command.principal)
     }
 
     private static func reply(with outcome: SendOutcome, _ writer: LegacyReplyWriter) -> LegacyReply {

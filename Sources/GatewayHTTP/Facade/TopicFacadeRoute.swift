@@ -46,6 +46,16 @@ enum TopicFacadeRoute: Sendable, Hashable {
         }
     }
 
+    /// One route of each template.
+    static let kinds: [TopicFacadeRoute] = [
+        .batch(.subscribe),
+        .batch(.unsubscribe),
+        .info(token: ""),
+        .relation(token: "", topic: ""),
+        .collection(project: "", token: ""),
+        .subscription(project: "", token: "", topic: ""),
+    ]
+
     /// The route's template, for metrics and logs.
     var template: String {
         switch self {

@@ -31,7 +31,7 @@ struct V1Facade: Sendable {
         switch self.reading(of: request, project: project, arrival) {
         case .sending(let command):
             if let reason = self.exchange.gate.enter(command, lag: request.lag) {
-                let reply = self.exchange.shed(reason, in: .v1, tenant: command.principal.profile.id)
+                let reply = self.exchange.shed(reason, in: .v1, principal: command.principal)
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let outcome = await self.exchange.pipeline.send(command)
@@ -40,7 +40,7 @@ struct V1Facade: Sendable {
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .sendingOnce(let command, let key):
             if let reason = self.exchange.gate.enter(command, lag: request.lag) {
-                let reply = self.exchange.shed(reason, in: .v1, tenant: command.principal.profile.id)
+                let reply = self.exchange.shed(reason, in: .v1, principal: command.principal)
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let reply = await self.reply(to: request, command, key)
@@ -73,23 +73,25 @@ struct V1Facade: Sendable {
             return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply)))
         }
         if let reason = self.exchange.gate.refusal(of: request, from: principal) {
-            return .answered(self.exchange.shed(reason, in: .v1, tenant: principal.profile.id))
+            return .answered(self.exchange.shed(reason, in: .v1, principal: principal))
         }
         let forbidden = V1Reply(refusing: Rejection(code: .forbidden))
         let answered = { (reply: V1Reply) -> Reading in
             // A key that may not send learns no more; one that is read to the end is refused, and recorded, as usual.
             let reply = principal.has(.sendMessages) ? reply : forbidden
-            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), tenant: principal.profile.id))
+            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), principal: principal))
         }
         guard principal.profile.project.utf8.elementsEqual(project) else { return answered(forbidden) }
         guard !FacadeExchange.isEncoded(request) else {
-            return answered(.badRequest("The body must be sent without Content-Encoding"))
+            return answered(
+                .badRequest("The body must be sent without Content-Encoding", code: .unsupportedMediaType)
+            )
         }
         let terms: FacadeExchange.Terms
         do {
             terms = try self.exchange.terms(of: request, arrival)
         } catch {
-            return answered(.badRequest(error.detail ?? error.code.title))
+            return answered(.badRequest(error.detail ?? error.code.title, code: error.code))
         }
         do throws(V1Refusal) {
             let message = try Self.message(in: request, for: principal.profile, now: arrival.time)
@@ -146,18 +148,18 @@ struct V1Facade: Sendable {
             render: { HTTPServerResponse(Self.reply($0, project: project)) },
             refuse: { HTTPServerResponse(V1Reply(refusing: $0.rejection)) }
         )
-        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
+        return FacadeExchange.Reply(response: response, principal: command.principal)
     }
 
     @inline(never)  // As for `reading`.
     private func reply(to command: SendCommand, _ outcome: SendOutcome) -> FacadeExchange.Reply {
         var response = HTTPServerResponse(Self.reply(outcome, project: command.principal.profile.project))
         response.headers.append(outcome.quotas)
-        return FacadeExchange.Reply(response: response, tenant: command.principal.profile.id)
+        return FacadeExchange.Reply(response: response, principal: command.principal)
     }
 
     private static func reply(_ outcome: SendOutcome, project: String) -> V1Reply {
-        if let answer = outcome.handedOn { return V1Reply(handingOn: answer.response) }
+        if let answer = outcome.handedOn { return V1Reply(handingOn: answer.response, code: outcome.code) }
         switch outcome.answer {
         case .single(let outcome): return V1Reply(outcome, project: project)
         case .multiple(let outcomes):
@@ -181,5 +183,6 @@ extension HTTPServerResponse {
         if let retryAfter = reply.retryAfter { headers.append(.retryAfter, retryAfter) }
         if reply.status == 401 { headers.append(.wwwAuthenticate, "Bearer") }
         self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
+        self.code = reply.code?.rawValue
     }
 }

@@ -31,7 +31,7 @@ struct V1TopicFacade: Sendable {
             return FacadeExchange.Reply(response: HTTPServerResponse(reply))
         }
         if let reason = self.exchange.gate.enter(principal, lag: request.lag) {
-            return self.exchange.shed(reason, in: .v1, tenant: principal.profile.id)
+            return self.exchange.shed(reason, in: .v1, principal: principal)
         }
         defer { self.exchange.gate.leave(principal) }
         var quotas: [QuotaStatus] = []
@@ -45,7 +45,7 @@ struct V1TopicFacade: Sendable {
         }
         var response = HTTPServerResponse(reply)
         response.headers.append(quotas)
-        return FacadeExchange.Reply(response: response, tenant: principal.profile.id)
+        return FacadeExchange.Reply(response: response, principal: principal)
     }
 
     /// What a request turned out to be.
@@ -65,13 +65,15 @@ struct V1TopicFacade: Sendable {
             return .answered(V1Reply(refusing: Rejection(code: .forbidden)))
         }
         guard !FacadeExchange.isEncoded(request) else {
-            return .answered(.badRequest("The body must be sent without Content-Encoding"))
+            return .answered(
+                .badRequest("The body must be sent without Content-Encoding", code: .unsupportedMediaType)
+            )
         }
         let deadline: ContinuousClock.Instant
         do {
             deadline = try self.exchange.deadline(of: request, arrival)
         } catch {
-            return .answered(.badRequest(error.detail ?? error.code.title))
+            return .answered(.badRequest(error.detail ?? error.code.title, code: error.code))
         }
         let origin = self.exchange.origin(of: request, arrival)
         if request.head.method == .get {
@@ -87,11 +89,11 @@ struct V1TopicFacade: Sendable {
         }
         let isEmpty = request.body.readableBytes == 0
         guard isEmpty || (try? JSONDocument(parsing: request.body))?.root.members != nil else {
-            return .answered(.badRequest("Invalid JSON payload received."))
+            return .answered(.badRequest("Invalid JSON payload received.", code: .malformedJSON))
         }
         let given = path.topic ?? FacadeQuery(request.head.pathBytes).text("topic_name", or: "topicName")
         guard let topic = given.flatMap(TopicName.init), PathSegment.isAddressable(topic.text) else {
-            return .answered(.badRequest("Invalid topic name"))
+            return .answered(.badRequest("Invalid topic name", code: .invalidTarget))
         }
         return .change(
             SubscriptionCommand(
@@ -135,7 +137,8 @@ struct V1TopicFacade: Sendable {
         let size = query.text("page_size", or: "pageSize").map { Int(digits: $0) } ?? Self.defaultPageSize
         let cursor = query.text("page_token", or: "pageToken").map(Cursor.content(of:))
         guard let size, size >= 0, cursor != .some(nil) else {
-            return .badRequest(size.map { $0 >= 0 } == true ? "Invalid page_token" : "Invalid page_size")
+            let name = size.map { $0 >= 0 } == true ? "page_token" : "page_size"
+            return .badRequest("Invalid \(name)", code: .invalidField)
         }
         let answer = await self.topics.look(up: command)
         quotas = answer.quotas

@@ -23,6 +23,10 @@ package enum AdminListener {
         package var clock: any WallClock
         /// Measures requests.
         package var metrics: HTTPMetrics
+        /// Writes a line for every request; `nil` for a log of the listener's own logger.
+        package var accessLog: AccessLog?
+        /// Finds out to which traces requests belong.
+        package var tracer: RequestTracer
 
         /// The parts of an admin listener.
         package init(
@@ -34,7 +38,9 @@ package enum AdminListener {
             readiness: Readiness,
             exposition: MetricsExposition,
             clock: any WallClock,
-            metrics: HTTPMetrics
+            metrics: HTTPMetrics,
+            accessLog: AccessLog? = nil,
+            tracer: RequestTracer = RequestTracer()
         ) {
             self.token = token
             self.administration = administration
@@ -45,12 +51,15 @@ package enum AdminListener {
             self.exposition = exposition
             self.clock = clock
             self.metrics = metrics
+            self.accessLog = accessLog
+            self.tracer = tracer
         }
     }
 
     /// Builds what answers requests.
     ///
-    /// Probes and Prometheus need no token: they carry none, and what they read names tenants at most.
+    /// Probes and Prometheus need no token: they carry none, and what they read names tenants at most. The description is
+    /// no secret.
     package static func responder(_ dependencies: Dependencies, logger: Logger) -> RoutedResponder {
         let administration = dependencies.administration
         let routing = ListenerRouting(
@@ -60,6 +69,7 @@ package enum AdminListener {
             open: [
                 HealthController(readiness: dependencies.readiness).endpoints,
                 MetricsController(exposition: dependencies.exposition).endpoints,
+                DescriptionController(description: .admin).endpoints,
             ],
             guarded: [
                 TenantsController(administration: administration).endpoints,
@@ -73,7 +83,9 @@ package enum AdminListener {
                 LimitsController(administration: administration).endpoints,
                 AdminAuditController(audit: dependencies.audit, administration: administration).endpoints,
             ],
-            logger: logger
+            logger: logger,
+            accessLog: dependencies.accessLog ?? AccessLog(logger: logger),
+            tracer: dependencies.tracer
         )
         return routing.responder
     }

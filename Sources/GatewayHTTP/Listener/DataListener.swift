@@ -30,6 +30,10 @@ package enum DataListener {
         package var topics: TopicPipeline
         /// Where messages go, for explanations.
         package var upstreams: UpstreamEndpoints
+        /// Writes a line for every request; `nil` for a log of the listener's own logger.
+        package var accessLog: AccessLog?
+        /// Finds out to which traces requests belong.
+        package var tracer: RequestTracer
 
         /// The parts of a data listener.
         package init(
@@ -44,7 +48,9 @@ package enum DataListener {
             metrics: HTTPMetrics,
             gate: LoadGate,
             requestDeadline: DurationSetting,
-            upstreams: UpstreamEndpoints = UpstreamEndpoints()
+            upstreams: UpstreamEndpoints = UpstreamEndpoints(),
+            accessLog: AccessLog? = nil,
+            tracer: RequestTracer = RequestTracer()
         ) {
             self.authenticator = authenticator
             self.pipeline = pipeline
@@ -58,6 +64,8 @@ package enum DataListener {
             self.gate = gate
             self.requestDeadline = requestDeadline
             self.upstreams = upstreams
+            self.accessLog = accessLog
+            self.tracer = tracer
         }
     }
 
@@ -77,6 +85,7 @@ package enum DataListener {
 
     /// Builds what answers requests.
     package static func responder(_ dependencies: Dependencies, logger: Logger) -> DataResponder {
+        let accessLog = dependencies.accessLog ?? AccessLog(logger: logger)
         let authentication = AuthenticationMiddleware(
             authenticator: dependencies.authenticator,
             clock: dependencies.clock,
@@ -90,7 +99,7 @@ package enum DataListener {
                 DeadlineMiddleware(limit: dependencies.requestDeadline), authentication,
                 LoadMiddleware(gate: dependencies.gate),
             ],
-            open: [],
+            open: [DescriptionController(description: .gateway).endpoints],
             guarded: [
                 AuditController(audit: dependencies.audit).endpoints,
                 RetiredTokensController(retired: dependencies.retired).endpoints,
@@ -105,9 +114,10 @@ package enum DataListener {
                 DeviceGroupsController(groups: dependencies.groups).endpoints,
             ],
             direct: [SendRoute.template, LegacyFacade.template, V1Facade.template],
-            logger: logger
+            logger: logger,
+            accessLog: accessLog,
+            tracer: dependencies.tracer
         )
-        let accessLog = AccessLog(logger: logger)
         let sending = SendRoute(
             authentication: authentication,
             pipeline: dependencies.pipeline,
@@ -116,6 +126,7 @@ package enum DataListener {
             metrics: dependencies.metrics,
             gate: dependencies.gate,
             accessLog: accessLog,
+            tracer: dependencies.tracer,
             rendering: routing.rendering,
             requestDeadline: dependencies.requestDeadline
         )
@@ -127,6 +138,7 @@ package enum DataListener {
             metrics: dependencies.metrics,
             gate: dependencies.gate,
             accessLog: accessLog,
+            tracer: dependencies.tracer,
             requestDeadline: dependencies.requestDeadline
         )
         return DataResponder(
@@ -136,8 +148,7 @@ package enum DataListener {
             topics: TopicFacade(exchange: exchange, topics: dependencies.topics),
             groups: GroupFacade(exchange: exchange, groups: dependencies.groups),
             routed: routing.responder,
-            gate: dependencies.gate,
-            clock: dependencies.clock
+            exchange: exchange
         )
     }
 }

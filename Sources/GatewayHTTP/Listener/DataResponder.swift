@@ -1,5 +1,4 @@
 package import EventLoopHTTP
-import GatewayCore
 import HTTPTypes
 
 /// Answers on the data listener: sends and their facades by the short way, everything else through the router.
@@ -10,8 +9,7 @@ package struct DataResponder: HTTPServerResponder {
     private let topics: TopicFacade
     private let groups: GroupFacade
     private let routed: RoutedResponder
-    private let gate: LoadGate
-    private let clock: any WallClock
+    private let exchange: FacadeExchange
 
     init(
         sending: SendRoute,
@@ -20,8 +18,7 @@ package struct DataResponder: HTTPServerResponder {
         topics: TopicFacade,
         groups: GroupFacade,
         routed: RoutedResponder,
-        gate: LoadGate,
-        clock: any WallClock
+        exchange: FacadeExchange
     ) {
         self.sending = sending
         self.legacy = legacy
@@ -29,8 +26,16 @@ package struct DataResponder: HTTPServerResponder {
         self.topics = topics
         self.groups = groups
         self.routed = routed
-        self.gate = gate
-        self.clock = clock
+        self.exchange = exchange
+    }
+
+    /// Everything that is served.
+    var routes: [ServedRoute] {
+        let topics = TopicFacadeRoute.kinds.flatMap { kind in
+            kind.methods.map { ServedRoute(method: $0, template: kind.template) }
+        }
+        let groups = GroupFacade.methods.map { ServedRoute(method: $0, template: GroupFacade.template) }
+        return self.routed.routes + topics + groups
     }
 
     /// Answers a request.
@@ -54,10 +59,9 @@ package struct DataResponder: HTTPServerResponder {
             return await self.topics.respond(to: request, route)
         }
         // Before the router, which costs as much as many a route behind it.
-        if let reason = self.gate.refusal(of: request) {
-            var response = self.gate.answer(reason, in: .rest)
-            response.headers.append(.requestID, RequestArrival(of: request, clock: self.clock).requestID)
-            return response
+        if let reason = self.exchange.gate.refusal(of: request) {
+            let arrival = self.exchange.began(request)
+            return self.exchange.finished(self.exchange.shed(reason, in: .rest), to: request, route: "none", arrival)
         }
         return await self.routed.respond(to: request)
     }

@@ -1,7 +1,7 @@
+import EventLoopHTTP
 import FCMModel
 package import GatewayCore
 package import Hummingbird
-package import Logging
 import NIOConcurrencyHelpers
 package import NIOCore
 
@@ -22,12 +22,12 @@ package struct GatewayRequestContext: RequestContext {
     package let receivedAt: ContinuousClock.Instant
     /// By how much its event loop is behind.
     package let lag: Duration
-    /// Whether it was not taken on; set by ``LoadMiddleware`` for those around it, which have copies of the context.
-    let isShed = NIOLockedValueBox(false)
+    /// What those further in found out.
+    let notes = NIOLockedValueBox(RequestNotes())
     /// The request's id; set by ``IdentityMiddleware``.
     package var requestID = ""
-    /// The trace's id, where the caller sent one; set by ``TraceMiddleware``.
-    package var traceID: String?
+    /// The trace that it belongs to, if it belongs to one; set by ``TraceMiddleware``.
+    package var trace: RequestTrace?
     /// When the caller stops waiting; set by ``DeadlineMiddleware``.
     package var deadline: ContinuousClock.Instant
     /// Who calls; set by ``AuthenticationMiddleware``.
@@ -44,15 +44,31 @@ package struct GatewayRequestContext: RequestContext {
         self.deadline = source.receivedAt
     }
 
-    /// The route's template; `none` for an address that has no route, which the router calls `NotFound`.
-    var route: String {
-        guard let path = self.endpointPath, path != "NotFound" else { return "none" }
+    /// The route's template; `nil` for an address that has no route, which the router calls `NotFound`.
+    var template: String? {
+        guard let path = self.endpointPath, path != "NotFound" else { return nil }
         return path
+    }
+
+    /// The same for metrics and logs, where `none` stands for no route.
+    var route: String { self.template ?? "none" }
+
+    /// Whose request it is, or whom it is about: a name that a tenant can have, so that nothing else that stands in a path
+    /// gets into logs.
+    var tenantName: String? {
+        if let principal = self.notes.withLockedValue({ $0.principal }) { return principal.profile.id.text }
+        return self.parameters.get("tenant").flatMap { TenantID($0) }?.text
+    }
+
+    /// Hands an answer of the gateway's own to the router, and notes why it is a refusal, if it is one.
+    func answering(_ answer: HTTPServerResponse) -> Response {
+        self.notes.withLockedValue { $0.code = answer.code }
+        return Response(answer)
     }
 
     /// What is recorded of this request.
     func origin(method: String) -> RequestOrigin {
-        RequestOrigin(method: method, requestID: self.requestID, traceID: self.traceID)
+        RequestOrigin(method: method, requestID: self.requestID, trace: self.trace)
     }
 
     /// Who calls.
@@ -61,38 +77,5 @@ package struct GatewayRequestContext: RequestContext {
     func authenticatedPrincipal() throws(Problem) -> Principal {
         guard let principal = self.principal else { throw Problem(.unauthenticated) }
         return principal
-    }
-}
-
-/// What a context is made from.
-package struct GatewayRequestSource: RequestContextSource {
-    /// The listener's logger.
-    package let logger: Logger
-    /// The whole body.
-    package let body: ByteBuffer
-    /// The caller's address.
-    package let remoteAddress: String?
-    /// The names in the certificate of the caller's connection.
-    package let clientNames: [String]
-    /// When the request was complete.
-    package let receivedAt: ContinuousClock.Instant
-    /// By how much its event loop is behind.
-    package let lag: Duration
-
-    /// A source.
-    package init(
-        logger: Logger,
-        body: ByteBuffer,
-        remoteAddress: String?,
-        clientNames: [String] = [],
-        receivedAt: ContinuousClock.Instant,
-        lag: Duration = .zero
-    ) {
-        self.logger = logger
-        self.body = body
-        self.remoteAddress = remoteAddress
-        self.clientNames = clientNames
-        self.receivedAt = receivedAt
-        self.lag = lag
     }
 }

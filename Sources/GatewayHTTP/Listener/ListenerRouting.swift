@@ -18,6 +18,10 @@ struct ListenerRouting {
     var direct: [String] = []
     /// The listener's logger.
     let logger: Logger
+    /// Writes a line for every request.
+    let accessLog: AccessLog
+    /// Finds out to which traces requests belong.
+    let tracer: RequestTracer
 
     /// Builds what answers requests.
     ///
@@ -27,9 +31,9 @@ struct ListenerRouting {
     var responder: RoutedResponder {
         let router = Router(context: GatewayRequestContext.self)
         router.add(middleware: IdentityMiddleware(clock: self.clock))
-        router.add(middleware: TraceMiddleware())
+        router.add(middleware: TraceMiddleware(tracer: self.tracer))
         router.add(middleware: MetricsMiddleware(metrics: self.metrics))
-        router.add(middleware: AccessLogMiddleware(log: AccessLog(logger: self.logger)))
+        router.add(middleware: AccessLogMiddleware(log: self.accessLog))
         router.add(middleware: ProblemMiddleware(rendering: self.rendering))
         for collection in self.open {
             router.addRoutes(collection)
@@ -41,7 +45,7 @@ struct ListenerRouting {
         for collection in self.guarded {
             group.addRoutes(collection)
         }
-        return RoutedResponder(responder: router.buildResponder(), logger: self.logger)
+        return RoutedResponder(responder: router.buildResponder(), routes: self.table.routes, logger: self.logger)
     }
 
     /// Renders what routes throw.

@@ -32,6 +32,14 @@ struct RouteTable: Sendable {
             .sorted()
     }
 
+    /// Every method and template, in the order in which they were added.
+    var routes: [ServedRoute] {
+        self.entries.map { entry in
+            let segments = entry.segments.map { $0.hasPrefix(":") ? "{\($0.dropFirst())}" : $0 }
+            return ServedRoute(method: entry.method.rawValue, template: "/" + segments.joined(separator: "/"))
+        }
+    }
+
     private static func segments(_ path: String) -> [String] {
         path.split(separator: "/").map(String.init)
     }

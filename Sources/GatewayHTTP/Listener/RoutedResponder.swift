@@ -7,10 +7,13 @@ import NIOCore
 
 /// Lets Hummingbird's router answer for the gateway's own server.
 package struct RoutedResponder: HTTPServerResponder {
+    /// What is served through the router, and what it knows of the routes beside it.
+    let routes: [ServedRoute]
     private let responder: any HTTPResponder<GatewayRequestContext>
     private let logger: Logger
 
-    init(responder: any HTTPResponder<GatewayRequestContext>, logger: Logger) {
+    init(responder: any HTTPResponder<GatewayRequestContext>, routes: [ServedRoute], logger: Logger) {
+        self.routes = routes
         self.responder = responder
         self.logger = logger
     }
@@ -33,7 +36,7 @@ package struct RoutedResponder: HTTPServerResponder {
                 context: context
             )
             var answer = try await HTTPServerResponse(response)
-            answer.isPaced = context.isShed.withLockedValue { $0 }
+            answer.isPaced = context.notes.withLockedValue { $0.isShed }
             return answer
         } catch {
             self.logger.error("A request failed outside its middleware", metadata: ["error": "\(type(of: error))"])

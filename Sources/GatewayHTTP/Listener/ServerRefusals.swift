@@ -7,15 +7,23 @@ import NIOCore
 package struct ServerRefusals: Sendable {
     private let metrics: HTTPMetrics
     private let gate: LoadGate?
+    private let log: Log?
 
     /// Refusals that are counted here; only a listener with a gate bounds the bodies it holds.
-    package init(metrics: HTTPMetrics, gate: LoadGate? = nil) {
+    package init(metrics: HTTPMetrics, gate: LoadGate? = nil, log: Log? = nil) {
         self.metrics = metrics
         self.gate = gate
+        self.log = log
     }
 
     /// The answer to a request that never reached a route.
-    package func response(to refusal: HTTPServerRefusal) -> HTTPServerResponse {
+    package func response(to refusal: HTTPServerRefusal, _ request: HTTPRefusedRequest) -> HTTPServerResponse {
+        var response = self.response(to: refusal)
+        self.log?.write(&response, to: request, isShed: refusal.isUnderLoad)
+        return response
+    }
+
+    private func response(to refusal: HTTPServerRefusal) -> HTTPServerResponse {
         let code: OutcomeCode =
             switch refusal {
             case .badRequest, .unsupportedTransferEncoding, .httpVersionNotSupported, .expectationFailed: .badRequest
@@ -62,6 +70,18 @@ package struct ServerRefusals: Sendable {
         case .expectationFailed: "expectation"
         case .tooManyConnections: "too_many_connections"
         case .tooManyBufferedBytes: "too_many_buffered_bytes"
+        }
+    }
+}
+
+extension HTTPServerRefusal {
+    /// Whether there was nothing wrong with the request but its time.
+    fileprivate var isUnderLoad: Bool {
+        switch self {
+        case .tooManyConnections, .tooManyBufferedBytes: true
+        case .badRequest, .uriTooLong, .headerTooLarge, .bodyTooLarge, .headTimeout, .bodyTimeout,
+            .unsupportedTransferEncoding, .httpVersionNotSupported, .expectationFailed:
+            false
         }
     }
 }

@@ -83,7 +83,7 @@ package final class LoadGate: Sendable {
             case .legacy: HTTPServerResponse(LegacyReply.overloaded(retryAfter: retryAfter))
             case .v1: HTTPServerResponse(V1Reply(refusing: rejection))
             case .instanceID: HTTPServerResponse(InstanceIDReply(InstanceIDRefusal(rejection)))
-            case .groups: HTTPServerResponse(LegacyReply.groupsUnavailable(retryAfter: retryAfter))
+            case .groups: HTTPServerResponse(LegacyReply.groupsUnavailable(.overloaded, retryAfter: retryAfter))
             }
         response.isPaced = true
         return response

@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import GatewayCore
 import Hummingbird
 import NIOConcurrencyHelpers
@@ -13,8 +14,9 @@ struct LoadMiddleware: RouterMiddleware {
     ) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         if let reason = self.gate.enter(principal, lag: context.lag) {
-            context.isShed.withLockedValue { $0 = true }
-            return Response(self.gate.answer(reason, in: .rest))
+            let answer = self.gate.answer(reason, in: .rest)
+            context.notes.withLockedValue { $0.isShed = true }
+            return context.answering(answer)
         }
         defer { self.gate.leave(principal) }
         return try await next(request, context)

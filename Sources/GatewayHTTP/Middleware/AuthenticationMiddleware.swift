@@ -3,6 +3,7 @@ import GatewayCore
 import HTTPTypes
 import Hummingbird
 import Logging
+import NIOConcurrencyHelpers
 
 /// Finds out which tenant's key a request carries.
 struct AuthenticationMiddleware: RouterMiddleware {
@@ -17,11 +18,13 @@ struct AuthenticationMiddleware: RouterMiddleware {
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.principal = try self.principal(
+        let principal = try self.principal(
             authorization: request.headers[.authorization].map { Array($0.utf8) },
             clientNames: context.clientNames,
             now: self.clock.now()
         )
+        context.principal = principal
+        context.notes.withLockedValue { $0.principal = principal }
         return try await next(request, context)
     }
 

@@ -10,6 +10,7 @@ extension HTTPField.Name {
     static let requestID = own("X-Request-ID")
     static let requestTimeout = own("X-Request-Timeout-Ms")
     static let traceParent = own("traceparent")
+    static let traceState = own("tracestate")
     static let idempotencyKey = own("Idempotency-Key")
     static let idempotentReplayed = own("Idempotent-Replayed")
     static let rateLimit = own("RateLimit")
@@ -30,5 +31,6 @@ extension HTTPFieldKey {
     static let requestTimeout = HTTPFieldKey(.requestTimeout)
     static let retryAfter = HTTPFieldKey(.retryAfter)
     static let traceParent = HTTPFieldKey(.traceParent)
+    static let traceState = HTTPFieldKey(.traceState)
     static let wwwAuthenticate = HTTPFieldKey(.wwwAuthenticate)
 }

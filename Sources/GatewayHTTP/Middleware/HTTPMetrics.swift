@@ -5,13 +5,7 @@ import Synchronization
 
 /// What is measured of requests to one listener.
 package final class HTTPMetrics: Sendable {
-    private struct RequestKey: Hashable {
-        var route: String
-        var method: String
-        var status: Int
-    }
-
-    private let durations: Mutex<MetricFamily<RequestKey, Timer>>
+    private let durations: Mutex<HTTPDurations>
     private let acceptedSends: Timer
     private let rejections: Mutex<MetricFamily<String, Counter>>
     private let authentications: Mutex<MetricFamily<String, Counter>>
@@ -25,17 +19,10 @@ package final class HTTPMetrics: Sendable {
     ///   - factory: makes the metrics.
     ///   - listener: `data` or `admin`.
     package init(factory: any MetricsFactory, listener: String) {
-        self.durations = Mutex(
-            MetricFamily { key in
-                Timer(
-                    label: "fcmgw_http_request_duration_seconds",
-                    dimensions: [("route", key.route), ("method", key.method), ("status", String(key.status))],
-                    factory: factory
-                )
-            }
-        )
-        let acceptedSend = RequestKey(route: SendRoute.template, method: "POST", status: 200)
-        self.acceptedSends = self.durations.withLock { $0.member(of: acceptedSend) }
+        self.durations = Mutex(HTTPDurations(factory: factory, room: listener == "admin" ? .admin : .data))
+        self.acceptedSends = self.durations.withLock { durations in
+            durations.timer(of: HTTPDurations.Key(route: SendRoute.template, method: "POST", status: .exact(200)))
+        }
         self.rejections = Mutex(
             MetricFamily { reason in
                 Counter(label: "fcmgw_http_rejected_total", dimensions: [("reason", reason)], factory: factory)
@@ -67,15 +54,19 @@ package final class HTTPMetrics: Sendable {
     /// Notes that a request ended with an answer.
     ///
     /// - Parameters:
-    ///   - route: the route's template; a bounded set.
+    ///   - route: the route's template, `none` where there is none; a bounded set.
     ///   - method: the method, `other` unless it is a common one.
     ///   - status: the answer's status.
     ///   - duration: from the last byte of the request to the finished answer.
     func ended(route: String, method: String, status: Int, in duration: Duration) {
         self.active.set(self.activeCount.subtract(1, ordering: .relaxed).newValue)
-        let method = Self.methods.contains(method) ? method : "other"
-        let key = RequestKey(route: route, method: method, status: status)
-        self.durations.withLock { $0.member(of: key) }.record(duration: duration)
+        // A method that a route doesn't have is answered without a key, for every route and method there is.
+        let key = HTTPDurations.Key(
+            route: status == 405 ? "none" : route,
+            method: Self.label(of: method),
+            status: .exact(status)
+        )
+        self.durations.withLock { $0.timer(of: key) }.record(duration: duration)
     }
 
     /// Notes that a request to send ended with an answer.
@@ -101,6 +92,11 @@ package final class HTTPMetrics: Sendable {
     /// Counts an attempt to authenticate that was refused.
     func refused(result: String) {
         self.authentications.withLock { $0.member(of: result) }.increment()
+    }
+
+    /// A method as metrics and logs name it: `other` unless it is a common one.
+    static func label(of method: String) -> String {
+        Self.methods.contains(method) ? method : "other"
     }
 
     private static let methods: Set<String> = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"]

@@ -1,4 +1,6 @@
+import EventLoopHTTP
 import Hummingbird
+import NIOConcurrencyHelpers
 
 /// Turns everything that is thrown behind it into problem details.
 struct ProblemMiddleware: RouterMiddleware {
@@ -12,9 +14,13 @@ struct ProblemMiddleware: RouterMiddleware {
         do {
             return try await next(request, context)
         } catch {
-            return Response(
-                self.rendering.response(for: error, path: request.uri.path, requestID: context.requestID)
+            let answer = self.rendering.response(
+                for: error,
+                path: request.uri.path,
+                requestID: context.requestID,
+                trace: context.trace
             )
+            return context.answering(answer)
         }
     }
 }

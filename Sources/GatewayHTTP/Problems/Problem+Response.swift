@@ -11,7 +11,9 @@ extension Problem {
         if let retryAfter = self.retryAfterHeader { headers.append(.retryAfter, String(retryAfter)) }
         if !self.allowedMethods.isEmpty { headers.append(.allow, self.allowedMethods.joined(separator: ", ")) }
         if self.code == .unauthenticated { headers.append(.wwwAuthenticate, "Bearer") }
-        return HTTPServerResponse(status: self.status, headers: headers, body: self.body)
+        var response = HTTPServerResponse(status: self.status, headers: headers, body: self.body)
+        response.code = self.code.rawValue
+        return response
     }
 
     private var body: ByteBuffer {

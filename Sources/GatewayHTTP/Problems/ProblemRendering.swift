@@ -15,8 +15,14 @@ struct ProblemRendering: Sendable {
     ///   - error: what was thrown.
     ///   - path: the request's path, to name the methods that are served there.
     ///   - requestID: the request's id, for the log.
+    ///   - trace: the trace that the request belongs to, for the log.
     /// - Returns: the problem as an answer.
-    func response(for error: any Error, path: String, requestID: String) -> HTTPServerResponse {
+    func response(
+        for error: any Error,
+        path: String,
+        requestID: String,
+        trace: RequestTrace?
+    ) -> HTTPServerResponse {
         switch error {
         case let problem as Problem:
             return problem.response
@@ -24,11 +30,8 @@ struct ProblemRendering: Sendable {
             if error.cause != nil {
                 self.logger.warning(
                     "A request could not be served",
-                    metadata: [
-                        "request_id": "\(requestID)",
-                        "code": "\(error.code.rawValue)",
-                        "reason": "\(error.message)",
-                    ]
+                    metadata: Self.metadata(requestID, trace)
+                        .merging(["code": "\(error.code.rawValue)", "reason": "\(error.message)"]) { $1 }
                 )
             }
             return Problem(error).response
@@ -37,10 +40,17 @@ struct ProblemRendering: Sendable {
         default:
             self.logger.error(
                 "A request failed unexpectedly",
-                metadata: ["request_id": "\(requestID)", "error": "\(type(of: error))"]
+                metadata: Self.metadata(requestID, trace).merging(["error": "\(type(of: error))"]) { $1 }
             )
             return Problem(.internalError).response
         }
+    }
+
+    private static func metadata(_ requestID: String, _ trace: RequestTrace?) -> Logger.Metadata {
+        var metadata: Logger.Metadata = ["request_id": "\(requestID)"]
+        if let traceID = trace?.traceID { metadata["trace_id"] = "\(traceID)" }
+        if let spanID = trace?.spanID { metadata["span_id"] = "\(spanID)" }
+        return metadata
     }
 
     private func unserved(_ path: String) -> Problem {

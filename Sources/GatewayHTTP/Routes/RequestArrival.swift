@@ -9,10 +9,13 @@ struct RequestArrival {
     let time: Timestamp
     /// The request's id: the caller's own where it is sane, else a new one.
     let requestID: String
+    /// The trace that it belongs to, if it belongs to one.
+    let trace: RequestTrace?
 
-    init(of request: HTTPServerRequest, clock: any WallClock) {
+    init(of request: HTTPServerRequest, clock: any WallClock, tracer: RequestTracer) {
         self.instant = .now
         self.time = clock.now()
         self.requestID = IdentityMiddleware.requestID(given: request.head.fields[.requestID], now: self.time)
+        self.trace = tracer.trace(of: request.head)
     }
 }

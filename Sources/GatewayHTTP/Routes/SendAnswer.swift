@@ -18,6 +18,12 @@ struct SendAnswer {
 
     /// The answer without the tenant's quotas.
     var answer: HTTPServerResponse {
+        var response = self.content
+        response.code = self.outcome.code?.rawValue
+        return response
+    }
+
+    private var content: HTTPServerResponse {
         switch self.outcome.answer {
         case .refused(let refusal):
             Problem(refusal, messageID: self.outcome.messageID).response

@@ -3,6 +3,7 @@ import FCMModel
 import GatewayCore
 import HTTPTypes
 import Logging
+import NIOCore
 
 /// Sends messages: `POST /v1/tenants/{tenant}/messages`.
 ///
@@ -22,6 +23,7 @@ struct SendRoute: Sendable {
     let metrics: HTTPMetrics
     let gate: LoadGate
     let accessLog: AccessLog
+    let tracer: RequestTracer
     let rendering: ProblemRendering
     let requestDeadline: DurationSetting
 
@@ -38,28 +40,28 @@ struct SendRoute: Sendable {
 
     /// Answers a request whose path names a tenant.
     func respond(to request: HTTPServerRequest, tenant: ArraySlice<UInt8>) async -> HTTPServerResponse {
-        let arrival = RequestArrival(of: request, clock: self.clock)
+        let arrival = RequestArrival(of: request, clock: self.clock, tracer: self.tracer)
         self.metrics.began()
         switch self.command(in: request, tenant: tenant, arrival) {
         case .command(let command):
             if let reason = self.gate.enter(command, lag: request.lag) {
-                return self.shed(reason, request, tenant: tenant, arrival)
+                return self.shed(reason, request, tenant: tenant, arrival, command.principal)
             }
             let outcome = await self.pipeline.send(command)
             self.gate.leave(command.principal)
             let response = self.answer(outcome, to: command)
-            return self.finished(response, to: request, tenant: tenant, arrival)
+            return self.finished(response, to: request, tenant: tenant, arrival, command.principal)
         case .keyed(let command, let key):
             if let reason = self.gate.enter(command, lag: request.lag) {
-                return self.shed(reason, request, tenant: tenant, arrival)
+                return self.shed(reason, request, tenant: tenant, arrival, command.principal)
             }
             let response = await self.respond(to: request, command, key)
             self.gate.leave(command.principal)
-            return self.finished(response, to: request, tenant: tenant, arrival)
-        case .refusal(let response):
-            return self.finished(response, to: request, tenant: tenant, arrival)
-        case .shed(let reason):
-            return self.shed(reason, request, tenant: tenant, arrival)
+            return self.finished(response, to: request, tenant: tenant, arrival, command.principal)
+        case .refusal(let response, let principal):
+            return self.finished(response, to: request, tenant: tenant, arrival, principal)
+        case .shed(let reason, let principal):
+            return self.shed(reason, request, tenant: tenant, arrival, principal)
         }
     }
 
@@ -67,8 +69,8 @@ struct SendRoute: Sendable {
     private enum Reading {
         case command(SendCommand)
         case keyed(SendCommand, IdempotencyKey)
-        case refusal(HTTPServerResponse)
-        case shed(ShedReason)
+        case refusal(HTTPServerResponse, Principal?)
+        case shed(ShedReason, Principal?)
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
@@ -77,7 +79,8 @@ struct SendRoute: Sendable {
         tenant: ArraySlice<UInt8>,
         _ arrival: RequestArrival
     ) -> Reading {
-        if let reason = self.gate.refusal(of: request) { return .shed(reason) }
+        if let reason = self.gate.refusal(of: request) { return .shed(reason, nil) }
+        var caller: Principal?
         do {
             let fields = request.head.fields
             let timeout = try DeadlineMiddleware.timeout(
@@ -89,8 +92,9 @@ struct SendRoute: Sendable {
                 clientNames: request.connection.clientNames,
                 now: arrival.time
             )
+            caller = principal
             try principal.checkTenant(tenant)
-            if let reason = self.gate.refusal(of: request, from: principal) { return .shed(reason) }
+            if let reason = self.gate.refusal(of: request, from: principal) { return .shed(reason, principal) }
             let key = try KeyedExchange.key(in: fields)
             let body = try SendBody(JSONBody.members(of: request.body, contentType: fields[.contentType]))
             let command = body.command(
@@ -98,7 +102,7 @@ struct SendRoute: Sendable {
                 origin: RequestOrigin(
                     method: "POST",
                     requestID: arrival.requestID,
-                    traceID: fields[.traceParent].flatMap { TraceMiddleware.traceID(in: $0) }
+                    trace: arrival.trace
                 ),
                 deadline: arrival.instant + timeout
             )
@@ -111,7 +115,13 @@ struct SendRoute: Sendable {
             }
             return key.map { .keyed(command, $0) } ?? .command(command)
         } catch {
-            return .refusal(self.rendering.response(for: error, path: Self.template, requestID: arrival.requestID))
+            let response = self.rendering.response(
+                for: error,
+                path: Self.template,
+                requestID: arrival.requestID,
+                trace: arrival.trace
+            )
+            return .refusal(response, caller)
         }
     }
 
@@ -140,10 +150,11 @@ struct SendRoute: Sendable {
         _ reason: ShedReason,
         _ request: HTTPServerRequest,
         tenant: ArraySlice<UInt8>,
-        _ arrival: RequestArrival
+        _ arrival: RequestArrival,
+        _ principal: Principal?
     ) -> HTTPServerResponse {
         let response = self.gate.answer(reason, in: .rest)
-        return self.finished(response, to: request, tenant: tenant, arrival, isShed: true)
+        return self.finished(response, to: request, tenant: tenant, arrival, principal, isShed: true)
     }
 
     @inline(never)  // As for `command`.
@@ -152,26 +163,39 @@ struct SendRoute: Sendable {
         to request: HTTPServerRequest,
         tenant: ArraySlice<UInt8>,
         _ arrival: RequestArrival,
+        _ principal: Principal?,
         isShed: Bool = false
     ) -> HTTPServerResponse {
         let duration = ContinuousClock.now - arrival.instant
         let status = response.status.code
         self.metrics.endedSend(status: status, in: duration)
         self.accessLog.write(
-            AccessLog.Entry(
-                requestID: arrival.requestID,
-                method: "POST",
-                route: Self.template,
-                status: status,
-                tenant: String(decoding: tenant, as: UTF8.self),
-                remoteAddress: request.connection.remoteAddress,
-                duration: duration
-            ),
+            Self.entry(arrival, request, response, principal, tenant, in: duration),
             status: status,
             isShed: isShed
         )
+        arrival.trace?.end(Self.entry(arrival, request, response, principal, tenant, in: duration).ending("POST"))
         response.headers.append(.requestID, arrival.requestID)
         return response
+    }
+
+    private static func entry(
+        _ arrival: RequestArrival,
+        _ request: HTTPServerRequest,
+        _ response: HTTPServerResponse,
+        _ principal: Principal?,
+        _ tenant: ArraySlice<UInt8>,
+        in duration: Duration
+    ) -> AccessLogEntry {
+        AccessLogEntry(
+            arrival,
+            request,
+            response,
+            route: Self.template,
+            principal: principal,
+            tenant: tenant,
+            in: duration
+        )
     }
 }
 

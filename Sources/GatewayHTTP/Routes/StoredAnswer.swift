@@ -2,12 +2,15 @@ import EventLoopHTTP
 import HTTPTypes
 import NIOCore
 
-/// An answer as repeats of its request get it: status, the fields that belong to its content, and the body.
+/// An answer as repeats of its request get it: status, the fields that belong to its content, and the body; for logs, its
+/// code as well.
 ///
 /// What belongs to one request alone, its id and what is left of quotas, is no part of it.
 struct StoredAnswer {
     /// Rises when the layout changes.
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
+    /// The layout before answers had their code; such answers may be kept yet.
+    private static let versionWithoutCode: UInt8 = 1
 
     let response: HTTPServerResponse
 
@@ -19,7 +22,8 @@ struct StoredAnswer {
     /// The answer of some bytes; `nil` for bytes that no answer has.
     init?(_ bytes: [UInt8]) {
         var buffer = ByteBuffer(bytes: bytes)
-        guard buffer.readInteger(as: UInt8.self) == Self.version,
+        guard let version = buffer.readInteger(as: UInt8.self),
+            version == Self.version || version == Self.versionWithoutCode,
             let status = buffer.readInteger(as: UInt16.self),
             let fieldCount = buffer.readInteger(as: UInt16.self)
         else { return nil }
@@ -30,11 +34,18 @@ struct StoredAnswer {
             }
             headers.append(HTTPFieldKey(name), value)
         }
-        self.response = HTTPServerResponse(
+        var code = ""
+        if version == Self.version {
+            guard let text = buffer.readText() else { return nil }
+            code = text
+        }
+        var response = HTTPServerResponse(
             status: HTTPResponse.Status(code: Int(status)),
             headers: headers,
             body: buffer
         )
+        response.code = code.isEmpty ? nil : code
+        self.response = response
     }
 
     /// The answer as bytes.
@@ -49,6 +60,7 @@ struct StoredAnswer {
             buffer.writeText(field.name.rawName)
             buffer.writeText(field.value)
         }
+        buffer.writeText(self.response.code ?? "")
         buffer.writeImmutableBuffer(self.response.body)
         return Array(buffer.readableBytesView)
     }

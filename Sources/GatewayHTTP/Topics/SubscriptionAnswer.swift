@@ -1,17 +1,18 @@
 import EventLoopHTTP
 import FCMModel
 import GatewayCore
-import Hummingbird
+import HTTPTypes
 import NIOCore
 import StrictJSON
 
 /// Writes the answers to requests about subscriptions.
 enum SubscriptionAnswer {
     /// What became of each device, in the request's order; or the one cause that stopped all.
-    static func response(to tokens: [String], _ answer: TopicAnswer<[SubscriptionOutcome]>) -> Response {
+    static func response(to tokens: [String], _ answer: TopicAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse {
         switch answer.content {
         case .refused(let refusal): Self.response(refusal, answer.quotas)
-        case .value(let outcomes): Self.response(Self.results(tokens, outcomes), answer.quotas)
+        case .value(let outcomes):
+            Self.response(Self.results(tokens, outcomes), answer.quotas, code: outcomes.lazy.compactMap(\.code).first)
         }
     }
 
@@ -22,7 +23,9 @@ enum SubscriptionAnswer {
     ///   - cursor: the last topic of the page before.
     ///   - limit: the most topics of a page.
     /// - Returns: the answer.
-    static func response(_ answer: TopicAnswer<RegistrationInfo>, after cursor: String?, limit: Int) -> Response {
+    static func response(_ answer: TopicAnswer<RegistrationInfo>, after cursor: String?, limit: Int)
+        -> HTTPServerResponse
+    {
         switch answer.content {
         case .refused(let refusal):
             return Self.response(refusal, answer.quotas)
@@ -67,13 +70,18 @@ enum SubscriptionAnswer {
         return writer.finish()
     }
 
-    private static func response(_ body: ByteBuffer, _ quotas: [QuotaStatus]) -> Response {
+    private static func response(
+        _ body: ByteBuffer,
+        _ quotas: [QuotaStatus],
+        code: OutcomeCode? = nil
+    ) -> HTTPServerResponse {
         var response = HTTPServerResponse(status: .ok, headers: [.contentType: "application/json"], body: body)
+        response.code = code?.rawValue
         response.headers.append(quotas)
-        return Response(response)
+        return response
     }
 
-    private static func response(_ refusal: SendRefusal, _ quotas: [QuotaStatus]) -> Response {
+    private static func response(_ refusal: SendRefusal, _ quotas: [QuotaStatus]) -> HTTPServerResponse {
         var problem = Problem(refusal, messageID: "")
         // There is no message.
         problem.messageID = nil
@@ -82,6 +90,13 @@ enum SubscriptionAnswer {
         }
         var response = problem.response
         response.headers.append(quotas)
-        return Response(response)
+        return response
+    }
+}
+
+extension SubscriptionOutcome {
+    /// Why a device was refused, if it was.
+    fileprivate var code: OutcomeCode? {
+        if case .rejected(let rejection) = self { rejection.code } else { nil }
     }
 }

@@ -53,7 +53,7 @@ struct SubscriptionsController {
                 deadline: context.deadline
             )
         )
-        return SubscriptionAnswer.response(to: tokens, answer)
+        return context.answering(SubscriptionAnswer.response(to: tokens, answer))
     }
 
     @Sendable
@@ -78,7 +78,7 @@ struct SubscriptionsController {
                 deadline: context.deadline
             )
         )
-        return SubscriptionAnswer.response(answer, after: cursor, limit: limit)
+        return context.answering(SubscriptionAnswer.response(answer, after: cursor, limit: limit))
     }
 
     /// The topic in a path, escaped as paths are.

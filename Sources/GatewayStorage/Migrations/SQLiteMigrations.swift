@@ -18,6 +18,8 @@ enum SQLiteMigrations {
     static let clientNames = "v006-client-names"
     /// Every key that a device group ever had.
     static let deviceGroupKeys = "v007-device-group-keys"
+    /// What is signed of the audit.
+    static let auditLedger = "v008-audit-ledger"
 
     /// All migrations in order, each in a transaction of its own.
     static let migrator: DatabaseMigrator = {
@@ -29,6 +31,7 @@ enum SQLiteMigrations {
         migrator.registerMigration(Self.idempotency, migrate: Self.makeIdempotency)
         migrator.registerMigration(Self.clientNames, migrate: Self.addClientNames)
         migrator.registerMigration(Self.deviceGroupKeys, migrate: Self.makeDeviceGroupKeys)
+        migrator.registerMigration(Self.auditLedger, migrate: Self.makeAuditLedger)
         return migrator
     }()
 }

@@ -10,19 +10,26 @@ package final class SQLiteDatabase: SQLiteReading {
     /// How long an erasure may keep other writes waiting.
     private static let erasureTimeoutMilliseconds = 250
 
+    /// What is entered of the audit's spans, by this process.
+    let auditSpanMemory = AuditSpanMemory()
+
     private let pool: DatabasePool
     /// `nil` while another process serves the file.
     private let lock: StoreLock?
     private let path: String
+    private let metrics: StoreMetrics?
 
     /// Opens a database, makes it when it is not there, and brings its schema up to date.
     ///
     /// Blocks; for start-up.
     ///
-    /// - Parameter path: the file's path; missing directories are made.
+    /// - Parameters:
+    ///   - path: the file's path; missing directories are made.
+    ///   - metrics: measures its calls.
     /// - Throws: `conflict` when another process serves the file, `invalid` when the file is not a gateway's store or
     ///   one of a later version, `storeUnavailable` otherwise.
-    package init(path: String) throws(GatewayError) {
+    package init(path: String, metrics: StoreMetrics? = nil) throws(GatewayError) {
+        self.metrics = metrics
         let file = StoreFile(path)
         try file.makeDirectory()
         self.lock = try StoreLock(at: file.path)
@@ -48,6 +55,7 @@ package final class SQLiteDatabase: SQLiteReading {
     package init(joining path: String) throws(GatewayError) {
         let file = StoreFile(path)
         guard file.exists else { throw GatewayError(.notFound, "There is no store at \(file.path)") }
+        self.metrics = nil
         do {
             self.lock = try StoreLock(at: file.path)
         } catch {
@@ -115,20 +123,37 @@ package final class SQLiteDatabase: SQLiteReading {
     ///
     /// - Throws: `storeUnavailable`, or what the body throws; then nothing was written.
     func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+        let start = ContinuousClock.now
         let result: Result<T, any Error> = await withCheckedContinuation { continuation in
             self.pool.asyncWrite(body) { _, result in continuation.resume(returning: result) }
         }
-        switch result {
-        case .success(let value): return value
-        case .failure(let error): throw GatewayError(translating: error)
-        }
+        return try self.value(of: result, ending: .write, since: start)
     }
 
     func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+        let start = ContinuousClock.now
+        let result: Result<T, any Error>
         do {
-            return try await self.pool.read(body)
+            result = .success(try await self.pool.read(body))
         } catch {
-            throw GatewayError(translating: error)
+            result = .failure(error)
+        }
+        return try self.value(of: result, ending: .read, since: start)
+    }
+
+    private func value<T>(
+        of result: Result<T, any Error>,
+        ending operation: StoreMetrics.Operation,
+        since start: ContinuousClock.Instant
+    ) throws(GatewayError) -> T {
+        switch result {
+        case .success(let value):
+            self.metrics?.ended(operation, nil, in: .now - start)
+            return value
+        case .failure(let error):
+            let error = GatewayError(translating: error)
+            self.metrics?.ended(operation, error, in: .now - start)
+            throw error
         }
     }
 

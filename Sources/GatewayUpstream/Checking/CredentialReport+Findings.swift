@@ -29,7 +29,9 @@ extension CredentialReport {
         case .hostRefused:
             self.init(
                 .tokenHostRefused,
-                "The account asks for tokens at \(host), which upstream.allowedTokenHosts does not allow",
+                credential.tokenURI.isEncrypted || credential.tokenURI.isLoopback
+                    ? "The account asks for tokens at \(host), which upstream.allowedTokenHosts does not have"
+                    : "The account asks for tokens at \(host) by http; only https goes off this machine",
                 upstreamCode: failure.code
             )
         case .keyUnusable:

@@ -6,11 +6,14 @@ import NIOCore
 
 /// Manages device groups at `/fcm/notification`, by the credential that the tenant's messages go by.
 package final class GroupSender: GroupUpstream {
+    /// The path without its query, for spans.
+    private static let route = "/fcm/notification"
+
     private let configuration: UpstreamConfiguration
     private let pools: OriginPools
     private let accounts: V1Accounts
     private let clock: any WallClock
-    private let metrics: UpstreamMetrics
+    private let attempts: AttemptRecorder
 
     /// A sender over pools of connections.
     ///
@@ -20,27 +23,31 @@ package final class GroupSender: GroupUpstream {
     ///   - accounts: what tenants' calls by v1 share.
     ///   - clock: tells the time.
     ///   - metrics: what is measured of calls.
+    ///   - log: hears of calls.
     package init(
         configuration: UpstreamConfiguration,
         pools: OriginPools,
         accounts: V1Accounts,
         clock: any WallClock,
-        metrics: UpstreamMetrics
+        metrics: UpstreamMetrics,
+        log: AttemptLog = AttemptLog()
     ) {
         self.configuration = configuration
         self.pools = pools
         self.accounts = accounts
         self.clock = clock
-        self.metrics = metrics
+        self.attempts = AttemptRecorder(metrics: metrics, log: log)
     }
 
     /// Makes a request by the tenant's sender id and the credential of its protocol (G-PROJECT).
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
-        deadline: ContinuousClock.Instant
+        deadline: ContinuousClock.Instant,
+        origin: RequestOrigin
     ) async -> GroupResult {
         guard let senderID = profile.tenant.senderID else { return .missing("no_sender_id") }
+        let call = Call(request: request, profile: profile, senderID: senderID, deadline: deadline, origin: origin)
         switch profile.tenant.upstream {
         case .legacy:
             guard let credential = profile.legacyCredential else { return .missing("no_credential") }
@@ -48,32 +55,41 @@ package final class GroupSender: GroupUpstream {
                 return GroupResult(transportFailure: "no_endpoint")
             }
             let headers = Self.headers(credential, senderID: senderID)
-            return await self.attempt(request, over: pool, headers: headers, deadline: deadline).result
+            return await self.attempt(call, over: pool, headers: headers, repeats: 0).result
         case .v1:
             guard let credential = profile.v1Credential else { return .missing("no_credential") }
             guard let account = self.accounts.account(of: profile, credential) else {
                 return GroupResult(transportFailure: "no_endpoint")
             }
-            return await self.perform(request, by: account, senderID: senderID, deadline: deadline)
+            return await self.perform(call, by: account)
+        }
+    }
+
+    /// What is asked, for whom, and until when.
+    private struct Call {
+        let request: GroupRequest
+        let profile: TenantProfile
+        let senderID: String
+        let deadline: ContinuousClock.Instant
+        let origin: RequestOrigin
+
+        /// Where it goes, and for whom.
+        func subject(at server: HTTPOrigin) -> AttemptRecorder.Subject {
+            AttemptRecorder.Subject(server: server, profile: self.profile, origin: self.origin)
         }
     }
 
     /// Makes a request by an access token, and once more where FCM refuses it (V-TOKEN).
-    private func perform(
-        _ request: GroupRequest,
-        by account: V1Account,
-        senderID: String,
-        deadline: ContinuousClock.Instant
-    ) async -> GroupResult {
+    private func perform(_ call: Call, by account: V1Account) async -> GroupResult {
         for isLast in [false, true] {
             let token: AccessToken
-            switch await account.tokens.token(until: deadline) {
+            switch await account.tokens.token(until: call.deadline, in: call.origin.trace) {
             case .success(let atHand): token = atHand
             case .failure(let failure): return GroupResult(failure)
             }
-            let headers = Self.headers(token, senderID: senderID)
-            let attempt = await self.attempt(request, over: account.pool, headers: headers, deadline: deadline)
-            guard attempt.status == 401, account.tokens.refused(token), !isLast else { return attempt.result }
+            let headers = Self.headers(token, senderID: call.senderID)
+            let end = await self.attempt(call, over: account.pool, headers: headers, repeats: isLast ? 1 : 0)
+            guard end.status == 401, account.tokens.refused(token), !isLast else { return end.result }
         }
         return .missing("401")
     }
@@ -81,39 +97,47 @@ package final class GroupSender: GroupUpstream {
     // MARK: One attempt
 
     /// What an attempt came to, with the status where there was an answer.
-    private struct Attempt {
+    private struct AttemptEnd {
         var result: GroupResult
         var status: Int?
     }
 
     private func attempt(
-        _ request: GroupRequest,
+        _ call: Call,
         over pool: HTTPClientPool,
         headers: HTTPHeaderLines,
-        deadline: ContinuousClock.Instant
-    ) async -> Attempt {
+        repeats: Int
+    ) async -> AttemptEnd {
         let start = ContinuousClock.now
-        let timeLeft = min(self.configuration.attemptTimeout.current, deadline - start)
-        guard timeLeft > .zero else { return Attempt(result: GroupResult(transportFailure: "not_started")) }
-        self.metrics.began()
+        let timeLeft = min(self.configuration.attemptTimeout.current, call.deadline - start)
+        guard timeLeft > .zero else { return AttemptEnd(result: GroupResult(transportFailure: "not_started")) }
+        let request = Self.request(call.request, headers: headers)
+        let attempt = self.attempts.begin(
+            at: start,
+            in: call.origin.trace,
+            request.method,
+            Self.route,
+            repeats: repeats,
+            call.subject(at: pool.origin)
+        )
         do {
             let response = try await pool.execute(
-                Self.request(request, headers: headers),
+                attempt.carried(by: request),
                 deadline: .now() + TimeAmount(timeLeft)
             )
-            self.metrics.answered(in: ContinuousClock.now - start)
+            self.attempts.answered(attempt, status: response.status.code, call.subject(at: pool.origin))
             let wire = LegacyResponse(
                 status: response.status.code,
                 retryAfter: response.fields[.retryAfter],
                 body: response.body
             )
-            return Attempt(
+            return AttemptEnd(
                 result: GroupResponseReader.read(wire, now: self.clock.now().seconds),
                 status: response.status.code
             )
         } catch {
-            self.metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
-            return Attempt(result: GroupResult(transportFailure: error.code.rawValue))
+            self.attempts.failed(attempt, error, call.subject(at: pool.origin))
+            return AttemptEnd(result: GroupResult(transportFailure: error.code.rawValue))
         }
     }
 

@@ -13,7 +13,7 @@ package final class LegacySender: UpstreamSender {
     private let configuration: UpstreamConfiguration
     private let pools: OriginPools
     private let clock: any WallClock
-    private let metrics: UpstreamMetrics
+    private let attempts: AttemptRecorder
     private let healths: UpstreamHealths
 
     /// A sender over pools of connections.
@@ -22,12 +22,13 @@ package final class LegacySender: UpstreamSender {
         pools: OriginPools,
         clock: any WallClock,
         metrics: UpstreamMetrics,
-        resilience: ResilienceMetrics
+        resilience: ResilienceMetrics,
+        log: AttemptLog = AttemptLog()
     ) {
         self.configuration = configuration
         self.pools = pools
         self.clock = clock
-        self.metrics = metrics
+        self.attempts = AttemptRecorder(metrics: metrics, log: log)
         self.healths = UpstreamHealths(metrics: resilience)
     }
 
@@ -59,7 +60,7 @@ package final class LegacySender: UpstreamSender {
         case .failure(let obstacle):
             return obstacle.result
         case .success(let plan):
-            let end = await self.attempt(plan, call)
+            let end = await self.attempt(plan, call, repeats: 0)
             guard let reason = end.repeatReason else { return end.result }
             return await self.repeated(plan, call, end.result, reason)
         }
@@ -110,17 +111,31 @@ package final class LegacySender: UpstreamSender {
         let repeatReason: RepeatReason?
     }
 
-    private func attempt(_ plan: Plan, _ call: UpstreamCall) async -> AttemptEnd {
-        let start = ContinuousClock.now
-        self.metrics.began()
+    private func attempt(_ plan: Plan, _ call: UpstreamCall, repeats: Int) async -> AttemptEnd {
+        let attempt = self.begin(plan, call, repeats: repeats)
         let fullTime = self.configuration.attemptTimeout.current
-        let timeLeft = min(fullTime, call.deadline - start)
+        let timeLeft = min(fullTime, call.deadline - attempt.start)
         do {
-            let response = try await plan.pool.execute(plan.request, deadline: .now() + TimeAmount(timeLeft))
-            return self.end(of: plan, call, response, since: start)
+            let response = try await plan.pool.execute(
+                attempt.carried(by: plan.request),
+                deadline: .now() + TimeAmount(timeLeft)
+            )
+            return self.end(of: plan, call, response, attempt)
         } catch {
-            return self.end(of: plan, error, since: start, hadFullTime: timeLeft == fullTime)
+            return self.end(of: plan, call, error, attempt, hadFullTime: timeLeft == fullTime)
         }
+    }
+
+    @inline(never)  // As for `prepare`.
+    private func begin(_ plan: Plan, _ call: UpstreamCall, repeats: Int) -> AttemptRecorder.Attempt {
+        self.attempts.begin(
+            at: .now,
+            in: call.trace,
+            .post,
+            Self.path,
+            repeats: repeats,
+            Self.subject(plan, call)
+        )
     }
 
     @inline(never)  // As for `prepare`.
@@ -128,10 +143,9 @@ package final class LegacySender: UpstreamSender {
         of plan: Plan,
         _ call: UpstreamCall,
         _ response: HTTPClientResponse,
-        since start: ContinuousClock.Instant
+        _ attempt: AttemptRecorder.Attempt
     ) -> AttemptEnd {
-        let now = ContinuousClock.now
-        self.metrics.answered(in: now - start)
+        let now = self.attempts.answered(attempt, status: response.status.code, Self.subject(plan, call))
         let result = self.read(response, for: call.target)
         let isTrouble = result.answer == .failed(.upstreamUnavailable) || result.answer == .failed(.upstreamInternal)
         let isRefusal = result.answer == .failed(.upstreamCredentials)
@@ -146,17 +160,21 @@ package final class LegacySender: UpstreamSender {
     @inline(never)  // As for `prepare`.
     private func end(
         of plan: Plan,
+        _ call: UpstreamCall,
         _ error: HTTPClientError,
-        since start: ContinuousClock.Instant,
+        _ attempt: AttemptRecorder.Attempt,
         hadFullTime: Bool
     ) -> AttemptEnd {
-        let now = ContinuousClock.now
-        self.metrics.failed(error.code.rawValue, in: now - start)
+        let now = self.attempts.failed(attempt, error, Self.subject(plan, call))
         plan.health.report(server: error.verdict(hadFullTime: hadFullTime), credential: .silent, at: now)
         return AttemptEnd(
             result: UpstreamResult(answer: .failed(error.outcomeCode), upstreamCode: error.code.rawValue),
             repeatReason: error.isWorthRepeating ? .notSent : nil
         )
+    }
+
+    private static func subject(_ plan: Plan, _ call: UpstreamCall) -> AttemptRecorder.Subject {
+        AttemptRecorder.Subject(server: plan.pool.origin, profile: call.profile, origin: call.origin)
     }
 
     /// Goes on after a first attempt that may be repeated.
@@ -177,7 +195,7 @@ package final class LegacySender: UpstreamSender {
                 plan.health.report(server: .silent, credential: .silent, at: .now)
                 return result
             }
-            let end = await self.attempt(plan, call)
+            let end = await self.attempt(plan, call, repeats: attempts)
             result = end.result
             guard let next = end.repeatReason else { return result }
             reason = next

@@ -45,9 +45,21 @@ final class AccessTokenSource: Sendable {
         return token
     }
 
-    /// A token, waiting for one until a deadline.
-    func token(until deadline: ContinuousClock.Instant) async -> Outcome {
+    /// A token, waiting for one until a deadline; a request that needs one before it can go on has a span of that.
+    ///
+    /// - Parameters:
+    ///   - deadline: when waiting ends.
+    ///   - trace: the trace of the request.
+    /// - Returns: the token, or why there is none.
+    func token(until deadline: ContinuousClock.Instant, in trace: RequestTrace?) async -> Outcome {
         if let token = self.atHand() { return .success(token) }
+        guard let trace else { return await self.nextToken(until: deadline) }
+        return await trace.step("access token", failure: { $0.failure?.code }) {
+            await self.nextToken(until: deadline)
+        }
+    }
+
+    private func nextToken(until deadline: ContinuousClock.Instant) async -> Outcome {
         let now = self.now()
         switch self.state.withLock({ $0.tokens.next(at: now) }) {
         case .use(let token): return .success(token)
@@ -126,6 +138,13 @@ final class AccessTokenSource: Sendable {
             }
             waiter?.resume(returning: .failure(.timedOut))
         }
+    }
+}
+
+extension AccessTokenSource.Outcome {
+    /// Why there is no token.
+    fileprivate var failure: TokenFailure? {
+        if case .failure(let failure) = self { failure } else { nil }
     }
 }
 

@@ -35,6 +35,8 @@ package final class JWTBearerExchange: TokenExchange {
         var settings = HTTPClient.Configuration()
         settings.tlsConfiguration = configuration.client.tls
         settings.redirectConfiguration = .disallow
+        // A token serves many requests, so that getting it belongs to nobody's trace.
+        settings.tracing.tracer = nil
         settings.timeout.connect = TimeAmount(configuration.client.connectTimeout)
         self.client = HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: settings)
         self.hosts = configuration.tokenHosts

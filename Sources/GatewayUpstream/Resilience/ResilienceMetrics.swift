@@ -1,28 +1,24 @@
 package import CoreMetrics
-import GatewayCore
+package import GatewayCore
 import Metrics
 import Synchronization
 
-/// Why a call is repeated; the raw value is the metrics' label.
-enum RepeatReason: String, Sendable, CaseIterable {
-    /// Nothing was sent.
-    case notSent = "not_sent"
-    /// FCM said that it is in trouble.
-    case trouble = "upstream_5xx"
-}
-
 /// What is counted of repeats and breakers.
 package final class ResilienceMetrics: Sendable {
-    /// Tenants that have a label of their own; the others share one.
-    private static let maxProjects = 200
-
     private let repeats: [RepeatReason: Counter]
     private let exhaustions: [RepeatReason: Counter]
     private let factory: any MetricsFactory
-    private let projects = Mutex<Set<String>>([])
+    private let tenantLabels: TenantLabels
+    /// Of the tenants without a label of their own.
+    private let sharedBreakers = Mutex<[UpstreamKind: SharedBreakers]>([:])
 
     /// Metrics made by a factory.
-    package init(factory: any MetricsFactory) {
+    ///
+    /// - Parameters:
+    ///   - factory: makes them.
+    ///   - tenantLabels: names tenants.
+    package init(factory: any MetricsFactory, tenantLabels: TenantLabels = TenantLabels()) {
+        self.tenantLabels = tenantLabels
         func counters(_ label: String) -> [RepeatReason: Counter] {
             Dictionary(
                 uniqueKeysWithValues: RepeatReason.allCases.map { reason in
@@ -45,31 +41,25 @@ package final class ResilienceMetrics: Sendable {
         self.exhaustions[reason]?.increment()
     }
 
-    /// The gauge of a tenant's breaker.
+    /// The gauge of a tenant's breaker; tenants without a label of their own share one that shows the worst of theirs.
     func gauge(of tenant: TenantID, api: UpstreamKind) -> BreakerGauge {
-        let isKnown = self.projects.withLock { projects in
-            if projects.contains(tenant.text) { return true }
-            guard projects.count < Self.maxProjects else { return false }
-            projects.insert(tenant.text)
-            return true
+        if let project = self.tenantLabels.ownLabel(of: tenant) {
+            return .own(self.meter(of: project, api: api))
         }
-        // Shared by several, a state would say nothing of any.
-        guard isKnown else { return BreakerGauge(meter: nil) }
-        return BreakerGauge(
-            meter: Meter(
-                label: "fcmgw_breaker_state",
-                dimensions: [("api", api.rawValue), ("project", tenant.text)],
-                factory: self.factory
-            )
-        )
+        let shared = self.sharedBreakers.withLock { breakers in
+            if let known = breakers[api] { return known }
+            let made = SharedBreakers(meter: self.meter(of: TenantLabels.shared, api: api))
+            breakers[api] = made
+            return made
+        }
+        return .shared(shared, tenant)
     }
-}
 
-/// Shows what one breaker is in: 0 closed, 1 letting some calls through, 2 open.
-struct BreakerGauge: Sendable {
-    let meter: Meter?
-
-    func set(_ condition: CircuitBreaker.Condition) {
-        self.meter?.set(condition.rawValue)
+    private func meter(of project: String, api: UpstreamKind) -> Meter {
+        Meter(
+            label: "fcmgw_breaker_state",
+            dimensions: [("api", api.rawValue), ("project", project)],
+            factory: self.factory
+        )
     }
 }

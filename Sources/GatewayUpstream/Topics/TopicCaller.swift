@@ -22,26 +22,33 @@ package final class TopicCaller: TopicUpstream {
     ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
     ///   - clock: tells the time that an answer's dates are compared to.
     ///   - metrics: what is measured of calls.
+    ///   - log: hears of calls.
     package init(
         configuration: UpstreamConfiguration,
         accounts: V1Accounts,
         pools: OriginPools,
         clock: any WallClock,
-        metrics: TopicCallMetrics
+        metrics: TopicCallMetrics,
+        log: AttemptLog = AttemptLog()
     ) {
         self.configuration = configuration
         self.pools = pools
         self.accounts = accounts
-        self.exchange = TopicExchange(attemptTimeout: configuration.attemptTimeout, clock: clock, metrics: metrics)
+        self.exchange = TopicExchange(
+            attemptTimeout: configuration.attemptTimeout,
+            clock: clock,
+            metrics: metrics,
+            log: log
+        )
     }
 
     /// Changes subscriptions, each device's by a call of its own or all by one.
     package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
-        switch self.route(for: call.profile) {
+        switch self.route(for: call.profile, call.origin) {
         case .failure(let obstacle):
             return SubscriptionResult(obstacle.rejection, for: call, upstreamCode: obstacle.name)
         case .success(let route):
-            if let account = route.account, let failure = await Self.tokenFailure(account, until: call.deadline) {
+            if let failure = await Self.tokenFailure(route, until: call.deadline) {
                 return Self.result(TopicReading(failure), call)
             }
             guard let account = route.account, self.prefersV1(account) else {
@@ -53,7 +60,7 @@ package final class TopicCaller: TopicUpstream {
 
     /// Looks a device up by v1's own API, or by the Instance ID API where that knows more or alone is there.
     package func look(up call: RegistrationCall) async -> RegistrationResult {
-        switch self.route(for: call.profile) {
+        switch self.route(for: call.profile, call.origin) {
         case .failure(let obstacle):
             return RegistrationResult(.rejected(obstacle.rejection), upstreamCode: obstacle.name)
         case .success(let route):
@@ -85,7 +92,7 @@ package final class TopicCaller: TopicUpstream {
         static let noEndpoint = Obstacle(rejection: Rejection(code: .upstreamUnavailable), name: "no_endpoint")
     }
 
-    private func route(for profile: TenantProfile) -> Result<TopicRoute, Obstacle> {
+    private func route(for profile: TenantProfile, _ origin: RequestOrigin) -> Result<TopicRoute, Obstacle> {
         // A server that a credential names takes the place of all of Google's: the credential goes nowhere else.
         switch profile.tenant.upstream {
         case .legacy:
@@ -94,13 +101,17 @@ package final class TopicCaller: TopicUpstream {
                 return .failure(.noEndpoint)
             }
             let fields = LegacySender.request(ByteBuffer(), authorizedBy: credential).headers
-            return .success(TopicRoute(authorization: .serverKey(fields), instanceID: pool))
+            return .success(
+                TopicRoute(profile: profile, authorization: .serverKey(fields), instanceID: pool, origin: origin)
+            )
         case .v1:
             guard let credential = profile.v1Credential else { return .failure(.noCredential) }
             guard let account = self.accounts.account(of: profile, credential),
                 let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.iidEndpoint)
             else { return .failure(.noEndpoint) }
-            return .success(TopicRoute(authorization: .account(account), instanceID: pool))
+            return .success(
+                TopicRoute(profile: profile, authorization: .account(account), instanceID: pool, origin: origin)
+            )
         }
     }
 
@@ -113,11 +124,11 @@ package final class TopicCaller: TopicUpstream {
 
     /// Why there is no access token, once for all calls: without one none of them can be made.
     private static func tokenFailure(
-        _ account: V1Account,
+        _ route: TopicRoute,
         until deadline: ContinuousClock.Instant
     ) async -> TokenFailure? {
-        guard account.tokens.atHand() == nil else { return nil }
-        return switch await account.tokens.token(until: deadline) {
+        guard let account = route.account else { return nil }
+        return switch await account.tokens.token(until: deadline, in: route.origin.trace) {
         case .success: nil
         case .failure(let failure): failure
         }

@@ -13,6 +13,7 @@ struct TopicExchange: Sendable {
     let attemptTimeout: DurationSetting
     let clock: any WallClock
     let metrics: TopicCallMetrics
+    let log: AttemptLog
 
     /// Makes one call, and once more where FCM refuses the access token (V-TOKEN).
     func ask(
@@ -22,23 +23,22 @@ struct TopicExchange: Sendable {
         until deadline: ContinuousClock.Instant,
         read: Reader
     ) async -> TopicReading {
-        let pool = api == .v1 ? route.account?.pool ?? route.instanceID : route.instanceID
         switch route.authorization {
         case .serverKey(let headers):
-            return await self.attempt(HTTPClientRequest(request, headers: headers), api, on: pool, deadline, read)
+            return await self.attempt(request, headers, api, by: route, repeats: 0, deadline, read)
         case .account(let account):
             let token: AccessToken
-            switch await account.tokens.token(until: deadline) {
+            switch await account.tokens.token(until: deadline, in: route.origin.trace) {
             case .success(let current): token = current
             case .failure(let failure): return TopicReading(failure)
             }
-            let first = HTTPClientRequest(request, headers: token.headers(for: api))
-            let reading = await self.attempt(first, api, on: pool, deadline, read)
+            let headers = token.headers(for: api)
+            let reading = await self.attempt(request, headers, api, by: route, repeats: 0, deadline, read)
             guard reading.signal == .tokenRefused, account.tokens.refused(token) else { return reading }
-            switch await account.tokens.token(until: deadline) {
+            switch await account.tokens.token(until: deadline, in: route.origin.trace) {
             case .success(let fresh):
-                let second = HTTPClientRequest(request, headers: fresh.headers(for: api))
-                return await self.attempt(second, api, on: pool, deadline, read)
+                let headers = fresh.headers(for: api)
+                return await self.attempt(request, headers, api, by: route, repeats: 1, deadline, read)
             case .failure(let failure):
                 return TopicReading(failure)
             }
@@ -46,20 +46,34 @@ struct TopicExchange: Sendable {
     }
 
     private func attempt(
-        _ request: HTTPClientRequest,
+        _ topicRequest: TopicRequest,
+        _ headers: HTTPHeaderLines,
         _ api: TopicAPI,
-        on pool: HTTPClientPool,
+        by route: TopicRoute,
+        repeats: Int,
         _ deadline: ContinuousClock.Instant,
         _ read: Reader
     ) async -> TopicReading {
         let start = ContinuousClock.now
         let timeLeft = min(self.attemptTimeout.current, deadline - start)
         guard timeLeft > .zero else { return .notStarted }
-        let metrics = self.metrics[api]
-        metrics.began()
+        let pool = api == .v1 ? route.account?.pool ?? route.instanceID : route.instanceID
+        let request = HTTPClientRequest(topicRequest, headers: headers)
+        let attempts = AttemptRecorder(metrics: self.metrics[api], log: self.log)
+        let attempt = attempts.begin(
+            at: start,
+            in: route.origin.trace,
+            request.method,
+            topicRequest.template,
+            repeats: repeats,
+            route.subject(at: pool.origin)
+        )
         do {
-            let response = try await pool.execute(request, deadline: .now() + TimeAmount(timeLeft))
-            metrics.answered(in: ContinuousClock.now - start)
+            let response = try await pool.execute(
+                attempt.carried(by: request),
+                deadline: .now() + TimeAmount(timeLeft)
+            )
+            attempts.answered(attempt, status: response.status.code, route.subject(at: pool.origin))
             let answer = V1Response(
                 status: response.status.code,
                 retryAfter: response.fields[.retryAfter],
@@ -67,7 +81,7 @@ struct TopicExchange: Sendable {
             )
             return read(answer, self.clock.now().seconds)
         } catch {
-            metrics.failed(error.code.rawValue, in: ContinuousClock.now - start)
+            attempts.failed(attempt, error, route.subject(at: pool.origin))
             return TopicReading(error)
         }
     }

@@ -1,5 +1,6 @@
 import EventLoopHTTP
 import FCMModel
+import GatewayCore
 import HTTPTypes
 import NIOCore
 
@@ -13,10 +14,14 @@ struct TopicRoute: Sendable {
         case account(V1Account)
     }
 
-    /// What authorises requests.
+    /// Whose requests.
+    let profile: TenantProfile
+    /// What authorises them.
     let authorization: Authorization
     /// The way to the Instance ID API.
     let instanceID: HTTPClientPool
+    /// The caller's request behind them.
+    let origin: RequestOrigin
 
     /// The account, where v1's own API can be used.
     var account: V1Account? {
@@ -24,6 +29,11 @@ struct TopicRoute: Sendable {
         case .serverKey: nil
         case .account(let account): account
         }
+    }
+
+    /// Where a request goes, and for whom.
+    func subject(at server: HTTPOrigin) -> AttemptRecorder.Subject {
+        AttemptRecorder.Subject(server: server, profile: self.profile, origin: self.origin)
     }
 }
 

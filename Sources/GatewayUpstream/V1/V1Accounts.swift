@@ -43,7 +43,7 @@ package final class V1Accounts: Sendable {
                 pool: pool,
                 tokens: kept ?? self.tokens.source(for: credential),
                 health: UpstreamHealth(
-                    gauge: self.metrics?.gauge(of: profile.id, api: .v1) ?? BreakerGauge(meter: nil),
+                    gauge: self.metrics?.gauge(of: profile.id, api: .v1) ?? .none,
                     metrics: self.metrics
                 )
             )

@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import FCMModel
 import GatewayCore
 
@@ -13,24 +14,29 @@ final class V1Job: Sendable {
     let kind: TargetKind
     /// Whether the caller speaks v1 too and gets the upstream's own answer.
     let keepsAnswer: Bool
-    /// When waiting for answers ends.
-    let deadline: ContinuousClock.Instant
-    /// What each call of a list has to pass before it leaves.
-    let gate: StartGate?
+    /// The call of the gateway's.
+    let call: UpstreamCall
 
     init(
         account: V1Account,
         calls: V1Calls,
         kind: TargetKind,
         keepsAnswer: Bool,
-        deadline: ContinuousClock.Instant,
-        gate: StartGate?
+        call: UpstreamCall
     ) {
         self.account = account
         self.calls = calls
         self.kind = kind
         self.keepsAnswer = keepsAnswer
-        self.deadline = deadline
-        self.gate = gate
+        self.call = call
     }
+
+    /// When waiting for answers ends.
+    var deadline: ContinuousClock.Instant { self.call.deadline }
+    /// Where the calls go, and for whom.
+    var subject: AttemptRecorder.Subject {
+        AttemptRecorder.Subject(server: self.account.pool.origin, profile: self.call.profile, origin: self.call.origin)
+    }
+    /// What each call of a list has to pass before it leaves.
+    var gate: StartGate? { self.call.gate }
 }

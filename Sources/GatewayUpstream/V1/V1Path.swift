@@ -1,5 +1,7 @@
 /// The path that a project's messages go to.
 enum V1Path {
+    /// The path's template, for spans.
+    static let sendTemplate = "/v1/projects/{project}/messages:send"
     private static let digits = Array("0123456789ABCDEF".utf8)
 
     /// `/v1/projects/<project>/messages:send`; what can't stand in a path is escaped (RFC 3986, 2.1).

@@ -9,7 +9,7 @@ package final class V1Sender: UpstreamSender {
     private let configuration: UpstreamConfiguration
     private let accounts: V1Accounts
     private let clock: any WallClock
-    private let metrics: UpstreamMetrics
+    private let attempts: AttemptRecorder
 
     /// A sender over tenants' accounts.
     ///
@@ -18,16 +18,18 @@ package final class V1Sender: UpstreamSender {
     ///   - accounts: what tenants' calls share.
     ///   - clock: tells the time that messages' lives count from.
     ///   - metrics: what is measured of calls.
+    ///   - log: hears of calls.
     package init(
         configuration: UpstreamConfiguration,
         accounts: V1Accounts,
         clock: any WallClock,
-        metrics: UpstreamMetrics
+        metrics: UpstreamMetrics,
+        log: AttemptLog = AttemptLog()
     ) {
         self.configuration = configuration
         self.accounts = accounts
         self.clock = clock
-        self.metrics = metrics
+        self.attempts = AttemptRecorder(metrics: metrics, log: log)
     }
 
     /// HTTP v1 has a form for every target; a condition must keep to its profile.
@@ -47,7 +49,9 @@ package final class V1Sender: UpstreamSender {
             return UpstreamResult(answer: .failed(obstacle.outcome), upstreamCode: obstacle.name)
         case .success(let job):
             // Once for all calls of a list: without a token none of them can be made.
-            if job.account.tokens.atHand() == nil, let failure = await self.awaitToken(job) {
+            if job.account.tokens.atHand() == nil,
+                case .failure(let failure) = await job.account.tokens.token(until: job.deadline, in: call.trace)
+            {
                 return Self.result(failure)
             }
             guard job.kind.isList else { return await self.sendOne(job) }
@@ -77,17 +81,9 @@ package final class V1Sender: UpstreamSender {
                 calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
                 kind: call.target.kind,
                 keepsAnswer: call.message.verbatim != nil,
-                deadline: call.deadline,
-                gate: call.gate
+                call: call
             )
         )
-    }
-
-    private func awaitToken(_ job: V1Job) async -> TokenFailure? {
-        switch await job.account.tokens.token(until: job.deadline) {
-        case .success: nil
-        case .failure(let failure): failure
-        }
     }
 
     private static func result(_ failure: TokenFailure) -> UpstreamResult {
@@ -147,7 +143,7 @@ package final class V1Sender: UpstreamSender {
 
     /// Waits for an access token and makes one call with it.
     private func deliverLater(_ job: V1Job, at index: Int) async -> V1Reading {
-        switch await job.account.tokens.token(until: job.deadline) {
+        switch await job.account.tokens.token(until: job.deadline, in: job.call.trace) {
         case .success(let token): await self.attempt(job, at: index, with: token)
         case .failure(let failure): V1Reading(failure)
         }
@@ -167,16 +163,15 @@ package final class V1Sender: UpstreamSender {
                 job.account.health.report(server: .silent, credential: .silent, at: start)
                 return .notStarted
             }
-            self.metrics.began()
+            let attempt = self.begin(job, at: start, repeats: attempts - 1)
             do {
                 let response = try await job.account.pool.execute(
-                    Self.request(job, at: index, with: token),
+                    Self.request(job, at: index, with: token, attempt),
                     deadline: .now() + TimeAmount(timeLeft)
                 )
-                return self.end(of: job, response, since: start)
+                return self.end(of: job, response, attempt)
             } catch {
-                let hadFullTime = timeLeft == fullTime
-                self.noteFailure(of: job, error, since: start, hadFullTime: hadFullTime)
+                self.noteFailure(of: job, error, attempt, hadFullTime: timeLeft == fullTime)
                 guard error.isWorthRepeating, attempts < Backoff.maxAttempts,
                     job.account.health.mayRepeat(for: .notSent, at: .now)
                 else { return V1Reading(error) }
@@ -185,13 +180,28 @@ package final class V1Sender: UpstreamSender {
     }
 
     @inline(never)  // As for `prepare`.
+    private func begin(
+        _ job: V1Job,
+        at start: ContinuousClock.Instant,
+        repeats: Int
+    ) -> AttemptRecorder.Attempt {
+        self.attempts.begin(
+            at: start,
+            in: job.call.trace,
+            .post,
+            V1Path.sendTemplate,
+            repeats: repeats,
+            job.subject
+        )
+    }
+
+    @inline(never)  // As for `prepare`.
     private func end(
         of job: V1Job,
         _ response: HTTPClientResponse,
-        since start: ContinuousClock.Instant
+        _ attempt: AttemptRecorder.Attempt
     ) -> V1Reading {
-        let now = ContinuousClock.now
-        self.metrics.answered(in: now - start)
+        let now = self.attempts.answered(attempt, status: response.status.code, job.subject)
         let reading = self.read(response, for: job)
         let health = job.account.health
         switch reading.signal {
@@ -209,21 +219,27 @@ package final class V1Sender: UpstreamSender {
     private func noteFailure(
         of job: V1Job,
         _ error: HTTPClientError,
-        since start: ContinuousClock.Instant,
+        _ attempt: AttemptRecorder.Attempt,
         hadFullTime: Bool
     ) {
-        let now = ContinuousClock.now
-        self.metrics.failed(error.code.rawValue, in: now - start)
+        let now = self.attempts.failed(attempt, error, job.subject)
         job.account.health.report(server: error.verdict(hadFullTime: hadFullTime), credential: .silent, at: now)
     }
 
     @inline(never)  // As for `prepare`.
-    private static func request(_ job: V1Job, at index: Int, with token: AccessToken) -> HTTPClientRequest {
-        HTTPClientRequest(
-            method: .post,
-            path: job.account.path,
-            headers: token.headers,
-            body: job.calls.body(at: index)
+    private static func request(
+        _ job: V1Job,
+        at index: Int,
+        with token: AccessToken,
+        _ attempt: AttemptRecorder.Attempt
+    ) -> HTTPClientRequest {
+        attempt.carried(
+            by: HTTPClientRequest(
+                method: .post,
+                path: job.account.path,
+                headers: token.headers,
+                body: job.calls.body(at: index)
+            )
         )
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 
 @testable import FCMGateway
 
@@ -12,6 +13,8 @@ struct DevGateway: Sendable {
     let key: String
     /// The first command that the banner offers, exactly as printed.
     let command: String
+    /// The command that the banner offers to send by HTTP v1 from then on, exactly as printed.
+    let v1Command: String
 
     /// Runs a body with a gateway that keeps everything in a directory.
     static func with<Result>(
@@ -25,7 +28,8 @@ struct DevGateway: Sendable {
             let banner = try await process.output.first { $0.contains("Stop with Ctrl-C.") ? $0 : nil }
             let ports = banner.matches(of: #/http://127\.0\.0\.1:(\d+)[,. ]/#).map { String($0.1) }
             guard ports.count >= 3, let key = banner.firstMatch(of: #/Bearer (\S+)'/#),
-                let command = banner.firstMatch(of: #/Send a first message:\n\n((?:.+\n)+)/#)
+                let command = banner.firstMatch(of: #/Send a first message:\n\n((?:.+\n)+)/#),
+                let v1Command = banner.firstMatch(of: #/Send by HTTP v1 instead:\n\n((?:.+\n)+)/#)
             else { throw ProcessOutput.Missing(written: banner) }
             let gateway = RunningGateway(
                 process: process,
@@ -40,7 +44,8 @@ struct DevGateway: Sendable {
                     gateway: gateway,
                     emulator: Emulator(address: "http://127.0.0.1:\(ports[2])"),
                     key: String(key.1),
-                    command: String(command.1)
+                    command: String(command.1),
+                    v1Command: String(v1Command.1)
                 )
             )
         }

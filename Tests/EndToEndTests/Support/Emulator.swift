@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 
 @testable import FCMGateway
 

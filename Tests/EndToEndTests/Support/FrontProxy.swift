@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import ProcessTestKit
 import Testing
 
 /// A proxy that stands before the gateway, and what it logs.

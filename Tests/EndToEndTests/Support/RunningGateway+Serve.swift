@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 
 @testable import FCMGateway
 
@@ -20,6 +21,8 @@ extension RunningGateway {
             "GATEWAY_HTTP_HOST": "127.0.0.1",
             "GATEWAY_HTTP_PORT": "0",
             "GATEWAY_HTTP_DRAIN_GRACE_MS": "0",
+            // The machine may be busy with other tests.
+            "GATEWAY_HTTP_MAX_LAG_MS": "60000",
             "GATEWAY_ADMIN_PORT": "0",
         ]
     }
@@ -50,7 +53,7 @@ extension RunningGateway {
         }
         return try await ChildProcess.with(program, arguments, environment: environment) { process in
             let ports = try await process.errors.first { text in
-                let lines = text.matches(of: #/"listener":"(data|admin)".*"message":"Listening\.".*"port":"(\d+)"/#)
+                let lines = text.matches(of: #/"message":"Listening\.".*"listener":"(data|admin)".*"port":"(\d+)"/#)
                 let ports = Dictionary(lines.map { (String($0.1), String($0.2)) }) { $1 }
                 return ports.count == 2 ? ports : nil
             }

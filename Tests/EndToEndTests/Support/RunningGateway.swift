@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
@@ -94,7 +95,7 @@ struct RunningGateway: Sendable {
     ///
     /// - Returns: the key.
     func makeTenant(_ name: String, serverKey: String, endpoint: String) async throws -> String {
-        _ = try await self.admin(
+        let made = try await self.admin(
             "PUT",
             "tenants/\(name)",
             #"{"display_name": "Test", "upstream": "legacy", "sender_id": "123456789012"}"#
@@ -104,7 +105,7 @@ struct RunningGateway: Sendable {
         let scopes = #"{"name": "test", "scopes": ["messages:send", "audit:read"]}"#
         let created = try await self.admin("POST", "tenants/\(name)/keys", scopes)
         guard stored.status == 200, let key = created.json["key"]?.text else {
-            throw Emulator.Refused(reply: stored.text + created.text)
+            throw Emulator.Refused(reply: made.text + stored.text + created.text)
         }
         return key
     }

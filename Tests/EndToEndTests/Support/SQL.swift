@@ -1,4 +1,5 @@
 import Foundation
+import ProcessTestKit
 
 /// Changes a store behind the gateway's back, as somebody with the file could.
 enum SQL {
@@ -7,7 +8,8 @@ enum SQL {
     private static let script = """
         import sqlite3, sys
         connection = sqlite3.connect(sys.argv[1])
-        for row in connection.execute(sys.argv[2]) if sys.argv[3] == "read" else connection.executescript(sys.argv[2]):
+        connection.executescript(sys.argv[2])
+        for row in connection.execute(sys.argv[3]) if sys.argv[3] else []:
             print("|".join(map(str, row)))
         connection.commit()
         connection.close()
@@ -23,24 +25,25 @@ enum SQL {
 
     /// Executes statements.
     static func change(_ path: String, _ statements: String) async throws {
-        _ = try await self.run(path, statements, mode: "change")
+        _ = try await self.change(path, statements, thenRead: "")
     }
 
     /// Executes a query, and returns its rows, columns separated by `|`.
     static func read(_ path: String, _ query: String) async throws -> [String] {
-        try await self.run(path, query, mode: "read").split(separator: "\n").map(String.init)
+        try await self.change(path, "", thenRead: query)
     }
 
-    private static func run(_ path: String, _ text: String, mode: String) async throws -> String {
+    /// Executes statements and then a query, and returns its rows, columns separated by `|`.
+    static func change(_ path: String, _ statements: String, thenRead query: String) async throws -> [String] {
         let outcome: Program.Outcome
         if let shell = self.shell {
-            outcome = try await Program.run(shell, ["-batch", "-bail", path, text])
+            outcome = try await Program.run(shell, ["-batch", "-bail", path, "\(statements);\(query)"])
         } else if let python = self.python {
-            outcome = try await Program.run(python, ["-c", self.script, path, text, mode])
+            outcome = try await Program.run(python, ["-c", self.script, path, statements, query])
         } else {
             throw Failed(message: "neither sqlite3 nor python3 is installed")
         }
         guard outcome.end == .code(0), outcome.errors.isEmpty else { throw Failed(message: outcome.errors) }
-        return outcome.output
+        return outcome.output.split(separator: "\n").map(String.init)
     }
 }

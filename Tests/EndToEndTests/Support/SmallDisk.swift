@@ -1,4 +1,9 @@
 import Foundation
+import ProcessTestKit
+
+#if canImport(Glibc)
+import Glibc
+#endif
 
 /// A file system of two mebibytes in memory.
 struct SmallDisk: Sendable {
@@ -7,14 +12,13 @@ struct SmallDisk: Sendable {
 
     /// Whether this process may mount.
     static let isAvailable: Bool = {
-        guard let mount = Program.named("mount"), let unmount = Program.named("umount") else { return false }
         let files = FileManager.default
         let path = files.temporaryDirectory.appending(path: "fcm-gateway-mount-\(UUID())").path
         defer { try? files.removeItem(atPath: path) }
         guard (try? files.createDirectory(atPath: path, withIntermediateDirectories: false)) != nil else {
             return false
         }
-        return Self.succeeds(mount, Self.arguments(path)) && Self.succeeds(unmount, [path])
+        return Self.mount(at: path) && Self.unmount(path)
     }()
 
     /// It could not be mounted or filled.
@@ -22,12 +26,11 @@ struct SmallDisk: Sendable {
 
     /// Runs a body with a disk that is unmounted afterwards.
     static func with<Result>(_ body: (SmallDisk) async throws -> Result) async throws -> Result {
-        guard let mount = Program.named("mount"), let unmount = Program.named("umount") else { throw Failed() }
-        return try await PrivateDirectory.with { directory in
+        try await PrivateDirectory.with { directory in
             let disk = SmallDisk(path: directory.path("disk"))
             try FileManager.default.createDirectory(atPath: disk.path, withIntermediateDirectories: false)
-            guard self.succeeds(mount, self.arguments(disk.path)) else { throw Failed() }
-            defer { _ = self.succeeds(unmount, [disk.path]) }
+            guard self.mount(at: disk.path) else { throw Failed() }
+            defer { _ = self.unmount(disk.path) }
             return try await body(disk)
         }
     }
@@ -54,17 +57,17 @@ struct SmallDisk: Sendable {
         try FileManager.default.removeItem(atPath: "\(self.path)/ballast")
     }
 
-    private static func arguments(_ path: String) -> [String] {
-        ["-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", path]
+    #if canImport(Glibc)
+    private static func mount(at path: String) -> Bool {
+        unsafe Glibc.mount("tmpfs", path, "tmpfs", 0, "size=2m,mode=700") == 0
     }
 
-    private static func succeeds(_ program: URL, _ arguments: [String]) -> Bool {
-        let process = Process()
-        process.executableURL = program
-        process.arguments = arguments
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return false }
-        process.waitUntilExit()
-        return process.terminationStatus == 0
+    private static func unmount(_ path: String) -> Bool {
+        unsafe umount(path) == 0
     }
+    #else
+    private static func mount(at path: String) -> Bool { false }
+
+    private static func unmount(_ path: String) -> Bool { false }
+    #endif
 }

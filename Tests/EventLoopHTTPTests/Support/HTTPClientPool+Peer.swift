@@ -12,6 +12,8 @@ extension HTTPClientPool {
         configure: (inout HTTPClientConfiguration) -> Void = { _ in }
     ) throws -> HTTPClientPool {
         var configuration = HTTPClientConfiguration(tls: try TestCertificate.client())
+        // Only tests of the deadline meet it, however busy the machine is.
+        configuration.connectTimeout = .seconds(600)
         configure(&configuration)
         return try HTTPClientPool(
             origin: try #require(HTTPOrigin("https://localhost:\(port)")),

@@ -11,16 +11,22 @@ final class RawConnection: Sendable {
         self.inbox = inbox
     }
 
-    static func open(port: Int, reads: Bool = true) async throws -> RawConnection {
+    /// Connects; the greeting is sent by the event loop, as soon as that learns that the connection is there.
+    static func open(
+        host: String = "127.0.0.1",
+        port: Int,
+        reads: Bool = true,
+        greeting: String = ""
+    ) async throws -> RawConnection {
         let inbox = RawInbox()
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.autoRead, value: reads)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(RawInboxHandler(inbox: inbox))
+                    try channel.pipeline.syncOperations.addHandler(RawInboxHandler(inbox: inbox, greeting: greeting))
                 }
             }
-            .connect(host: "127.0.0.1", port: port)
+            .connect(host: host, port: port)
             .get()
         return RawConnection(channel: channel, inbox: inbox)
     }
@@ -67,11 +73,19 @@ final class RawConnection: Sendable {
 
 private final class RawInboxHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
 
     private let inbox: RawInbox
+    private let greeting: String
 
-    init(inbox: RawInbox) {
+    init(inbox: RawInbox, greeting: String) {
         self.inbox = inbox
+        self.greeting = greeting
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        guard !self.greeting.isEmpty else { return }
+        context.writeAndFlush(NIOAny(ByteBuffer(string: self.greeting)), promise: nil)
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

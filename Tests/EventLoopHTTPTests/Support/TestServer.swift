@@ -41,8 +41,8 @@ func withServer<Result>(
 ) async throws -> Result {
     var configuration = HTTPServerConfiguration()
     // Only tests of the deadlines meet them, however busy the machine is.
-    configuration.headTimeout = .seconds(60)
-    configuration.bodyTimeout = .seconds(60)
+    configuration.headTimeout = .seconds(600)
+    configuration.bodyTimeout = .seconds(600)
     configure(&configuration)
     let server = HTTPServer(
         configuration: configuration,

@@ -16,6 +16,7 @@ struct FCMGatewayCommandTests {
     @Test(
         "Right usage is accepted",
         arguments: [
+            "health", "health --config g.yaml --live --wait 30s", "health --admin-url http://gw:8081 --output json",
             "tenant list --limit 3 --output json", "tenant get demo",
             "tenant put demo --display-name Demo --upstream v1 --project-id p --sender-id 1 --disabled",
             "tenant delete demo --admin-url http://gw:8081 --admin-token-file /t",
@@ -31,7 +32,20 @@ struct FCMGatewayCommandTests {
             "send demo --file -", "send demo --topic news --key-file /k --url http://gw",
             "audit tail -n 5 -f --tenant demo",
             "audit query --from 2026-01-01T00:00:00Z --outcome rejected --limit 1000",
-            "config check", "config show --config g.yaml --output json",
+            "audit export --tenant demo --from 2026-01-01T00:00:00Z --format jsonl --output-file e.jsonl",
+            "audit export", "audit export --to 2026-01-01T00:00:00Z --config g.yaml", "audit export --data-dir d",
+            "audit verify", "audit verify --config g.yaml --data-dir d", "audit verify --output json --no-progress",
+            "audit verify --public-key 3q2+7wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+            "audit verify --sink a.jsonl.1 --sink a.jsonl", "audit verify --sink-only --sink a.jsonl",
+            "audit verify --export e.jsonl", "audit verify --export - --data-dir d --output json",
+            "audit intents --data-dir d", "audit pseudonym demo --topic news",
+            "audit pseudonym demo --token-file - --config g.yaml", "audit pseudonym demo --topic news --data-dir d",
+            "audit public-key", "audit public-key --config g.yaml", "audit public-key --data-dir d",
+            "config check", "config show --config g.yaml --output json", "config check --output json",
+            "tenant apply -f t.yaml", "tenant apply --file t.yaml --dry-run --output json --progress",
+            "tenant apply -f t.yaml --prune --yes --no-progress", "key generate", "key generate --output json",
+            "key create demo --scope a --key-file -", "audit verify --progress --output json",
+            "credential rewrap --no-progress", "doctor", "doctor --config g.yaml --output json --offline --thorough",
         ]
     )
     func accepted(line: String) {
@@ -41,6 +55,7 @@ struct FCMGatewayCommandTests {
     @Test(
         "Wrong usage exits with 64",
         arguments: [
+            "health --wait 30", "health --admin-url gw", "health /readyz",
             "nonsense", "tenant get", "tenant get Demo", "tenant put demo --upstream v2", "tenant list --limit 0",
             "tenant list --output xml", "tenant get demo --admin-url nowhere", "credential put demo legacy",
             "credential put demo legacy --server-key AAAA", "credential put demo v1 --server-key-file -",
@@ -52,7 +67,15 @@ struct FCMGatewayCommandTests {
             "send demo --file f --token t",
             "send demo --token t --data novalue", "send demo --token t --data a=1 --data a=2",
             "send demo --token t --ttl 29d", "send demo --token t --ttl 60", "send demo --token t --priority urgent",
-            "audit tail -n 0", "audit query --from yesterday", "config check --config",
+            "tenant apply", "tenant apply -f t.yaml --yes", "doctor --output xml", "doctor g.yaml", "key generate demo",
+            "audit tail -n 0", "audit query --from yesterday",
+            "audit export --format csv", "audit export --tenant Demo", "audit pseudonym demo", "audit pseudonym",
+            "audit pseudonym demo --token secret", "audit pseudonym demo --topic a --token-file b",
+            "audit pseudonym Demo --topic a", "audit export demo", "audit export --from yesterday",
+            "audit verify --sink-only", "audit verify --public-key none", "audit verify --export e --sink a",
+            "audit verify --export", "audit verify demo", "audit public-key demo", "audit public-key --output json",
+            "audit intents demo",
+            "config check --config",
         ]
     )
     func refused(line: String) {

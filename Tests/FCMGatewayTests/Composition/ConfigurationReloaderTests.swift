@@ -77,7 +77,6 @@ struct ConfigurationReloaderTests {
                 "line=5",
                 "key=http.tls.certificateFile"
             ),
-            ("log:\n  level: debug\naudit:\n  mode: strict", "line=", "key=audit.mode"),
         ]
     )
     func badFile(yaml: String, place: String, key: String) async throws {
@@ -90,7 +89,7 @@ struct ConfigurationReloaderTests {
             #expect(errors.count == 1)
             let error = String(errors.first ?? "")
             #expect(error.contains("The configuration was not reloaded; what was in force stays so."))
-            #expect(key == "key=audit.mode" || error.contains(place), "\(error)")
+            #expect(error.contains(place), "\(error)")
             #expect(error.contains(key), "\(error)")
             #expect(fixture.reload(Self.plain + "upstream:\n  timeoutMs: 1000\n  connectTimeoutMs: 900\n") == 1)
             #expect(fixture.attemptTimeout.current == .seconds(1))
@@ -121,6 +120,7 @@ struct ConfigurationReloaderTests {
             ("http:\n  port: 1", "http.port"), ("admin:\n  host: 127.0.0.2", "admin.host"), ("dataDir: /x", "dataDir"),
             ("eventLoops: 999", "eventLoops"), ("store:\n  url: sqlite:other.sqlite", "store.url"),
             ("http:\n  drainGraceMs: 1", "http.drainGraceMs"), ("audit:\n  queueRecords: 900", "audit.queueRecords"),
+            ("audit:\n  mode: strict", "audit.mode"), ("audit:\n  spoolBytes: 2000000", "audit.spoolBytes"),
             ("upstream:\n  v1Endpoint: https://example.org", "upstream.v1Endpoint"),
         ]
     )

@@ -17,7 +17,7 @@ import Testing
 
 @testable import FCMGateway
 
-@Suite("A listener's drain", .timeLimit(.minutes(1)))
+@Suite("A listener's drain", .timeLimit(.minutes(10)))
 struct ListenerServiceTests {
     /// Answers a request when it is let go, and remembers whether it was broken off.
     private final class HeldResponder: HTTPServerResponder {
@@ -170,6 +170,17 @@ struct ListenerServiceTests {
             try await ended()
             let told = try? await held
             #expect(told == nil)
+        }
+    }
+
+    @Test("However often it is told to stop, it says once that it has")
+    func stoppedOnce() async throws {
+        try await self.run(timeout: .seconds(3_600)) { _, server, stop, ended in
+            stop()
+            self.grace.continuation.yield()
+            try await ended()
+            await server.shutdown(grace: .zero)
+            #expect(self.logs.entries.count { $0.message == "Stopped." } == 1)
         }
     }
 

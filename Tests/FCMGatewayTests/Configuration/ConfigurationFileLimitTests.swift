@@ -3,7 +3,7 @@ import Testing
 @testable import FCMGateway
 
 /// Texts that fuzzing found, or that it led to.
-@Suite("Hostile configuration files", .timeLimit(.minutes(1)))
+@Suite("Hostile configuration files", .timeLimit(.minutes(10)))
 struct ConfigurationFileLimitTests {
     @Test(
         "What is missing at the end is told with the last line's number",

@@ -29,6 +29,7 @@ struct ConfigurationInputTests {
         #expect(configuration.upstream == expected.upstream)
         #expect(configuration.audit == expected.audit)
         #expect(configuration.log == expected.log)
+        #expect(configuration.tracing == expected.tracing)
         #expect(configuration.eventLoops == expected.eventLoops)
         #expect(configuration.masterKey == nil)
         #expect(configuration.admin.token == nil)
@@ -72,6 +73,49 @@ struct ConfigurationInputTests {
         #expect(configuration.databasePath == "/srv/gw/gateway.sqlite")
     }
 
+    @Test("Parts are logged at levels of their own, from the file and from the environment")
+    func logLevels() throws {
+        let yaml = """
+            log:
+              level: notice
+              levels: {upstream: debug, audit: error}
+            tracing: {propagate: none}
+            """
+        let configuration = try Self.load(yaml, ["GATEWAY_LOG_LEVELS_AUDIT": "trace", "GATEWAY_LOG_LEVELS_ACCESS": ""])
+        #expect(configuration.log.level == .notice)
+        #expect(configuration.log.levels == [.upstream: .debug, .audit: .trace])
+        #expect(configuration.tracing.propagate == .none)
+        #expect(try Self.load("").log.levels.isEmpty)
+        #expect(try Self.load("").tracing.propagate == .all)
+    }
+
+    @Test(
+        "A part that is not known is refused with the nearest one, and so is a level that is none",
+        arguments: [
+            (
+                "log: {levels: {upstrem: debug}}",
+                "g.yaml:1: log.levels.upstrem: is not known; did you mean log.levels.upstream?"
+            ),
+            (
+                "log:\n  levels:\n    http: loud",
+                #"g.yaml:3: log.levels.http: must be one of trace, debug, info, notice, warning, error, critical, not "loud""#
+            ),
+            ("log: {levels: debug}", "g.yaml:1: log.levels: expected keys and values"),
+            ("tracing: {propagate: some}", #"g.yaml:1: tracing.propagate: must be one of all, none, not "some""#),
+        ]
+    )
+    func badLogLevels(yaml: String, problem: String) {
+        #expect(Self.problems(yaml) == [problem])
+    }
+
+    @Test("A variable of an unknown part is refused with the nearest one")
+    func badLogVariable() {
+        #expect(
+            Self.problems("", ["GATEWAY_LOG_LEVELS_UPSTREEM": "debug"])
+                == ["GATEWAY_LOG_LEVELS_UPSTREEM: is not known; did you mean GATEWAY_LOG_LEVELS_UPSTREAM?"]
+        )
+    }
+
     @Test("A list in the environment is comma-separated, and hosts are taken in lower case")
     func listFromEnvironment() throws {
         let hosts = try Self.load("", ["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": "OAuth2.example, localhost:8085"])
@@ -90,6 +134,13 @@ struct ConfigurationInputTests {
             ("eventLoops: 0", "g.yaml:1: eventLoops: must be from 1 to 1024, not 0"),
             ("audit: {mode: lax}", #"g.yaml:1: audit.mode: must be one of bounded, strict, not "lax""#),
             ("audit: {retentionDays: 0}", "g.yaml:1: audit.retentionDays: must be from 1 to 36500, not 0"),
+            (
+                "audit: {checkpointIntervalMs: 99}",
+                "g.yaml:1: audit.checkpointIntervalMs: must be from 100 to 600000, not 99"
+            ),
+            ("audit: {sink: audit.jsonl}", "g.yaml:1: audit.sink: must be stdout, or file: and a path"),
+            ("audit: {sink: 'file:'}", "g.yaml:1: audit.sink: names no file after file:"),
+            ("audit: {sink: 'file:logs/'}", "g.yaml:1: audit.sink: names no file after file:"),
             ("log: {format: xml}", #"g.yaml:1: log.format: must be one of json, text, not "xml""#),
             ("http: {tls: {certificateFile: a}}", "g.yaml:1: http.tls.certificateFile: needs tls.privateKeyFile"),
             ("admin: {tls: {privateKeyFile: a}}", "g.yaml:1: admin.tls.privateKeyFile: needs tls.certificateFile"),

@@ -1,7 +1,7 @@
 import GatewayTestKit
 import Testing
 
-@Suite("Bytes from outside", .timeLimit(.minutes(5)))
+@Suite("Bytes from outside", .timeLimit(.minutes(10)))
 struct FuzzTests {
     private static let mutations = 2_000
 

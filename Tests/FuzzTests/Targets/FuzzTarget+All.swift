@@ -10,6 +10,7 @@ extension FuzzTarget {
         FuzzTarget("legacy-response", maxBytes: 2_048, words: Words.answers, check: LegacyAnswerProperties.check),
         FuzzTarget("v1-request", maxBytes: 4_608, words: Words.v1, check: V1Properties.check),
         FuzzTarget("condition", maxBytes: 1_024, words: Words.condition, check: ConditionProperties.check),
+        FuzzTarget("trace-context", maxBytes: 640, words: Words.traces, check: TraceContextProperties.check),
         FuzzTarget("configuration", maxBytes: 2_048, words: Words.yaml, check: ConfigurationProperties.check),
     ]
 

@@ -2,7 +2,7 @@ import GatewayCore
 import GatewayTestKit
 import Testing
 
-@Suite("Administration and audit", .timeLimit(.minutes(5)))
+@Suite("Administration and audit", .timeLimit(.minutes(10)))
 struct AdministrationAuditTests {
     /// One thing that an operator can do to the tenant `acme` and its first key.
     struct Deed: Sendable, CustomTestStringConvertible {
@@ -76,7 +76,7 @@ struct AdministrationAuditTests {
         #expect(self.records.map(\.outcome) == [.intent, .done])
         for record in self.records {
             #expect((record.tenant, record.principal, record.method) == ("acme", "admin", "POST"))
-            #expect((record.requestID, record.traceID, record.code) == ("request-1", "trace-1", nil))
+            #expect((record.requestID, record.traceID, record.code) == ("request-1", RequestTrace.sampleID, nil))
             #expect(record.object?.isEmpty == false)
             #expect(!"\(record)".contains("canary"))
         }
@@ -115,6 +115,25 @@ struct AdministrationAuditTests {
             self.fixture.auditStore.refuse(false)
         }
         #expect(self.records.isEmpty)
+    }
+
+    @Test(
+        "A change that was made is told as made when the audit fails after it, and its record follows",
+        arguments: Deed.all
+    )
+    func lostAudit(deed: Deed) async throws {
+        try await self.run { acme, key in
+            let refused = self.fixture.auditStore.current.refused
+            self.fixture.losesAudit.change { $0 = true }
+            async let answer: Void = deed.perform(self.fixture.administration, acme, key)
+            try await self.fixture.auditStore.wait { $0.refused > refused }
+            #expect(self.records.map(\.outcome) == [.intent])
+            self.fixture.losesAudit.change { $0 = false }
+            self.fixture.auditStore.refuse(false)
+            try await answer
+        }
+        #expect(self.records.map(\.action) == [deed.action, deed.action])
+        #expect(self.records.map(\.outcome) == [.intent, .done])
     }
 
     @Test("A change that was made is recorded as made even when the picture can't be refreshed")

@@ -2,7 +2,7 @@ import GatewayCore
 import GatewayTestKit
 import Testing
 
-@Suite("Administration", .timeLimit(.minutes(5)))
+@Suite("Administration", .timeLimit(.minutes(10)))
 struct AdministrationTests {
     private let fixture: AdministrationFixture
     private var administration: Administration { self.fixture.administration }
@@ -165,6 +165,15 @@ struct AdministrationTests {
         }
     }
 
+    @Test("A service account and a server key have the fingerprint that they are stored with")
+    func fingerprints() async throws {
+        let key = LegacyCredential(serverKey: Secret("the-shop's-server-key"), endpoint: nil)
+        try await self.fixture.run { acme in
+            let stored = try await self.administration.putLegacyCredential(key, tenant: acme, origin: .sample)
+            #expect(stored.fingerprint == key.fingerprint)
+        }
+    }
+
     @Test("Keys are listed oldest first, each tenant's for itself")
     func listKeys() async throws {
         try await self.fixture.run { acme in
@@ -273,6 +282,76 @@ struct AdministrationTests {
             #expect(try self.fixture.profile()?.limits == LimitPolicies(device: device))
             try await self.administration.putLimits(LimitOverrides(topic: device), tenant: acme, origin: .sample)
             #expect(try self.fixture.profile()?.limits == LimitPolicies(topic: device))
+        }
+    }
+
+    // MARK: Importing
+
+    private static let draft = APIKeyDraft(name: "shared", scopes: [.sendMessages], topicPrefixes: ["a", "b"])
+
+    @Test("Of two who import a key at once both succeed, and one of them is told that it is new")
+    func simultaneousImports() async throws {
+        try await self.fixture.run { acme in
+            let key = APIKey.generate()
+            let administration = self.fixture.administration
+            let news: [Bool] = try await withThrowingTaskGroup(of: Bool.self) { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        try await administration.importKey(key, as: Self.draft, tenant: acme, origin: .sample).isNew
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(news.count { $0 } == 1)
+            #expect(self.fixture.accepts(key))
+        }
+        #expect(self.fixture.records.allSatisfy { $0.outcome == .intent || $0.outcome == .done })
+    }
+
+    @Test(
+        "A key that was imported since the picture was made is found, and has to be the same",
+        arguments: [true, false]
+    )
+    func lateImport(isSame: Bool) async throws {
+        try await self.fixture.run { acme in
+            let key = APIKey.generate()
+            let rival = APIKeyRecord(
+                id: key.id,
+                tenant: acme,
+                name: isSame ? "shared" : "another",
+                digest: KeyPepper.sample.digest(of: key),
+                scopes: [.sendMessages],
+                topicPrefixes: ["b", "a"],
+                createdAt: self.fixture.clock.now()
+            )
+            try await self.fixture.store.apply(.addKey(rival))
+            do throws(GatewayError) {
+                let (record, isNew) = try await self.fixture.administration.importKey(
+                    key,
+                    as: Self.draft,
+                    tenant: acme,
+                    origin: .sample
+                )
+                #expect(isSame && record == rival && !isNew)
+            } catch {
+                #expect(!isSame && error.code == .conflict && error.message.contains("another name"))
+            }
+            #expect(self.fixture.accepts(key))
+        }
+        #expect(self.fixture.records.map(\.outcome) == [.intent, isSame ? .done : .failed])
+        #expect(self.fixture.records.last?.code == (isSame ? nil : "conflict"))
+    }
+
+    @Test("The order of topic prefixes makes no other key")
+    func importedPrefixes() async throws {
+        try await self.fixture.run { acme in
+            let (key, administration) = (APIKey.generate(), self.fixture.administration)
+            var draft = Self.draft
+            let first = try await administration.importKey(key, as: draft, tenant: acme, origin: .sample)
+            draft.topicPrefixes.reverse()
+            let second = try await administration.importKey(key, as: draft, tenant: acme, origin: .sample)
+            #expect(first.isNew && !second.isNew)
+            #expect(second.0 == first.0)
         }
     }
 }

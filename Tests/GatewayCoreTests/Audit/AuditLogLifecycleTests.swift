@@ -5,7 +5,7 @@ import Logging
 import ServiceLifecycleTestKit
 import Testing
 
-@Suite("AuditLog from start to end", .timeLimit(.minutes(5)))
+@Suite("AuditLog from start to end", .timeLimit(.minutes(10)))
 struct AuditLogLifecycleTests {
     private let store = InMemoryAuditStore()
 

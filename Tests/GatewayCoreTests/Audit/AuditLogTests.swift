@@ -5,7 +5,7 @@ import Logging
 import MetricsTestKit
 import Testing
 
-@Suite("AuditLog", .timeLimit(.minutes(5)))
+@Suite("AuditLog", .timeLimit(.minutes(10)))
 struct AuditLogTests {
     private let store = InMemoryAuditStore()
 

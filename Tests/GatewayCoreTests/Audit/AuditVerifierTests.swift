@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayTestKit
+import Synchronization
 import Testing
 
 @Suite("AuditVerifier")
@@ -36,6 +37,19 @@ struct AuditVerifierTests {
             let place = AuditPosition(writer: writer, sequence: sequence)
             #expect(try await fixture.verify().badPlace == place)
         }
+    }
+
+    @Test("Progress goes from nothing to everything and never back", arguments: [true, false])
+    func progress(isLive: Bool) async throws {
+        let fixture = try await AuditFixture((4_200, .closed), (5, .recovered), (20, .open))
+        let told = Mutex<[Int]>([])
+        _ = try await fixture.verify(isLive: isLive) { done, total in
+            #expect(total == 4_225)
+            told.withLock { $0.append(done) }
+        }
+        let counts = told.withLock { $0 }
+        #expect(counts.first == 0 && counts.last == 4_225)
+        #expect(counts == counts.sorted() && counts.count >= 5)
     }
 
     @Test("A chain that a command added beside the live one does not make it look abandoned")

@@ -21,7 +21,7 @@ struct GroupQueueTests {
         await withDiscardingTaskGroup { group in
             for _ in 0..<200 {
                 group.addTask {
-                    guard await queue.enter(key, until: .now + .seconds(60)) else { return }
+                    guard await queue.enter(key, until: .now + .seconds(600)) else { return }
                     state.change { state in
                         state.inside += 1
                         state.most = max(state.most, state.inside)
@@ -53,10 +53,10 @@ struct GroupQueueTests {
         let (queue, key) = (GroupQueue(), try Self.key("g"))
         #expect(await queue.enter(key, until: .now))
         #expect(await !queue.enter(key, until: .now + .milliseconds(1)))
-        let cancelled = Task { await queue.enter(key, until: .now + .seconds(60)) }
+        let cancelled = Task { await queue.enter(key, until: .now + .seconds(600)) }
         cancelled.cancel()
         #expect(await !cancelled.value)
-        async let last = queue.enter(key, until: .now + .seconds(60))
+        async let last = queue.enter(key, until: .now + .seconds(600))
         queue.leave(key)
         #expect(await last)
         queue.leave(key)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("RetiredTokens as a service")
 struct RetiredTokensServiceTests {
-    @Test("What is reported is written without being asked for, and the rest at shutdown", .timeLimit(.minutes(1)))
+    @Test("What is reported is written without being asked for, and the rest at shutdown", .timeLimit(.minutes(10)))
     func writes() async throws {
         let fixture = PipelineFixture { _ in
             UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: "200")
@@ -28,7 +28,7 @@ struct RetiredTokensServiceTests {
         #expect(fixture.retiredStore.entries.count == 2)
     }
 
-    @Test("What a refusing store keeps from being written at shutdown is counted as lost", .timeLimit(.minutes(1)))
+    @Test("What a refusing store keeps from being written at shutdown is counted as lost", .timeLimit(.minutes(10)))
     func refusingStore() async throws {
         let fixture = PipelineFixture { _ in
             UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: "200")
@@ -47,7 +47,7 @@ struct RetiredTokensServiceTests {
         #expect(fixture.retiredStore.entries.isEmpty)
     }
 
-    @Test("Many at once neither lose nor repeat anything", .timeLimit(.minutes(1)))
+    @Test("Many at once neither lose nor repeat anything", .timeLimit(.minutes(10)))
     func concurrent() async throws {
         let fixture = PipelineFixture(queueCapacity: 100_000) { call in
             guard case .tokens(let tokens) = call.target else { return ScriptedUpstream.accepting(call) }

@@ -36,7 +36,17 @@ struct GatewaySecretsTests {
         #expect(throws: GatewayError.self) { try GatewaySecrets(stored: stored, masterKey: .sample()) }
     }
 
-    @Test("A missing secret is refused", arguments: GatewaySecret.allCases)
+    @Test("A store from before checkpoints opens, and has no signer")
+    func withoutSigningKey() throws {
+        var stored: [GatewaySecret: Envelope] = [:]
+        for secret in [GatewaySecret.auditKey, .keyPepper] {
+            stored[secret] = try Envelope(sealing: .sample("s"), for: secret.context, under: .sample())
+        }
+        let secrets = try GatewaySecrets(stored: stored, masterKey: .sample())
+        #expect(throws: GatewayError.self) { try secrets.auditSigner() }
+    }
+
+    @Test("A missing secret is refused", arguments: [GatewaySecret.auditKey, .keyPepper])
     func missing(secret: GatewaySecret) throws {
         var stored: [GatewaySecret: Envelope] = [:]
         for other in GatewaySecret.allCases where other != secret {

@@ -7,16 +7,19 @@ struct AdministrationFixture {
     let auditStore = InMemoryAuditStore()
     /// What the audit held when each change reached the directory's store.
     let witnessed = Observed<[[AuditRecord]]>([])
+    /// Whether the audit fails from the next change on.
+    let losesAudit = Observed(false)
     let store: InMemoryDirectoryStore
     let directory: Directory
     let audit: AuditLog
     let administration: Administration
 
     init() throws {
-        let (auditStore, witnessed) = (self.auditStore, self.witnessed)
+        let (auditStore, witnessed, losesAudit) = (self.auditStore, self.witnessed, self.losesAudit)
         self.store = InMemoryDirectoryStore { _ in
             let records = auditStore.current.records.map(\.record)
             witnessed.change { $0.append(records) }
+            if losesAudit.current { auditStore.refuse() }
         }
         self.directory = Directory(
             store: self.store,

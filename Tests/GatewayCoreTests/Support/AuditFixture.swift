@@ -25,8 +25,11 @@ struct AuditFixture {
         try await self.store.append(records, head: self.sealer.head(of: chain, state: state))
     }
 
-    func verify(isLive: Bool = false) async throws -> AuditVerifier.Verdict {
-        try await AuditVerifier(reader: self.store, sealer: self.sealer).verify(isLive: isLive)
+    func verify(
+        isLive: Bool = false,
+        progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
+    ) async throws -> AuditVerifier.Verdict {
+        try await AuditVerifier(reader: self.store, sealer: self.sealer).verify(isLive: isLive, progress: progress)
     }
 }
 
@@ -35,7 +38,7 @@ extension AuditVerifier.Verdict {
     var badPlace: AuditPosition? {
         switch self {
         case .tampered(let position, _): position
-        case .intact, .unclean: nil
+        case .intact, .unclean, .checkpointTampered: nil
         }
     }
 }

@@ -19,6 +19,9 @@ struct PipelineFixture {
 
     init(
         queueCapacity: Int = 100,
+        isStrict: Bool = false,
+        spool: InMemorySpoolFile? = nil,
+        commitTimeout: Duration = .seconds(600),
         retiredStore: InMemoryRetiredTokenStore = InMemoryRetiredTokenStore(),
         retiredConfiguration: RetiredTokenConfiguration = .sample(),
         profiles: [TenantProfile] = [],
@@ -34,11 +37,9 @@ struct PipelineFixture {
             metrics: RetiredTokenMetrics(factory: self.metrics),
             profiles: { profiles }
         )
-        self.audit = .sample(
-            store: self.store,
-            clock: self.clock,
-            configuration: .sample(queueCapacity: queueCapacity)
-        )
+        var configuration = AuditConfiguration.sample(queueCapacity: queueCapacity, commitTimeout: commitTimeout)
+        configuration.isStrict = isStrict
+        self.audit = .sample(store: self.store, spool: spool, clock: self.clock, configuration: configuration)
         self.pipeline = SendPipeline(
             retired: self.retired,
             limiter: self.limiter,

@@ -90,6 +90,24 @@ struct ServiceAccountCredentialTests {
         #expect(value.isEmpty || !problem.message.contains(value))
     }
 
+    @Test(
+        "A token endpoint is refused for what is wrong with it",
+        arguments: [
+            ("http://oauth2.googleapis.com/token", "https"), ("http://evil.example/token", "https"),
+            ("https://evil.example/token", "upstream.allowedTokenHosts"),
+            ("https://oauth2.googleapis.com:8443/token", "upstream.allowedTokenHosts"),
+            ("http://127.0.0.1:8085/token", "upstream.allowedTokenHosts"),
+        ]
+    )
+    func tokenEndpoint(uri: String, word: String) throws {
+        var members = ServiceAccountCredential.sampleMembers()
+        members["token_uri"] = uri
+        let problem = try #require(self.problem(try ServiceAccountCredential.sampleFile(members)))
+        #expect(problem.member == "token_uri")
+        #expect(problem.message.contains(word))
+        #expect(problem.message.contains("allowedTokenHosts") == (word != "https"))
+    }
+
     @Test("What is no file at all is refused as a whole", arguments: ["", "[]x", "{", "7", "null", "\"text\""])
     func noFile(text: String) {
         #expect(self.problem(Array(text.utf8)) != nil)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import GatewayCore
 
-@Suite("TopicPipeline", .timeLimit(.minutes(5)))
+@Suite("TopicPipeline", .timeLimit(.minutes(10)))
 struct TopicPipelineTests {
     /// A pipeline with doubles on every side.
     private struct Fixture {
@@ -16,12 +16,10 @@ struct TopicPipelineTests {
         let audit: AuditLog
         let pipeline: TopicPipeline
 
-        init(queueCapacity: Int = 100) {
-            self.audit = .sample(
-                store: self.store,
-                clock: self.clock,
-                configuration: .sample(queueCapacity: queueCapacity)
-            )
+        init(queueCapacity: Int = 100, isStrict: Bool = false) {
+            var configuration = AuditConfiguration.sample(queueCapacity: queueCapacity)
+            configuration.isStrict = isStrict
+            self.audit = .sample(store: self.store, clock: self.clock, configuration: configuration)
             self.pipeline = TopicPipeline(
                 limiter: MemoryRateLimiter(metrics: LimiterMetrics(factory: self.metrics, source: "memory")),
                 upstream: self.upstream,
@@ -49,7 +47,7 @@ struct TopicPipelineTests {
                     topic: try #require(TopicName(topic)),
                     tokens: tokens,
                     origin: .sample,
-                    deadline: .now + .seconds(60)
+                    deadline: .now + .seconds(600)
                 )
             )
         }
@@ -61,7 +59,7 @@ struct TopicPipelineTests {
                     token: token,
                     part: .subscriptions,
                     origin: .sample,
-                    deadline: .now + .seconds(60)
+                    deadline: .now + .seconds(600)
                 )
             )
         }
@@ -222,7 +220,7 @@ struct TopicPipelineTests {
         change.accepted = 2
         change.code = "unregistered"
         change.upstreamCode = "NOT_FOUND"
-        change.traceID = "trace-1"
+        change.traceID = RequestTrace.sampleID
         #expect(records[0] == change)
         let pseudonym = principal.profile.pseudonymizer.pseudonym(of:)
         #expect(records[0].pseudonyms == ["news", "token-a", "token-b", "token-a"].map(pseudonym))
@@ -262,5 +260,28 @@ struct TopicPipelineTests {
         #expect(try total("subscribe", "accepted") == 2)
         #expect(try total("subscribe", "unregistered") == 1)
         #expect(try total("unsubscribe", "forbidden") == 1)
+    }
+
+    // MARK: Strict recording
+
+    @Test("In strict mode a change and a look-up are recorded before and after, and not made when that fails")
+    func strict() async throws {
+        let fixture = Fixture(isStrict: true)
+        let principal = try Principal.sample()
+        try await fixture.audit.whileRunning {
+            _ = try await fixture.change(["a", "b"], of: principal)
+            _ = await fixture.look(up: "a", of: principal)
+            let records = fixture.store.current.records.map(\.record)
+            #expect(
+                records.map(\.action) == ["audit.opened"] + ["topic.subscribe", "topic.list"].flatMap { [$0, $0] }
+            )
+            #expect(records.map(\.outcome).dropFirst() == [.intent, .accepted, .intent, .accepted])
+            #expect(records[1].targets == records[2].targets && records[1].accepted == 0)
+            fixture.store.refuse()
+            #expect(self.refusal(try await fixture.change(["a"], of: principal))?.code == .auditUnavailable)
+            #expect(self.refusal(await fixture.look(up: "a", of: principal))?.code == .auditUnavailable)
+            #expect(fixture.upstream.changes.count == 1 && fixture.upstream.lookUps.count == 1)
+            fixture.store.refuse(false)
+        }
     }
 }

@@ -43,6 +43,90 @@ struct KeysControllerTests {
         }
     }
 
+    @Test("An imported key works and is shown nowhere; importing it again changes nothing")
+    func importKey() async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = APIKey.generate()
+            let text = key.secret.revealText()
+            let secret = try #require(text.split(separator: "_").dropFirst(2).first)
+            let body = #"{"name":"shared","scopes":["messages:send"],"key":"\#(text)"}"#
+            let answer = await gateway.admin(.post, Self.path, body: body)
+            #expect(answer.status == 201)
+            let json = try answer.json
+            let expected: JSON = [
+                "id": .string(key.id), "name": "shared", "scopes": ["messages:send"], "topic_prefixes": [],
+                "created_at": "2026-03-01T12:00:00.000Z",
+            ]
+            #expect(json == expected)
+            #expect(await gateway.send(#"{"token":"t"}"#, key: text).status == 200)
+
+            gateway.clock.advance(by: .seconds(60))
+            let again = await gateway.admin(.post, Self.path, body: body)
+            #expect(again.status == 200)
+            #expect(try again.json == expected)
+            try await gateway.settleAudit()
+            let audit = await gateway.admin(.get, "/admin/v1/audit?limit=500&action=key.import")
+            #expect(try audit.json["records"]?.elements.map { $0["outcome"]?.text } == ["done", "intent"])
+            #expect(!audit.body.contains(secret))
+        }
+    }
+
+    @Test("A key that can't be imported is refused, and says why")
+    func refusedImport() async throws {
+        try await TestGateway.run { gateway, first in
+            func importing(_ key: String, to tenant: String = "demo", _ more: String = "") async -> Answer {
+                await gateway.admin(
+                    .post,
+                    "/admin/v1/tenants/\(tenant)/keys",
+                    body: #"{"name":"n","scopes":["messages:send"],"key":"\#(key)"\#(more)}"#
+                )
+            }
+            var mistyped = first
+            mistyped.removeLast()
+            mistyped.append(first.last == "0" ? "1" : "0")
+            for bad in [mistyped, "", "fgw_x", String(first.dropFirst()), first + "0"] {
+                let answer = await importing(bad)
+                #expect(answer.status == 422, "\(bad)")
+                let json = try answer.json
+                #expect(json["errors"]?.elements.first?["pointer"] == "/key")
+                #expect(bad.isEmpty || !answer.body.contains(bad))
+            }
+
+            let key = APIKey.generate()
+            let text = key.secret.revealText()
+            #expect(await importing(text).status == 201)
+            // Another tenant, other properties, another secret under the same id.
+            #expect(await importing(text, to: "other").status == 409)
+            #expect(await importing(text, #","topic_prefixes":["a"]"#).status == 409)
+            #expect(await importing(text, #","expires_at":"2027-01-01T00:00:00Z""#).status == 409)
+            #expect(await importing(Self.sibling(of: key)).status == 409)
+            #expect(await importing(text, to: "unknown").status == 404)
+            #expect(await gateway.send(#"{"token":"t"}"#, key: text).status == 200)
+
+            #expect(await gateway.admin(.delete, "\(Self.path)/\(key.id)").status == 204)
+            #expect(await importing(text).status == 409)
+            #expect(await gateway.send(#"{"token":"t"}"#, key: text).status == 401)
+        }
+    }
+
+    /// A well-formed key with the same id and another secret.
+    private static func sibling(of key: APIKey) -> String {
+        let body = Array("fgw_\(key.id)_\(String(repeating: "A", count: APIKey.secretLength))".utf8)
+        var checksum: UInt32 = 0xFFFF_FFFF
+        for byte in body {
+            checksum ^= UInt32(byte)
+            for _ in 0..<8 { checksum = checksum >> 1 ^ (checksum & 1 == 1 ? 0xEDB8_8320 : 0) }
+        }
+        var rest = ~checksum
+        let alphabet = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+        var digits = ""
+        for _ in 0..<APIKey.checksumLength {
+            digits = String(alphabet[Int(rest % 62)]) + digits
+            rest /= 62
+        }
+        return String(decoding: body, as: UTF8.self) + "_" + digits
+    }
+
     @Test("The list goes by age, in pages")
     func paging() async throws {
         try await TestGateway.run { gateway, first in

@@ -56,7 +56,7 @@ struct ServerRefusalsTests {
     func refusals(expected: Case) throws {
         let metrics = TestMetrics()
         let refusals = ServerRefusals(metrics: HTTPMetrics(factory: metrics, listener: "data"))
-        let answer = Answer(refusals.response(to: expected.refusal))
+        let answer = Answer(refusals.response(to: expected.refusal, HTTPRefusedRequest(remoteAddress: nil)))
         #expect(answer.status == expected.status)
         let problem = try answer.problem()
         #expect(problem["code"]?.text == expected.code)
@@ -79,7 +79,8 @@ struct ServerRefusalsTests {
         let metrics = TestMetrics()
         let gate = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), factory: metrics)
         let refusals = ServerRefusals(metrics: HTTPMetrics(factory: metrics, listener: "data"), gate: gate)
-        let answer = Answer(refusals.response(to: .tooManyBufferedBytes(path: Array(path.utf8))))
+        let refusal = HTTPServerRefusal.tooManyBufferedBytes(path: Array(path.utf8))
+        let answer = Answer(refusals.response(to: refusal, HTTPRefusedRequest(remoteAddress: nil)))
         #expect(answer.status == 503)
         #expect(answer.header("Content-Type") == contentType)
         #expect(["1", "2", "3"].contains(answer.header("Retry-After")))

@@ -10,7 +10,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-@Suite("LoadGate", .timeLimit(.minutes(1)))
+@Suite("LoadGate", .timeLimit(.minutes(10)))
 struct LoadGateTests {
     /// Takes on that many requests of other tenants, each of one of its own.
     private static func fill(_ gateway: TestGateway, _ count: Int) throws -> [Principal] {

@@ -411,18 +411,31 @@ struct IdempotencyTests {
 
     @Test("An answer is read back as it was, and changed bytes are no answer")
     func storedAnswer() throws {
-        let response = HTTPServerResponse(
+        var response = HTTPServerResponse(
             status: .tooManyRequests,
             headers: [.contentType: "application/json", .retryAfter: "7"],
             body: ByteBuffer(string: "{}")
         )
+        #expect(StoredAnswer(StoredAnswer(response).bytes)?.response.code == nil)
+        response.code = "device_rate_exceeded"
         let bytes = StoredAnswer(response).bytes
         let read = try #require(StoredAnswer(bytes)?.response)
+        #expect(read.code == response.code)
         #expect(read.status == .tooManyRequests)
         #expect(read.headers.fields == response.headers.fields)
         #expect(read.body == response.body)
         #expect(StoredAnswer([]) == nil)
-        #expect(StoredAnswer([2] + bytes.dropFirst()) == nil)
+        #expect(StoredAnswer([0] + bytes.dropFirst()) == nil)
+        #expect(StoredAnswer([3] + bytes.dropFirst()) == nil)
         for count in 0..<(bytes.count - 2) { #expect(StoredAnswer(Array(bytes.prefix(count))) == nil, "\(count)") }
+    }
+
+    @Test("An answer that was kept before answers had codes is still read")
+    func earlierLayout() throws {
+        let bytes: [UInt8] = [1, 0, 200, 0, 1, 0, 1] + Array("a".utf8) + [0, 1] + Array("bbody".utf8)
+        let read = try #require(StoredAnswer(bytes)?.response)
+        #expect(read.status == .ok && read.code == nil)
+        #expect(read.headers.fields.map { "\($0.name.rawName)=\($0.value)" } == ["a=b"])
+        #expect(String(buffer: read.body) == "body")
     }
 }

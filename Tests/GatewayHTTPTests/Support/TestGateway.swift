@@ -47,6 +47,7 @@ struct TestGateway: Sendable {
     ///   - auditCapacity: how many records may wait.
     ///   - groupUpstream: manages device groups.
     ///   - maxInFlight: how many requests are taken on at once.
+    ///   - tracer: finds out to which traces requests belong.
     ///   - hold: awaited before every answer to a message or about topics.
     ///   - body: what to do with the gateway and the key of `demo`.
     /// - Returns: what the body returns.
@@ -56,6 +57,7 @@ struct TestGateway: Sendable {
         auditCapacity: Int = 100_000,
         groupUpstream: any GroupUpstream = ScriptedGroupUpstream(),
         maxInFlight: Int = 4_096,
+        tracer: RequestTracer = RequestTracer(),
         hold: @escaping @Sendable () async -> Void = {},
         _ body: @Sendable (TestGateway, _ key: String) async throws -> Result
     ) async throws -> Result {
@@ -64,6 +66,7 @@ struct TestGateway: Sendable {
             auditCapacity: auditCapacity,
             groupUpstream: groupUpstream,
             maxInFlight: maxInFlight,
+            tracer: tracer,
             hold: hold
         )
         return try await gateway.audit.whileRunning {
@@ -80,6 +83,7 @@ struct TestGateway: Sendable {
         auditCapacity: Int,
         groupUpstream: any GroupUpstream,
         maxInFlight: Int,
+        tracer: RequestTracer,
         hold: @escaping @Sendable () async -> Void
     ) throws {
         self.gate = LoadGate(
@@ -174,7 +178,8 @@ struct TestGateway: Sendable {
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
                 gate: self.gate,
-                requestDeadline: DurationSetting(.seconds(20))
+                requestDeadline: DurationSetting(.seconds(20)),
+                tracer: tracer
             ),
             logger: logger
         )
@@ -194,7 +199,8 @@ struct TestGateway: Sendable {
                     Array("fcmgw_up 1\n".utf8)
                 },
                 clock: self.clock,
-                metrics: HTTPMetrics(factory: self.metrics, listener: "admin")
+                metrics: HTTPMetrics(factory: self.metrics, listener: "admin"),
+                tracer: tracer
             ),
             logger: logger
         )

@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-@Suite("SubscriptionsController", .timeLimit(.minutes(5)))
+@Suite("SubscriptionsController", .timeLimit(.minutes(10)))
 struct SubscriptionsControllerTests {
     private static let path = "/v1/tenants/demo/topics/news/subscriptions"
 

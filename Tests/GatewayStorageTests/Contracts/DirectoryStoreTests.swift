@@ -178,6 +178,23 @@ struct DirectoryStoreTests {
         }
     }
 
+    @Test("A key is added once, for whichever tenant", arguments: StoreKind.available)
+    func addedKey(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let key = try DirectoryFixtures.key()
+            await self.expectError(.notFound, store, .addKey(key))
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant("other"), salt: [2]))
+            try await store.apply(.addKey(key))
+            var renamed = key
+            renamed.name = "another"
+            await self.expectError(.conflict, store, .addKey(renamed))
+            await self.expectError(.conflict, store, .addKey(try DirectoryFixtures.key(tenant: "other")))
+            let contents = try await store.load()
+            #expect(contents.keys == [key])
+        }
+    }
+
     @Test("A rotation adds the new key and shortens the old one", arguments: StoreKind.available)
     func rotation(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in

@@ -109,6 +109,29 @@ struct AuditTamperingTests {
         }
     }
 
+    @Test("A page of the file that can't be read is told by the first record on it")
+    func damagedPage() async throws {
+        try await self.withStore { path in
+            let queue = try DatabaseQueue(path: path)
+            let hash = try #require(
+                try await queue.read {
+                    try Data.fetchOne($0, sql: "SELECT hash FROM audit_records WHERE writer = 1 AND sequence = 1")
+                }
+            )
+            _ = try await queue.writeWithoutTransaction { try $0.checkpoint(.truncate) }
+            try queue.close()
+            var file = try Data(contentsOf: URL(filePath: path))
+            let place = try #require(file.range(of: hash)).lowerBound
+            let pageSize = Int(file[16]) << 8 | Int(file[17])
+            // What kind of page it is stands in its first byte; this is none.
+            file[place / pageSize * pageSize] = 0xFF
+            try file.write(to: URL(filePath: path))
+            let verdict = try await self.verdict(path)
+            let reason = "the store's file is damaged here"
+            #expect(verdict == .tampered(AuditPosition(writer: 1, sequence: 1), reason: reason))
+        }
+    }
+
     @Test("A missing record is found", arguments: 1...3, [1, 3, 6])
     func deletedRecord(writer: Int, sequence: Int) async throws {
         try await self.withStore { path in

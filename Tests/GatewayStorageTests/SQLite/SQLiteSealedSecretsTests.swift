@@ -98,11 +98,11 @@ struct SQLiteSealedSecretsTests {
             let path = directory + "/gateway.db"
             let database = try SQLiteDatabase(path: path)
             try await fixture.fill(database, tenants: 5)
-            #expect(try await fixture.rewrap(database) == 7)
+            #expect(try await fixture.rewrap(database) == 8)
             #expect(try await fixture.rewrap(database) == 0)
             let page = try await SQLiteAuditStore(database: database).page(AuditQuery(limit: 100))
             #expect(page.records.map(\.record.action) == ["audit.closed", "credential.rewrap", "audit.opened"])
-            #expect(page.records.map(\.record.object) == [nil, "7", nil])
+            #expect(page.records.map(\.record.object) == [nil, "8", nil])
             let credentials = try await SQLiteDirectoryStore(database: database).load().credentials
             #expect(credentials.count == 5)
             for credential in credentials {
@@ -233,7 +233,7 @@ struct SQLiteSealedSecretsTests {
                 #expect(try await SQLiteSealedSecrets(database: serving).all() == before)
             }
             try serving.announce(masterKey: fixture.both.fingerprint)
-            #expect(try await fixture.rewrap(joined) == 5)
+            #expect(try await fixture.rewrap(joined) == 6)
             try joined.close()
             // The first one has not noticed.
             try await SQLiteDirectoryStore(database: serving)
@@ -262,7 +262,7 @@ struct SQLiteSealedSecretsTests {
                 record: { _ in AuditFixtures.record(1) },
                 sealer: try fixture.sealer(all)
             )
-            #expect(count == 2)
+            #expect(count == 3)
             #expect(try await SQLiteDirectoryStore(database: database).load().credentials == [newer, again])
         }
     }

@@ -8,6 +8,8 @@ package final class InMemoryAuditStore: AuditStore {
         package var records: [ChainedAuditRecord] = []
         /// The writers' ends, by rising writer.
         package var heads: [AuditHead] = []
+        /// Where chains begin whose oldest records were removed.
+        package var cuts: [AuditCut] = []
         /// How many records each successful append brought.
         package var batches: [Int] = []
         /// How many appends were refused.
@@ -115,6 +117,29 @@ package final class InMemoryAuditStore: AuditStore {
     ) async throws(GatewayError) -> [ChainedAuditRecord] {
         let records = self.contents.current.records.filter { $0.writer == writer && $0.sequence > sequence }
         return Array(records.sorted { $0.sequence < $1.sequence }.prefix(limit))
+    }
+
+    /// Walks on along a chain.
+    ///
+    /// - Throws: nothing; the port does.
+    package func walk(
+        _ walker: AuditWalker,
+        limit: Int
+    ) async throws(GatewayError) -> (walker: AuditWalker, rows: Int) {
+        let contents = self.contents.current
+        let (writer, first) = (walker.chain.writer, walker.nextSequence)
+        var walker = walker
+        walker.beginPage(
+            head: contents.heads.first { $0.writer == writer },
+            cut: contents.cuts.first { $0.writer == writer }
+        )
+        let records = contents.records.filter { $0.writer == writer && $0.sequence >= first }
+        var rows = 0
+        for record in records.sorted(by: { $0.sequence < $1.sequence }).prefix(limit) {
+            rows += 1
+            guard walker.step(AuditRow(record)) else { break }
+        }
+        return (walker, rows)
     }
 
     /// The writers that have records, rising.

@@ -94,6 +94,12 @@ package final class InMemoryDirectoryStore: DirectoryStore {
             guard isKnown(credential.tenant) else { return missing }
             contents.credentials.removeAll { $0.tenant == credential.tenant && $0.kind == credential.kind }
             contents.credentials.append(credential)
+        case .addKey(let key):
+            guard isKnown(key.tenant) else { return missing }
+            guard !contents.keys.contains(where: { $0.id == key.id }) else {
+                return GatewayError(.conflict, "There is a key of this id")
+            }
+            put(key)
         case .putKey(let key):
             guard isKnown(key.tenant) else { return missing }
             put(key)

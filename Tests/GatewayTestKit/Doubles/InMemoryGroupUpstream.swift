@@ -38,7 +38,8 @@ package final class InMemoryGroupUpstream: GroupUpstream {
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
-        deadline: ContinuousClock.Instant
+        deadline: ContinuousClock.Instant,
+        origin: RequestOrigin
     ) async -> GroupResult {
         self.state.withLock { state in
             do throws(GroupFailure) {

@@ -31,7 +31,8 @@ package final class ScriptedGroupUpstream: GroupUpstream {
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,
-        deadline: ContinuousClock.Instant
+        deadline: ContinuousClock.Instant,
+        origin: RequestOrigin
     ) async -> GroupResult {
         self.state.withLock { $0.requests.append(request) }
         await self.hold()

@@ -4,7 +4,7 @@ import ServiceLifecycleTestKit
 
 extension AuditConfiguration {
     /// No pause between batches, a millisecond between attempts, and a commit's time is not up before a test's is.
-    package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(60)) -> Self {
+    package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(600)) -> Self {
         AuditConfiguration(
             queueCapacity: queueCapacity,
             flushInterval: .zero,
@@ -18,6 +18,8 @@ extension AuditLog {
     /// A log over a store that waits for nothing: no pause between batches, a millisecond between attempts.
     package static func sample(
         store: any AuditStore,
+        spool: (any AuditSpoolFile)? = nil,
+        spoolBytes: Int = 1 << 24,
         clock: any WallClock = ManualClock(),
         auditKey: Secret = .sample("audit"),
         configuration: AuditConfiguration = .sample(),
@@ -26,6 +28,9 @@ extension AuditLog {
     ) -> AuditLog {
         AuditLog(
             store: store,
+            spool: spool.map {
+                AuditSpool(file: $0, sealer: AuditSpoolSealer(auditKey: auditKey), maxBytes: spoolBytes)
+            },
             sealer: AuditSealer(auditKey: auditKey),
             clock: clock,
             configuration: configuration,

@@ -10,3 +10,10 @@ extension SendMetrics {
     /// Metrics that nobody looks at.
     package static var unobserved: SendMetrics { SendMetrics(factory: NOOPMetricsHandler.instance) }
 }
+
+extension AuditCheckpointMetrics {
+    /// Metrics that nobody looks at.
+    package static var unobserved: AuditCheckpointMetrics {
+        AuditCheckpointMetrics(factory: NOOPMetricsHandler.instance, hasSink: false, interval: .seconds(10))
+    }
+}

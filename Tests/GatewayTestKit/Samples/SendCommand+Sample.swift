@@ -22,5 +22,7 @@ extension SendCommand {
 
 extension RequestOrigin {
     /// A POST with a request id and a trace.
-    package static let sample = RequestOrigin(method: "POST", requestID: "request-1", traceID: "trace-1")
+    package static let sample = RequestOrigin(method: "POST", requestID: "request-1", trace: .sample)
+    /// A POST with a request id that belongs to no trace.
+    package static let untraced = RequestOrigin(method: "POST", requestID: "request-1")
 }

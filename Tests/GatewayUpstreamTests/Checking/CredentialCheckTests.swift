@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("CredentialCheck", .timeLimit(.minutes(5)))
+@Suite("CredentialCheck", .timeLimit(.minutes(10)))
 struct CredentialCheckTests {
     private static let path = "/v1/projects/demo-project/messages:send"
 

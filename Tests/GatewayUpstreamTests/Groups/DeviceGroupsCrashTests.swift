@@ -35,10 +35,11 @@ struct DeviceGroupsCrashTests {
         func perform(
             _ request: GroupRequest,
             of profile: TenantProfile,
-            deadline: ContinuousClock.Instant
+            deadline: ContinuousClock.Instant,
+            origin: RequestOrigin
         ) async -> GroupResult {
             guard self.fuse.burns() else { return GroupResult(transportFailure: "dead") }
-            let result = await self.upstream.perform(request, of: profile, deadline: deadline)
+            let result = await self.upstream.perform(request, of: profile, deadline: deadline, origin: origin)
             return self.fuse.burns() ? result : GroupResult(transportFailure: "dead")
         }
     }

@@ -44,7 +44,8 @@ struct DeviceGroupsTests {
             let result = await fixture.sender.perform(
                 .change(change),
                 of: fixture.profile,
-                deadline: .now + .seconds(60)
+                deadline: .now + .seconds(600),
+                origin: .sample
             )
             #expect((try? result.answer.get()) != nil)
             #expect(after.isExact)
@@ -94,7 +95,12 @@ struct DeviceGroupsTests {
     func adopted() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["stranger"]))
-            _ = await fixture.sender.perform(create, of: fixture.profile, deadline: .now + .seconds(60))
+            _ = await fixture.sender.perform(
+                create,
+                of: fixture.profile,
+                deadline: .now + .seconds(600),
+                origin: .sample
+            )
             let (group, _) = try await fixture.groups().put("g", tokens: ["a"], by: fixture.caller())
             #expect(fixture.upstreamMembers("g") == ["stranger", "a"])
             #expect(!group.isExact)
@@ -111,14 +117,26 @@ struct DeviceGroupsTests {
     func lookedUpOnce() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
-            _ = await fixture.sender.perform(create, of: fixture.profile, deadline: .now + .seconds(60))
+            _ = await fixture.sender.perform(
+                create,
+                of: fixture.profile,
+                deadline: .now + .seconds(600),
+                origin: .sample
+            )
             let groups = fixture.groups()
             for _ in 0..<3 {
-                let group = try await groups.group("g", of: fixture.profile, until: .now + .seconds(60))
+                let group = try await groups.group(
+                    "g",
+                    of: fixture.profile,
+                    until: .now + .seconds(600),
+                    origin: .sample
+                )
                 #expect(group?.key != nil)
             }
             #expect(fixture.requests.count == 2)
-            #expect(try await groups.group("none", of: fixture.profile, until: .now + .seconds(60)) == nil)
+            #expect(
+                try await groups.group("none", of: fixture.profile, until: .now + .seconds(600), origin: .sample) == nil
+            )
             #expect(fixture.store.groups.map(\.name) == ["g"])
         }
     }

@@ -17,7 +17,12 @@ struct GroupSenderTests {
     func v1Fields() async throws {
         try await GroupFixture.v1 { fixture in
             for request in Self.requests {
-                _ = await fixture.sender.perform(request, of: fixture.profile, deadline: .now + .seconds(60))
+                _ = await fixture.sender.perform(
+                    request,
+                    of: fixture.profile,
+                    deadline: .now + .seconds(600),
+                    origin: .untraced
+                )
             }
             #expect(fixture.requests.map(\.method) == ["POST", "GET"])
             for entry in fixture.requests {
@@ -35,7 +40,12 @@ struct GroupSenderTests {
     func legacyFields() async throws {
         try await GroupFixture.legacy { fixture in
             for request in Self.requests {
-                _ = await fixture.sender.perform(request, of: fixture.profile, deadline: .now + .seconds(60))
+                _ = await fixture.sender.perform(
+                    request,
+                    of: fixture.profile,
+                    deadline: .now + .seconds(600),
+                    origin: .untraced
+                )
             }
             #expect(fixture.requests.count == 2)
             for entry in fixture.requests {
@@ -52,9 +62,19 @@ struct GroupSenderTests {
     func refusedToken() async throws {
         try await GroupFixture.v1 { fixture in
             let request = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
-            _ = await fixture.sender.perform(.lookUp(name: "x"), of: fixture.profile, deadline: .now + .seconds(60))
+            _ = await fixture.sender.perform(
+                .lookUp(name: "x"),
+                of: fixture.profile,
+                deadline: .now + .seconds(600),
+                origin: .untraced
+            )
             fixture.emulator.revokeAccessTokens()
-            let result = await fixture.sender.perform(request, of: fixture.profile, deadline: .now + .seconds(60))
+            let result = await fixture.sender.perform(
+                request,
+                of: fixture.profile,
+                deadline: .now + .seconds(600),
+                origin: .untraced
+            )
             #expect((try? result.answer.get()) != nil, "\(result)")
             #expect(fixture.upstreamMembers("g") == ["a"])
         }
@@ -74,7 +94,12 @@ struct GroupSenderTests {
                     limits: LimitPolicies(),
                     pseudonymizer: .sample()
                 )
-                return await fixture.sender.perform(.lookUp(name: "g"), of: profile, deadline: .now + .seconds(60))
+                return await fixture.sender.perform(
+                    .lookUp(name: "g"),
+                    of: profile,
+                    deadline: .now + .seconds(600),
+                    origin: .untraced
+                )
             }
             let failure = Result<String, GroupFailure>.failure(GroupFailure(.upstreamCredentials))
             let withoutSender = try await perform(.legacy, senderID: nil)
@@ -93,7 +118,8 @@ struct GroupSenderTests {
                 return await fixture.sender.perform(
                     .lookUp(name: "g"),
                     of: fixture.profile,
-                    deadline: .now + .seconds(60)
+                    deadline: .now + .seconds(600),
+                    origin: .untraced
                 )
             }
             let reset = await perform(.reset)
@@ -103,7 +129,12 @@ struct GroupSenderTests {
             #expect(busy.answer == .failure(GroupFailure(.upstreamUnavailable, retryAfter: 30)))
             let garbage = await perform(.garbage)
             #expect(garbage.answer == .failure(GroupFailure(.upstreamProtocol)))
-            let late = await fixture.sender.perform(.lookUp(name: "g"), of: fixture.profile, deadline: .now)
+            let late = await fixture.sender.perform(
+                .lookUp(name: "g"),
+                of: fixture.profile,
+                deadline: .now,
+                origin: .untraced
+            )
             #expect(late == GroupResult(transportFailure: "not_started"))
         }
     }

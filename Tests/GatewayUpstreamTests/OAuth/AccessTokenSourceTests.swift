@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("AccessTokenSource", .timeLimit(.minutes(5)))
+@Suite("AccessTokenSource", .timeLimit(.minutes(10)))
 struct AccessTokenSourceTests {
     /// An exchange that waits for its answer until the test gives one.
     private final class HeldExchange: TokenExchange {
@@ -55,7 +55,7 @@ struct AccessTokenSourceTests {
         try await self.whileRunning { tokens, exchange in
             let source = tokens.source(for: try .sample())
             let outcomes = await withTaskGroup(of: AccessTokenSource.Outcome.self) { group in
-                for _ in 0..<50 { group.addTask { await source.token(until: .now + .seconds(60)) } }
+                for _ in 0..<50 { group.addTask { await source.token(until: .now + .seconds(600), in: nil) } }
                 try? await exchange.state.wait { $0.asked == 1 }
                 exchange.state.change { $0.answers = [answer] }
                 return await group.reduce(into: []) { $0.append($1) }
@@ -73,14 +73,14 @@ struct AccessTokenSourceTests {
         try await self.whileRunning { tokens, exchange in
             let source = tokens.source(for: try .sample())
             let outcome = await withTaskGroup(of: AccessTokenSource.Outcome.self) { group in
-                group.addTask { await source.token(until: .now + .seconds(60)) }
+                group.addTask { await source.token(until: .now + .seconds(600), in: nil) }
                 try? await exchange.state.wait { $0.asked == 1 }
                 group.cancelAll()
                 return await group.next()
             }
             #expect(throws: TokenFailure.timedOut) { try outcome?.get() }
             exchange.state.change { $0.answers = [.success(IssuedToken(text: "token", lifetimeSeconds: 60))] }
-            let later = await source.token(until: .now + .seconds(60))
+            let later = await source.token(until: .now + .seconds(600), in: nil)
             #expect(throws: Never.self) { try later.get() }
             #expect(exchange.state.current.asked == 1)
         }
@@ -91,7 +91,7 @@ struct AccessTokenSourceTests {
         let held = Observed<[AccessTokens]>([])
         try await self.whileRunning { tokens, _ in held.change { $0 = [tokens] } }
         let source = try #require(held.current.first).source(for: .sample())
-        let outcome = await source.token(until: .now + .seconds(60))
+        let outcome = await source.token(until: .now + .seconds(600), in: nil)
         #expect(throws: TokenFailure.shutDown) { try outcome.get() }
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("JWTBearerExchange", .timeLimit(.minutes(1)))
+@Suite("JWTBearerExchange", .timeLimit(.minutes(10)))
 struct JWTBearerExchangeTests {
     private static let account = Result {
         try ServiceAccountFile(making: "demo-project", tokenURI: "http://127.0.0.1/token")

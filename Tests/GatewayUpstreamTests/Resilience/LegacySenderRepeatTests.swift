@@ -147,6 +147,31 @@ struct LegacySenderRepeatTests {
         #expect(meter.lastValue == 0)
     }
 
+    @Test("Tenants without a label of their own share a gauge, which shows the worst of their breakers")
+    func sharedGauge() throws {
+        let metrics = TestMetrics()
+        let labels = TenantLabels()
+        for index in 0..<TenantLabels.maxLabels { _ = labels.ownLabel(of: try .sample("t\(index)")) }
+        let resilience = ResilienceMetrics(factory: metrics, tenantLabels: labels)
+        let gauges = try ["late", "later", "other"].map { resilience.gauge(of: try .sample($0), api: .legacy) }
+        let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "other")])
+        #expect(meter.lastValue == 0)
+        for (index, condition, shown) in [
+            (0, CircuitBreaker.Condition.halfOpen, 1.0), (1, .open, 2), (2, .closed, 2), (0, .closed, 2),
+            (1, .halfOpen, 1),
+            (2, .open, 2), (2, .halfOpen, 1), (1, .closed, 1), (2, .closed, 0),
+        ] {
+            gauges[index].set(condition)
+            #expect(meter.lastValue == shown)
+        }
+        // By the other protocol it is another gauge, and a tenant with a label has its own.
+        resilience.gauge(of: try .sample("late"), api: .v1).set(.open)
+        resilience.gauge(of: try .sample("t7"), api: .legacy).set(.open)
+        #expect(meter.lastValue == 0)
+        #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "other")]).lastValue == 2)
+        #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "t7")]).lastValue == 2)
+    }
+
     @Test("A server key that FCM refuses rests for a while, and a new one is tried at once")
     func refusedKey() async throws {
         let refusal = WireAnswer.text("401 Unauthorized", "")

@@ -20,15 +20,21 @@ struct GroupFixture: Sendable {
     let audit: AuditLog
 
     /// Runs a body for a tenant of a legacy upstream.
-    static func legacy(_ body: @Sendable (GroupFixture) async throws -> Void) async throws {
+    static func legacy(
+        log: AttemptLog = AttemptLog(),
+        _ body: @Sendable (GroupFixture) async throws -> Void
+    ) async throws {
         try await Self.run { emulator, endpoint, tokens, _ in
             let credential = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint)
-            try await Self.run(emulator, tokens: tokens, upstream: .legacy, credential, nil, body)
+            try await Self.run(emulator, tokens: tokens, upstream: .legacy, credential, nil, log: log, body)
         }
     }
 
     /// Runs a body for a tenant of a v1 upstream.
-    static func v1(_ body: @Sendable (GroupFixture) async throws -> Void) async throws {
+    static func v1(
+        log: AttemptLog = AttemptLog(),
+        _ body: @Sendable (GroupFixture) async throws -> Void
+    ) async throws {
         try await Self.run { emulator, endpoint, tokens, hosts in
             let file = try await emulator.makeServiceAccount(projectID: "demo-project")
             let credential = try ServiceAccountCredential(
@@ -36,7 +42,7 @@ struct GroupFixture: Sendable {
                 endpoint: endpoint,
                 allowing: hosts
             )
-            try await Self.run(emulator, tokens: tokens, upstream: .v1, nil, credential, body)
+            try await Self.run(emulator, tokens: tokens, upstream: .v1, nil, credential, log: log, body)
         }
     }
 
@@ -70,6 +76,7 @@ struct GroupFixture: Sendable {
         upstream: UpstreamKind,
         _ legacy: LegacyCredential?,
         _ v1: ServiceAccountCredential?,
+        log: AttemptLog,
         _ body: @Sendable (GroupFixture) async throws -> Void
     ) async throws {
         var tenant = try Tenant.sample()
@@ -85,11 +92,12 @@ struct GroupFixture: Sendable {
         )
         let pools = OriginPools.sample()
         let sender = GroupSender(
-            configuration: UpstreamConfiguration(attemptTimeout: .seconds(60)),
+            configuration: UpstreamConfiguration(attemptTimeout: .seconds(600)),
             pools: pools,
             accounts: V1Accounts(defaultEndpoint: try await emulator.baseURL(), pools: pools, tokens: tokens),
             clock: ManualClock(),
-            metrics: UpstreamMetrics(label: "device_groups", factory: NOOPMetricsHandler.instance)
+            metrics: UpstreamMetrics(label: "device_groups", factory: NOOPMetricsHandler.instance),
+            log: log
         )
         let audit = AuditLog.sample(store: InMemoryAuditStore(), configuration: .sample(queueCapacity: 1_000_000))
         let fixture = GroupFixture(emulator: emulator, sender: sender, profile: profile, audit: audit)

@@ -14,7 +14,7 @@ extension LegacySender {
     /// It does not really wait before repeats.
     static func run(
         defaultEndpoint: String = "http://127.0.0.1:1",
-        attemptTimeout: Duration = .seconds(60),
+        attemptTimeout: Duration = .seconds(600),
         pools: OriginPools = .sample(),
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
         pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
@@ -62,7 +62,8 @@ extension UpstreamCall {
         message: Message = Message(),
         credential: LegacyCredential?,
         v1Credential: ServiceAccountCredential? = nil,
-        timeLeft: Duration = .seconds(60)
+        timeLeft: Duration = .seconds(60),
+        trace: RequestTrace? = nil
     ) throws -> UpstreamCall {
         let profile = TenantProfile(
             tenant: try tenant ?? .sample(),
@@ -77,7 +78,7 @@ extension UpstreamCall {
             target: target,
             message: message,
             payloadBytes: message.payloadBytes,
-            origin: .sample,
+            origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace),
             deadline: .now + timeLeft
         )
         return UpstreamCall(command, target: target)

@@ -7,8 +7,11 @@ import NIOPosix
 extension OriginPools {
     /// Pools that nobody listens to the logs of.
     static func sample() -> OriginPools {
-        OriginPools(
-            configuration: HTTPClientConfiguration(),
+        var configuration = HTTPClientConfiguration()
+        // No test is about it, and the machine may be busy.
+        configuration.connectTimeout = .seconds(600)
+        return OriginPools(
+            configuration: configuration,
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )

@@ -19,6 +19,7 @@ struct TopicFixture: Sendable {
         api: TopicAPI = .v1,
         fanOut: Int = 100,
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        log: AttemptLog = AttemptLog(),
         _ body: (TopicFixture) async throws -> Void
     ) async throws {
         try await V1Fixture.run { fixture in
@@ -27,13 +28,14 @@ struct TopicFixture: Sendable {
                     v1Endpoint: fixture.endpoint,
                     iidEndpoint: fixture.endpoint,
                     topicAPI: api,
-                    attemptTimeout: .seconds(60),
+                    attemptTimeout: .seconds(600),
                     fanOut: fanOut
                 ),
                 accounts: fixture.accounts,
                 pools: fixture.pools,
                 clock: fixture.clock,
-                metrics: TopicCallMetrics(factory: metrics)
+                metrics: TopicCallMetrics(factory: metrics),
+                log: log
             )
             try await body(TopicFixture(v1: fixture, caller: caller))
         }
@@ -77,7 +79,8 @@ struct TopicFixture: Sendable {
                 change: change,
                 topic: try #require(TopicName(topic)),
                 tokens: tokens,
-                deadline: .now + timeLeft
+                deadline: .now + timeLeft,
+                origin: .sample
             )
         )
     }
@@ -103,7 +106,8 @@ struct TopicFixture: Sendable {
                 profile: try profile ?? self.profile(),
                 token: token,
                 part: part,
-                deadline: .now + .seconds(60)
+                deadline: .now + .seconds(600),
+                origin: .sample
             )
         )
     }

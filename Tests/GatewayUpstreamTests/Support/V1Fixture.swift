@@ -64,7 +64,7 @@ struct V1Fixture: Sendable {
             let configuration = UpstreamConfiguration(
                 v1Endpoint: endpoint,
                 tokenHosts: allowsTokenHost ? hosts : .google,
-                attemptTimeout: .seconds(60),
+                attemptTimeout: .seconds(600),
                 fanOut: fanOut
             )
             let exchange = JWTBearerExchange(
@@ -133,7 +133,8 @@ struct V1Fixture: Sendable {
         message: Message = Message(),
         projectID: String? = nil,
         credential: ServiceAccountCredential? = nil,
-        timeLeft: Duration = .seconds(60)
+        timeLeft: Duration = .seconds(60),
+        trace: RequestTrace? = nil
     ) throws -> UpstreamCall {
         try .sample(
             of: self.tenant(projectID: projectID),
@@ -141,7 +142,8 @@ struct V1Fixture: Sendable {
             message: message,
             credential: nil,
             v1Credential: credential ?? self.credential,
-            timeLeft: timeLeft
+            timeLeft: timeLeft,
+            trace: trace
         )
     }
 

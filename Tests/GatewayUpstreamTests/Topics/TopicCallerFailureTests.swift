@@ -8,7 +8,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("TopicCaller and trouble", .timeLimit(.minutes(5)))
+@Suite("TopicCaller and trouble", .timeLimit(.minutes(10)))
 struct TopicCallerFailureTests {
     @Test("A refused access token is replaced, once for all calls", arguments: TopicAPI.allCases)
     func refresh(api: TopicAPI) async throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("TopicCaller", .timeLimit(.minutes(5)))
+@Suite("TopicCaller", .timeLimit(.minutes(10)))
 struct TopicCallerTests {
     @Test("By v1's own API each device has a call, with an access token")
     func v1() async throws {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("V1Sender and lists", .timeLimit(.minutes(5)))
+@Suite("V1Sender and lists", .timeLimit(.minutes(10)))
 struct V1SenderListTests {
     private func codes(_ result: UpstreamResult) -> [OutcomeCode?] {
         guard case .recipients(let outcomes) = result.answer else { return [] }

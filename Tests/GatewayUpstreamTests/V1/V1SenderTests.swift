@@ -7,7 +7,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("V1Sender", .timeLimit(.minutes(5)))
+@Suite("V1Sender", .timeLimit(.minutes(10)))
 struct V1SenderTests {
     @Test("A message goes out with an access token and comes back with FCM's id")
     func send() async throws {

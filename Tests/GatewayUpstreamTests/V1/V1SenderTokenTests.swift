@@ -6,7 +6,7 @@ import Testing
 
 @testable import GatewayUpstream
 
-@Suite("V1Sender and its access tokens", .timeLimit(.minutes(5)))
+@Suite("V1Sender and its access tokens", .timeLimit(.minutes(10)))
 struct V1SenderTokenTests {
     private static let tokenOutage = Fault(path: "/token", times: 1_000, action: .page(503))
 

@@ -15,7 +15,8 @@ struct AdminOptions: ParsableArguments {
     /// The file with the admin token; nil takes the environment's.
     @Option(
         name: .customLong("admin-token-file"),
-        help: "The file that holds the admin token (default: GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE)."
+        help: "The file that holds the admin token (default: GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE).",
+        completion: .file()
     )
     var tokenFile: String?
 

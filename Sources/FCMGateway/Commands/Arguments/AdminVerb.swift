@@ -12,7 +12,7 @@ protocol AdminVerb: AsyncParsableCommand {
     ///   - client: Speaks the admin API.
     ///   - print: Takes what the verb has to say.
     /// - Throws: `Refusal`, `CommandFailure` or `ValidationError`.
-    func perform(_ client: AdminClient, print: (CommandOutput) -> Void) async throws
+    func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws
 }
 
 extension AdminVerb {
@@ -28,8 +28,15 @@ extension AdminVerb {
         let baseURL = try verb.admin.baseURL(environment: environment)
         let token = try verb.admin.token(environment: environment)
         try await APIClient.withHTTPClient { http in
-            let client = AdminClient(APIClient(http: http, baseURL: baseURL, token: token))
-            try await verb.perform(client) { $0.write() }
+            let client = AdminClient(
+                APIClient(
+                    http: http,
+                    baseURL: baseURL,
+                    token: token,
+                    directions: .admin(tokenFile: verb.admin.tokenFile)
+                )
+            )
+            try await verb.perform(client) { try $0.write() }
         }
     }
 }

@@ -7,7 +7,8 @@ struct ServiceOptions: ParsableArguments {
     static let defaultURL = "http://127.0.0.1:8080"
 
     @Option(name: .long, help: "The data listener's address.") var url: BaseURL?
-    @Option(name: .long, help: "The file that holds the API key, or - for standard input.") var keyFile: String?
+    @Option(name: .long, help: "The file that holds the API key, or - for standard input.", completion: .file())
+    var keyFile: String?
 
     /// The API key in force.
     ///
@@ -31,7 +32,9 @@ struct ServiceOptions: ParsableArguments {
             ?? BaseURL.fromVariable("GATEWAY_URL", default: Self.defaultURL, environment: environment)
         let key = try self.key(environment: environment)
         return try await APIClient.withHTTPClient { http in
-            try await body(APIClient(http: http, baseURL: baseURL, token: key))
+            try await body(
+                APIClient(http: http, baseURL: baseURL, token: key, directions: .data(keyFile: self.keyFile))
+            )
         }
     }
 }

@@ -27,6 +27,7 @@ struct APIClient: Sendable {
     private let http: HTTPClient
     private let baseURL: BaseURL
     private let token: Redacted<String>
+    private let directions: ClientDirections?
 
     /// Creates a client.
     ///
@@ -34,10 +35,12 @@ struct APIClient: Sendable {
     ///   - http: Makes the calls.
     ///   - baseURL: The listener's address.
     ///   - token: The bearer token.
-    init(http: HTTPClient, baseURL: BaseURL, token: Redacted<String>) {
+    ///   - directions: How to set the two, for failures that come of them.
+    init(http: HTTPClient, baseURL: BaseURL, token: Redacted<String>, directions: ClientDirections? = nil) {
         self.http = http
         self.baseURL = baseURL
         self.token = token
+        self.directions = directions
     }
 
     /// Runs a body with an HTTP client that is shut down afterwards, whatever happens.
@@ -94,14 +97,16 @@ struct APIClient: Sendable {
             response = try await self.http.execute(request, timeout: Self.callTimeout)
             content = Data(buffer: try await response.body.collect(upTo: Self.maxAnswerBytes))
         } catch {
-            throw CommandFailure("no answer from \(self.baseURL): \(Self.reason(error))")
+            let hint = self.directions.map { "\n\($0.address)" } ?? ""
+            throw CommandFailure("no answer from \(self.baseURL): \(Self.reason(error))\(hint)")
         }
         let answer = try? JSONValue(parsing: content)
         guard (200...299).contains(response.status.code) else {
             throw Refusal(
                 status: Int(response.status.code),
                 requestID: response.headers.first(name: "X-Request-ID"),
-                problem: answer
+                problem: answer,
+                hint: response.status == .unauthorized ? self.directions?.token : nil
             )
         }
         if content.isEmpty { return .null }
@@ -111,7 +116,8 @@ struct APIClient: Sendable {
         return answer
     }
 
-    private static func reason(_ error: any Error) -> String {
+    /// Why no answer came, in a few words.
+    static func reason(_ error: any Error) -> String {
         switch error {
         case let error as HTTPClientError: error.shortDescription
         case let error as IOError where error.errnoCode == ECONNREFUSED: "the connection was refused"

@@ -21,6 +21,11 @@ enum InputFile {
         return data
     }
 
+    /// What messages call a file.
+    static func name(_ path: String) -> String {
+        path == "-" ? "standard input" : path
+    }
+
     /// Reads a secret, without the newline at its end.
     ///
     /// - Parameter path: The file's path, or `-`.
@@ -29,7 +34,7 @@ enum InputFile {
     static func readSecret(_ path: String) throws(CommandFailure) -> Redacted<String> {
         let data = try Self.read(path)
         do {
-            return Redacted(try SecretVariable.secret(data, from: path == "-" ? "standard input" : path))
+            return Redacted(try SecretVariable.secret(data, from: Self.name(path)))
         } catch {
             throw CommandFailure(error.message)
         }

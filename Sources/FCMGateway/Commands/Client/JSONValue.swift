@@ -124,3 +124,9 @@ extension JSONValue: Codable {
         }
     }
 }
+
+extension JSONValue: ExpressibleByStringLiteral {
+    init(stringLiteral value: String) {
+        self = .string(value)
+    }
+}

@@ -11,6 +11,9 @@ struct Refusal: Error, Sendable, Equatable {
     /// The problem details; nil when something else answered.
     let problem: JSONValue?
 
+    /// What the operator may do about it; nil where the gateway's own words are enough.
+    var hint: String?
+
     /// The problem's code, or nil.
     var code: String? {
         self.problem?["code"]?.text
@@ -33,6 +36,9 @@ extension Refusal: LocalizedError, CustomStringConvertible {
             }
         } else {
             lines.append("HTTP \(self.status) without problem details; is this the gateway's address?")
+        }
+        if let hint = self.hint {
+            lines.append(hint)
         }
         if let requestID = self.requestID {
             lines.append("request id: \(JSONValue.printable(requestID))")

@@ -20,7 +20,7 @@ extension CommandOutput {
         guard !elements.isEmpty else {
             return CommandOutput("", remark: "no \(member)")
         }
-        return CommandOutput(TextTable(columns: columns, objects: elements).text)
+        return CommandOutput(TextTable(columns: columns, objects: elements).styled)
     }
 
     /// One object, as `name: value` lines or as JSON.
@@ -32,7 +32,8 @@ extension CommandOutput {
     /// - Returns: What to print.
     /// - Throws: Whatever encoding JSON throws.
     static func object(_ object: JSONValue, columns: [String], json: Bool) throws -> CommandOutput {
-        CommandOutput(json ? try object.prettyText() : TextTable(object: object, columns: columns).text)
+        json
+            ? CommandOutput(try object.prettyText()) : CommandOutput(TextTable(object: object, columns: columns).styled)
     }
 
     /// A change without an answer of its own.
@@ -40,10 +41,17 @@ extension CommandOutput {
     /// - Parameters:
     ///   - remark: What was done, for people.
     ///   - answer: What the gateway answered, `.null` for nothing.
+    ///   - members: What was done, for programs, where the gateway answered nothing.
     ///   - json: Whether JSON is wanted.
     /// - Returns: What to print.
     /// - Throws: Whatever encoding JSON throws.
-    static func done(_ remark: String, _ answer: JSONValue, json: Bool) throws -> CommandOutput {
+    static func done(
+        _ remark: String,
+        _ answer: JSONValue,
+        members: [String: JSONValue] = [:],
+        json: Bool
+    ) throws -> CommandOutput {
+        let answer = answer == .null && !members.isEmpty ? .object(members) : answer
         let text = json && answer != .null ? try answer.prettyText() : ""
         return CommandOutput(text, remark: remark)
     }

@@ -1,42 +1,60 @@
 /// Aligned columns under upper-case titles.
 struct TextTable {
-    private let rows: [[String]]
+    private let rows: [[StyledText]]
 
     /// Creates a table with one row an object, whose members are the columns.
     init(columns: [String], objects: [JSONValue]) {
-        let titles = columns.map { $0.uppercased() }
-        self.rows = [titles] + objects.map { object in columns.map { object[$0]?.cell ?? "" } }
+        let titles = columns.map { StyledText($0.uppercased()) }
+        self.rows =
+            [titles]
+            + objects.map { object in
+                columns.map { column in
+                    let cell = object[column]?.cell ?? ""
+                    return StyledText(cell, Tone(cell, column: column))
+                }
+            }
     }
 
     /// Creates a table with one row a member, for a single object.
     init(object: JSONValue, columns: [String]) {
         let members = columns.filter { object[$0] != nil }
-        self.rows = members.map { ["\($0):", object[$0]?.cell ?? ""] }
+        self.rows = members.map { column in
+            let cell = object[column]?.cell ?? ""
+            return [StyledText("\(column):"), StyledText(cell, Tone(cell, column: column))]
+        }
     }
 
     /// Creates a table of ready rows below titles.
     init(titles: [String], rows: [[String]]) {
-        self.rows = [titles] + rows
+        self.init(titles: titles, rows: rows.map { $0.map { StyledText($0) } })
+    }
+
+    /// Creates a table of ready rows below titles, some of whose cells have a tone.
+    init(titles: [String], rows: [[StyledText]]) {
+        self.rows = [titles.map { StyledText($0) }] + rows
     }
 
     /// The lines, without trailing blanks.
-    var text: String {
+    var text: String { self.styled.plain }
+
+    /// The lines, without trailing blanks, with the tones of their cells.
+    var styled: StyledText {
         let count = self.rows.map(\.count).max() ?? 0
         let widths = (0..<count)
             .map { column in
-                self.rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0
+                self.rows.map { column < $0.count ? $0[column].plain.count : 0 }.max() ?? 0
             }
-        return self.rows
-            .map { row in
-                var line = ""
-                for (cell, width) in zip(row, widths) {
-                    line += cell + String(repeating: " ", count: width - cell.count + 2)
-                }
-                while line.last == " " {
-                    line.removeLast()
-                }
-                return line
-            }
-            .joined(separator: "\n")
+        return StyledText(lines: self.rows.map { Self.line($0, widths) })
+    }
+
+    /// A row's cells, each but the last with blanks up to the next column.
+    private static func line(_ row: [StyledText], _ widths: [Int]) -> StyledText {
+        let last = row.lastIndex { !$0.plain.isEmpty } ?? -1
+        var line = StyledText("")
+        for (index, (cell, width)) in zip(row, widths).enumerated() where index <= last {
+            let blanks = index < last ? width - cell.plain.count + 2 : 0
+            line = line + cell + StyledText(String(repeating: " ", count: blanks))
+        }
+        return line
     }
 }

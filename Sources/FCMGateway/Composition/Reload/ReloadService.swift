@@ -7,10 +7,16 @@ struct ReloadService: Service {
     let signals: UnixSignalsSequence
     /// Reloads.
     let reloader: ConfigurationReloader
+    /// Opens what was moved away anew; done even when the configuration can't be read.
+    let reopen: @Sendable () async -> Void
 
     func run() async throws {
-        for await _ in self.signals.cancelOnGracefulShutdown() {
-            self.reloader.reload()
+        await withDiscardingTaskGroup { group in
+            for await _ in self.signals.cancelOnGracefulShutdown() {
+                // A disk that hangs keeps no reload waiting.
+                group.addTask { await self.reopen() }
+                self.reloader.reload()
+            }
         }
     }
 }

@@ -58,6 +58,9 @@ struct ListenerCertificate: Sendable {
         return ConfigurationProblem(place: .unknown, key: self.key, message: message)
     }
 
+    /// From when on clients will not accept the certificate, in seconds since 1970.
+    var notValidAfter: Int { Int(self.leaf.notValidAfter) }
+
     /// Whether it is the same certificate as another, whatever its key's file and its chain say.
     func isSame(as other: ListenerCertificate) -> Bool {
         self.leaf == other.leaf

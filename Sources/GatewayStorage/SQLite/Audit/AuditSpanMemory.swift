@@ -7,6 +7,8 @@ final class AuditSpanMemory: Sendable {
         private var writer = 0
         private var span = 0
         private var tenants: Set<String> = []
+        /// Rises whenever what was entered may be gone.
+        fileprivate var generation = 0
 
         /// Forgets the tenants when the span is another one.
         mutating func turn(toWriter writer: Int, span: Int) {
@@ -22,9 +24,24 @@ final class AuditSpanMemory: Sendable {
 
     private let state = Mutex(Entries())
 
-    /// What is known to be committed; forgetting costs time, remembering too much would hide records.
-    var entries: Entries {
-        get { self.state.withLock { $0 } }
-        set { self.state.withLock { $0 = newValue } }
+    /// What is known to be committed; to be asked within the transaction that relies on it.
+    var entries: Entries { self.state.withLock { $0 } }
+
+    /// Remembers what a transaction has entered, once it is committed.
+    ///
+    /// Forgetting costs time, remembering too much would hide records: nothing is remembered from before ``forget()``.
+    func remember(_ entries: Entries) {
+        self.state.withLock { state in
+            if state.generation == entries.generation { state = entries }
+        }
+    }
+
+    /// Forgets everything; to be called within the transaction that removes what was entered.
+    func forget() {
+        self.state.withLock { state in
+            var entries = Entries()
+            entries.generation = state.generation + 1
+            state = entries
+        }
     }
 }

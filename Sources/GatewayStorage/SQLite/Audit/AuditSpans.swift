@@ -11,7 +11,7 @@ enum AuditSpans {
 
     /// The span of a place.
     static func number(of sequence: Int) -> Int {
-        (sequence - 1) / self.size
+        (sequence &- 1) / self.size
     }
 
     /// Widens the spans of records to hold their times, and enters their tenants.

@@ -3,7 +3,7 @@ package import GatewayCore
 
 /// Reads the audit's chains back from the gateway's own file.
 package struct SQLiteAuditReader: AuditReader {
-    private let database: any SQLiteReading
+    let database: any SQLiteReading
 
     init(reading database: any SQLiteReading) {
         self.database = database
@@ -57,13 +57,50 @@ package struct SQLiteAuditReader: AuditReader {
         }
     }
 
+    /// Walks on along a chain.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func walk(
+        _ walker: AuditWalker,
+        limit: Int
+    ) async throws(GatewayError) -> (walker: AuditWalker, rows: Int) {
+        do throws(GatewayError) {
+            return try await self.walkOn(walker, limit: limit)
+        } catch {
+            guard let broken = error.cause as? AuditRowWalk.Broken else { throw error }
+            return (broken.walker, broken.rows)
+        }
+    }
+
+    private func walkOn(
+        _ walker: AuditWalker,
+        limit: Int
+    ) async throws(GatewayError) -> (walker: AuditWalker, rows: Int) {
+        let writer = walker.chain.writer
+        return try await self.database.read { db in
+            var walker = walker
+            let row = try Row.fetchOne(
+                try db.cachedStatement(
+                    sql: "SELECT writer, sequence, hash, state, seal FROM audit_heads WHERE writer = ?"
+                ),
+                arguments: [writer]
+            )
+            walker.beginPage(
+                head: try row.map { try Self.head(RowReader($0, of: "audit_heads")) },
+                cut: walker.followsCuts ? try SQLiteAuditLedgerReader.cut(of: writer, db) : nil
+            )
+            let rows = try AuditRowWalk(db: db).walk(&walker, limit: limit)
+            return (walker, rows)
+        }
+    }
+
     /// The writers that have records, rising.
     ///
     /// - Throws: `storeUnavailable`.
     package func writersWithRecords() async throws(GatewayError) -> [Int] {
         try await self.database.read { db in
             // Jumps from writer to writer; DISTINCT would look at every record.
-            try Int.fetchAll(
+            let writers = try DatabaseValue.fetchAll(
                 db,
                 sql: """
                     WITH RECURSIVE writers (writer) AS (
@@ -75,6 +112,8 @@ package struct SQLiteAuditReader: AuditReader {
                     SELECT writer FROM writers WHERE writer IS NOT NULL
                     """
             )
+            // A number that no writer has stands for what is no number at all.
+            return writers.map { Int.fromDatabaseValue($0) ?? 0 }
         }
     }
 

@@ -11,7 +11,6 @@ import Foundation
 package struct SQLiteAuditStore: AuditStore {
     private let database: SQLiteDatabase
     private let reader: SQLiteAuditReader
-    private let memory = AuditSpanMemory()
 
     /// An audit in an open database.
     package init(database: SQLiteDatabase) {
@@ -25,10 +24,11 @@ package struct SQLiteAuditStore: AuditStore {
     ///
     /// - Throws: `storeUnavailable`, or `conflict` when another record is in the place of one; then nothing was added.
     package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
-        let known = self.memory.entries
-        self.memory.entries = try await self.database.write { db in
-            try Self.append(records, head: head, beyond: known, db)
+        let memory = self.database.auditSpanMemory
+        let entries = try await self.database.write { db in
+            try Self.append(records, head: head, beyond: memory.entries, db)
         }
+        memory.remember(entries)
     }
 
     /// Adds records and moves a head within a transaction.
@@ -81,6 +81,16 @@ package struct SQLiteAuditStore: AuditStore {
         limit: Int
     ) async throws(GatewayError) -> [ChainedAuditRecord] {
         try await self.reader.records(of: writer, after: sequence, limit: limit)
+    }
+
+    /// Walks on along a chain.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func walk(
+        _ walker: AuditWalker,
+        limit: Int
+    ) async throws(GatewayError) -> (walker: AuditWalker, rows: Int) {
+        try await self.reader.walk(walker, limit: limit)
     }
 
     /// The writers that have records, rising.

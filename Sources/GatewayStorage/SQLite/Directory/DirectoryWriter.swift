@@ -22,6 +22,9 @@ struct DirectoryWriter {
         case .putCredential(let credential):
             try self.requireTenant(credential.tenant)
             try self.put(credential)
+        case .addKey(let key):
+            try self.requireTenant(key.tenant)
+            try self.insert(key)
         case .putKey(let key):
             try self.requireTenant(key.tenant)
             try self.put(key)

@@ -27,14 +27,14 @@ package struct SQLiteDirectoryStore: DirectoryStore {
     /// Makes one change in one transaction.
     ///
     /// - Throws: `notFound` where the tenant or key that the change needs is not there, `conflict` where it would
-    ///   replace another tenant's key or a later version of a credential, `storeUnavailable`.
+    ///   add a key of a known id, replace another tenant's key or a later version of a credential, `storeUnavailable`.
     package func apply(_ change: DirectoryChange) async throws(GatewayError) {
         try await self.database.write { try DirectoryWriter(db: $0).apply(change) }
         switch change {
         case .deleteTenant, .putCredential:
             // Salts and sealed secrets are meant to be gone.
             await self.database.eraseDeleted()
-        case .putTenant, .putKey, .rotateKey, .putLimits:
+        case .putTenant, .addKey, .putKey, .rotateKey, .putLimits:
             break
         }
     }

@@ -14,27 +14,29 @@ package struct SQLiteSealedSecrets: Sendable {
     ///
     /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
     package func all() async throws(GatewayError) -> [SealedSecret] {
-        try await self.database.read { db in
-            var secrets: [SealedSecret] = []
-            let rows = try Row.fetchCursor(
-                db,
-                sql: "SELECT name, wrapped_key, sealed FROM gateway_secrets ORDER BY name"
-            )
-            while let row = try rows.next() {
-                let reader = RowReader(row, of: "gateway_secrets")
-                let name = try reader.parsed("name") { GatewaySecret(rawValue: $0) }
-                secrets.append(SealedSecret(place: .gateway(name), envelope: try reader.envelope()))
-            }
-            for credential in try DirectoryRows.credentials(db) {
-                secrets.append(
-                    SealedSecret(
-                        place: .credential(credential.tenant, credential.kind, version: credential.version),
-                        envelope: credential.envelope
-                    )
-                )
-            }
-            return secrets
+        try await self.database.read { try Self.all($0) }
+    }
+
+    static func all(_ db: Database) throws -> [SealedSecret] {
+        var secrets: [SealedSecret] = []
+        let rows = try Row.fetchCursor(
+            db,
+            sql: "SELECT name, wrapped_key, sealed FROM gateway_secrets ORDER BY name"
+        )
+        while let row = try rows.next() {
+            let reader = RowReader(row, of: "gateway_secrets")
+            let name = try reader.parsed("name") { GatewaySecret(rawValue: $0) }
+            secrets.append(SealedSecret(place: .gateway(name), envelope: try reader.envelope()))
         }
+        for credential in try DirectoryRows.credentials(db) {
+            secrets.append(
+                SealedSecret(
+                    place: .credential(credential.tenant, credential.kind, version: credential.version),
+                    envelope: credential.envelope
+                )
+            )
+        }
+        return secrets
     }
 
     /// Exchanges wrapped keys and records it, all in one transaction: a crash leaves either all of it or nothing.

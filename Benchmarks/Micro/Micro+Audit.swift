@@ -1,0 +1,71 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import Logging
+import Metrics
+
+extension Micro {
+    /// Verifies an audit of a million records: chains, seals, checkpoints, and what look-ups need.
+    ///
+    /// - Returns: rows of the table.
+    static func verifying(_ record: AuditRecord) async throws -> [String] {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fcm-gateway-micro-\(UUID())")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("gateway.sqlite").path
+        let sealer = AuditSealer(auditKey: Secret(randomBytes: 32))
+        let signer = try AuditSigner(signingKey: Secret(randomBytes: 32))
+        let database = try SQLiteDatabase(path: path)
+        try await Self.fill(database, record: record, records: 1_000_000, sealer: sealer, signer: signer)
+        try database.close()
+
+        let reading = try SQLiteReadOnlyDatabase(path: path)
+        let verifier = AuditVerifier(
+            reader: SQLiteAuditReader(database: reading),
+            sealer: sealer,
+            ledger: SQLiteAuditLedgerReader(database: reading),
+            publicKey: signer.publicKey
+        )
+        let start = ContinuousClock.now
+        guard case .intact(let count) = try await verifier.verify(isLive: false) else { return [] }
+        let elapsed = ContinuousClock.now - start
+        try reading.close()
+        let seconds = Double(elapsed.components.seconds) + Double(elapsed.components.attoseconds) / 1e18
+        return [
+            "| verify an audit record, of \(count) | \(Int(seconds * 1e9 / Double(count))) ns (elapsed) |",
+            "| audit records verified in a second | \(Int(Double(count) / seconds)) |",
+        ]
+    }
+
+    private static func fill(
+        _ database: SQLiteDatabase,
+        record: AuditRecord,
+        records: Int,
+        sealer: AuditSealer,
+        signer: AuditSigner
+    ) async throws {
+        let store = SQLiteAuditStore(database: database)
+        let checkpointer = AuditCheckpointer(
+            store: SQLiteAuditLedgerStore(database: database),
+            reader: store,
+            signer: signer,
+            sealer: sealer,
+            clock: SystemWallClock(),
+            keptCount: 0,
+            metrics: AuditCheckpointMetrics(
+                factory: NOOPMetricsHandler.instance,
+                hasSink: false,
+                interval: .seconds(10)
+            ),
+            logger: Logger(label: "micro", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+        _ = try await checkpointer.prepare()
+        let batch = 500
+        var chain = AuditChain(writer: 1)
+        for number in 1...records / batch {
+            let isLast = number == records / batch
+            let chained = (0..<batch).map { _ in chain.append(record) }
+            try await store.append(chained, head: sealer.head(of: chain, state: isLast ? .closed : .open))
+            if number.isMultiple(of: 10) || isLast { _ = await checkpointer.checkpoint(delivered: 0) }
+        }
+    }
+}

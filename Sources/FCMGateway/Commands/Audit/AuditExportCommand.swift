@@ -1,0 +1,168 @@
+import ArgumentParser
+import Foundation
+import GatewayCore
+import GatewayStorage
+import NIOCore
+
+/// `audit export`: writes the audit in a form that others can check without the store.
+struct AuditExportCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "export",
+        abstract: "Write the audit trail so that others can read and check it.",
+        discussion: """
+            Reads the store directly, whether or not a gateway serves it. One JSON object a line: first what the export \
+            is, then the latest checkpoint, then each chain with its records in order, last how many there are. With \
+            --tenant, everybody else's records, the gateway's own included, are there as bare hashes, so that audit \
+            verify --export can check the chains without them. With --from or --to, the chains begin and end with the \
+            first and last record of that time. A chain whose oldest records were removed by age begins with the signed \
+            word of that.
+
+            What is written is checked; seals and signatures too where the master key is at hand.
+
+            Exit codes: 0 written, 1 the store was changed by somebody and the first bad record is named, 66 it could \
+            not be read, 73 the output could not be written.
+            """
+    )
+
+    /// How the export is written.
+    enum Format: String, CaseIterable, ExpressibleByArgument {
+        /// One JSON object a line.
+        case jsonl
+    }
+
+    @Option(name: .long, help: "Only this tenant's records; of all others the hashes.") var tenant: TenantArgument?
+    @Option(name: .long, help: "Only records from then on, as in 2026-01-31T12:00:00Z.") var from: TimestampArgument?
+    @Option(name: .long, help: "Only records before then.") var to: TimestampArgument?
+    @Option(name: .long, help: "The form.") var format = Format.jsonl
+    @Option(name: .long, help: "The file to write, instead of standard output; it must not be there yet.")
+    var outputFile: String?
+    @OptionGroup var store: AuditStoreOptions
+
+    /// `EX_NOINPUT` and `EX_CANTCREAT` of sysexits.
+    private static let unreadable = ExitCode(66)
+    private static let unwritable = ExitCode(73)
+
+    func run() async throws {
+        let configuration: GatewayConfiguration
+        do {
+            configuration = try self.store.load()
+        } catch let code as ExitCode where code == .failure {
+            // 1 would mean that somebody changed the trail.
+            throw Self.unreadable
+        }
+        let handle = try self.output()
+        do {
+            let summary = try await self.export(configuration, to: handle)
+            if self.outputFile != nil {
+                try handle.synchronize()
+                let after = summary.removed > 0 ? ", after \(summary.removed) that were removed by age" : ""
+                CommandOutput(
+                    "",
+                    remark: "\(summary.records) records, and the hashes of \(summary.hidden) others\(after)"
+                )
+                .writeRemark()
+            }
+        } catch {
+            // Half an export is none.
+            if let path = self.outputFile { try? FileManager.default.removeItem(atPath: path) }
+            throw Self.report(error)
+        }
+    }
+
+    private func output() throws -> FileHandle {
+        guard let path = self.outputFile else { return .standardOutput }
+        // POSIX takes the path as a pointer, valid during the call.
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            let reason = errno == EEXIST ? "is there already" : "can't be made"
+            CommandOutput("", remark: "fcm-gateway: \(path) \(reason)").writeRemark()
+            throw Self.unwritable
+        }
+        return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    }
+
+    private func export(
+        _ configuration: GatewayConfiguration,
+        to handle: FileHandle
+    ) async throws -> AuditExporter.Summary {
+        let path = configuration.databasePath
+        // Asked first, as by `audit verify`.
+        let isLive = try StoreLock.isHeld(at: path)
+        let database = try SQLiteReadOnlyDatabase(path: path)
+        let secrets = try await configuration.secrets(of: database)
+        let reader = SQLiteAuditReader(database: database)
+        let output = Lines(handle)
+        try output.write(
+            AuditExportLine.head(
+                .init(tenant: self.tenant?.name, from: self.from?.utc, to: self.to?.utc, isLive: isLive)
+            )
+        )
+        let exporter = AuditExporter(
+            reader: reader,
+            ledger: SQLiteAuditLedgerReader(database: database),
+            tenant: self.tenant?.name,
+            sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
+            publicKey: try secrets?.auditPublicKey()
+        )
+        let summary = try await exporter.export(places: try await self.places(reader)) {
+            try output.write(AuditExportLine.item($0))
+        }
+        try output.write(AuditExportLine.end(summary))
+        try output.flush()
+        return summary
+    }
+
+    /// The parts of the chains that were asked for; `nil` for all.
+    private func places(_ reader: SQLiteAuditReader) async throws -> [Int: ClosedRange<Int>]? {
+        guard self.from != nil || self.to != nil else { return nil }
+        let from = self.from.flatMap { Timestamp(rfc3339: $0.utc) }
+        let to = self.to.flatMap { Timestamp(rfc3339: $0.utc) }
+        var places: [Int: ClosedRange<Int>] = [:]
+        for head in try await reader.heads() {
+            places[head.writer] = try await reader.places(of: head.writer, from: from, to: to)
+        }
+        return places
+    }
+
+    /// Lines that a closure can write.
+    private final class Lines {
+        private var lines: LineOutput
+
+        init(_ handle: FileHandle) {
+            self.lines = LineOutput(handle)
+        }
+
+        func write(_ line: ByteBuffer) throws(Unwritable) {
+            do {
+                try self.lines.write(line)
+            } catch {
+                throw Unwritable()
+            }
+        }
+
+        func flush() throws(Unwritable) {
+            do {
+                try self.lines.flush()
+            } catch {
+                throw Unwritable()
+            }
+        }
+    }
+
+    /// The output takes no more.
+    private struct Unwritable: Error {}
+
+    private static func report(_ error: any Error) -> ExitCode {
+        switch error {
+        case let damage as AuditExporter.Damage:
+            CommandOutput("", remark: AuditFinding(damage).text.plain).writeRemark()
+            return .failure
+        case let error as GatewayError:
+            FailureReport.write(error)
+            return Self.unreadable
+        default:
+            CommandOutput("", remark: "fcm-gateway: the output can't be written").writeRemark()
+            return Self.unwritable
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import ArgumentParser
+import GatewayCore
+import GatewayStorage
+
+/// What `audit verify` found, in words, as JSON, and as the exit code that scripts go by.
+struct AuditFinding {
+    /// How what was checked stands.
+    enum Verdict: String {
+        /// Nobody changed it.
+        case intact
+        /// Somebody did.
+        case tampered
+        /// Nobody did, but a writer ended uncleanly.
+        case unclean
+    }
+
+    /// How it stands.
+    let verdict: Verdict
+    /// The sentence for people.
+    let text: StyledText
+    /// What else is known, by the names that programs read.
+    let members: [String: JSONValue]
+
+    /// Of a store.
+    init(_ verdict: AuditVerifier.Verdict) {
+        switch verdict {
+        case .intact(let records):
+            self.init(
+                .intact,
+                StyledText("The audit trail is ") + StyledText("intact", .good) + StyledText(": \(records) records."),
+                ["records": .integer(records)]
+            )
+        case .tampered(let position, let reason):
+            self = .tampered("The audit trail", at: position, reason: reason)
+        case .checkpointTampered(let number, let reason):
+            self = .tampered("The audit trail", checkpoint: number, reason: reason)
+        case .unclean(let writer, let records):
+            self.init(
+                .unclean,
+                StyledText("The audit trail holds (\(records) records), but writer \(writer) ")
+                    + StyledText("ended uncleanly", .caution)
+                    + StyledText("; the next start of the gateway closes its chain."),
+                ["records": .integer(records), "writer": .integer(writer)]
+            )
+        }
+    }
+
+    /// Of a store that can't be exported, because somebody changed it.
+    init(_ damage: AuditExporter.Damage) {
+        switch damage.verdict {
+        case .tampered(let position, let reason): self = .tampered("The audit trail", at: position, reason: reason)
+        case .checkpointTampered(let number, let reason):
+            self = .tampered("The audit trail", checkpoint: number, reason: reason)
+        case .intact(let summary): self.init(.intact(records: summary.records))
+        case .unclean(let writer, let summary): self.init(.unclean(writer: writer, records: summary.records))
+        }
+    }
+
+    /// Of a second sink by itself, up to its latest checkpoint.
+    init(sinkRecords records: Int, latest: Int) {
+        self.init(
+            .intact,
+            StyledText("The audit's second sink is ") + StyledText("intact", .good)
+                + StyledText(": \(records) records, up to checkpoint \(latest)."),
+            ["records": .integer(records), "checkpoint": .integer(latest)]
+        )
+    }
+
+    /// Of a second sink in which something is wrong.
+    init(_ failure: AuditSinkVerifier.Failure) {
+        let record = failure.place.map { "sequence \($0.sequence) of writer \($0.writer), " } ?? ""
+        var members: [String: JSONValue] = [
+            "file": .string(failure.file), "line": .integer(failure.line), "reason": .string(failure.reason),
+        ]
+        if let place = failure.place {
+            members["writer"] = .integer(place.writer)
+            members["sequence"] = .integer(place.sequence)
+        }
+        self.init(
+            tampered: "The audit's second sink",
+            "\(record)line \(failure.line) of \(failure.file): \(failure.reason)",
+            members
+        )
+    }
+
+    /// Of an export.
+    init(_ result: AuditExportCheck.Result) {
+        func counts(_ summary: AuditExporter.Summary) -> String {
+            let whose = result.tenant.map { "of tenant \($0) " } ?? ""
+            let after = summary.removed > 0 ? ", after \(summary.removed) that were removed by age" : ""
+            let signed = result.checkpoint.map { ", with checkpoint \($0)" } ?? ""
+            return "\(summary.records) records \(whose)and the hashes of \(summary.hidden) others\(after)\(signed)"
+        }
+        func members(_ summary: AuditExporter.Summary) -> [String: JSONValue] {
+            var members: [String: JSONValue] = [
+                "records": .integer(summary.records), "hidden": .integer(summary.hidden),
+                "removed": .integer(summary.removed),
+            ]
+            if let checkpoint = result.checkpoint { members["checkpoint"] = .integer(checkpoint) }
+            return members
+        }
+        switch result.verdict {
+        case .intact(let summary):
+            self.init(
+                .intact,
+                StyledText("The export is ") + StyledText("intact", .good) + StyledText(": \(counts(summary))."),
+                members(summary)
+            )
+        case .tampered(let position, let reason):
+            self = .tampered("The export", at: position, reason: reason)
+        case .checkpointTampered(let number, let reason):
+            self = .tampered("The export", checkpoint: number, reason: reason)
+        case .unclean(let writer, let summary):
+            self.init(
+                .unclean,
+                StyledText("The export holds (\(counts(summary))), but writer \(writer) ")
+                    + StyledText("had ended uncleanly", .caution) + StyledText(" when it was made."),
+                members(summary).merging(["writer": .integer(writer)]) { $1 }
+            )
+        }
+    }
+
+    private init(_ verdict: Verdict, _ text: StyledText, _ members: [String: JSONValue]) {
+        self.verdict = verdict
+        self.text = text
+        self.members = members
+    }
+
+    private init(tampered subject: String, _ place: String, _ members: [String: JSONValue]) {
+        self.init(
+            .tampered,
+            StyledText("\(subject) ") + StyledText("was changed", .bad) + StyledText(". First bad record: \(place)."),
+            members
+        )
+    }
+
+    private static func tampered(_ subject: String, at position: AuditPosition, reason: String) -> AuditFinding {
+        AuditFinding(
+            tampered: subject,
+            "sequence \(position.sequence) of writer \(position.writer): \(reason)",
+            [
+                "writer": .integer(position.writer), "sequence": .integer(position.sequence),
+                "reason": .string(reason),
+            ]
+        )
+    }
+
+    private static func tampered(_ subject: String, checkpoint number: Int, reason: String) -> AuditFinding {
+        AuditFinding(
+            tampered: subject,
+            "checkpoint \(number): \(reason)",
+            ["checkpoint": .integer(number), "reason": .string(reason)]
+        )
+    }
+
+    /// What is printed; JSON has `verdict` and the members.
+    func output(json: Bool) throws -> CommandOutput {
+        guard json else { return CommandOutput(self.text) }
+        let all = self.members.merging(["verdict": .string(self.verdict.rawValue)]) { $1 }
+        return CommandOutput(try JSONValue.object(all).prettyText())
+    }
+
+    /// What scripts go by.
+    var exitCode: ExitCode {
+        switch self.verdict {
+        case .intact: .success
+        case .tampered: .failure
+        case .unclean: ExitCode(2)
+        }
+    }
+
+    /// Prints it.
+    ///
+    /// - Throws: The exit code, unless it is 0; 66 when what was found can't be written, since 1 would say that somebody
+    ///   changed the trail.
+    func report(json: Bool) throws {
+        do {
+            try self.output(json: json).write()
+        } catch let failure as CommandFailure where self.verdict != .tampered {
+            FailureReport.write(failure)
+            throw ExitCode(66)
+        }
+        if self.verdict != .intact { throw self.exitCode }
+    }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+import Foundation
+import GatewayCore
+
+/// `tenant apply`: makes the gateway's tenants what a file declares.
+struct TenantApplyCommand: AdminVerb {
+    static let configuration = CommandConfiguration(
+        commandName: "apply",
+        abstract: "Make tenants, credentials, limits and keys what a file declares.",
+        discussion: """
+            The file is YAML with a list tenants. Each has tenant (its name) and what tenant put sets: display_name, \
+            upstream, project_id, sender_id, disabled, client_names. Beside these it may have limits (by scope, lists of \
+            rate, per_s and burst), credentials (legacy: server_key_file, endpoint; v1: service_account_file, endpoint) \
+            and keys (name, scopes, topic_prefixes, expires_at, key_file). Files are named relative to it. Limits, \
+            credentials and keys that it does not name are left as they are.
+
+            Everything is read and checked before the first change. To apply a file again changes nothing. A key \
+            without key_file is made by the gateway and printed, this once.
+
+            SIGINT, SIGTERM and SIGHUP stop it between two changes: the call that is under way is ended, keys that were \
+            made are printed, and what was not made is said.
+
+            Exit codes: 0 done, with --dry-run nothing to do; 1 refused or failed, and what was done is said; 2 with \
+            --dry-run there are changes to be made; 128 and the signal's number (SIGINT 130, SIGTERM 143, SIGHUP 129) \
+            when a signal stopped it.
+            """
+    )
+
+    @Option(
+        name: .shortAndLong,
+        help: "The YAML file that declares the tenants.",
+        completion: .file(extensions: ["yaml", "yml"])
+    )
+    var file: String
+    @Flag(name: .long, help: "Show what would be changed, and change nothing.") var dryRun = false
+    @Flag(name: .long, help: "Delete the tenants that the file does not name.") var prune = false
+    @Flag(name: .long, help: "Delete without asking.") var yes = false
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var admin: AdminOptions
+
+    func validate() throws {
+        if self.yes, !self.prune { throw ValidationError("--yes is for --prune.") }
+    }
+
+    func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+        let declared = try TenantsFile(path: self.file).tenants
+        let plan = try await self.plan(declared, client)
+        guard plan.conflicts.isEmpty else {
+            throw CommandFailure("nothing was changed: \(plan.conflicts.joined(separator: "\n"))")
+        }
+        guard !self.dryRun else {
+            try self.show(plan, print)
+            if !plan.changes.isEmpty { throw ExitCode(2) }
+            return
+        }
+        try self.confirm(plan.deletedTenants)
+        try await self.apply(plan, client, print)
+    }
+
+    private func plan(_ declared: [DeclaredTenant], _ client: AdminClient) async throws -> TenantPlan {
+        let reporter = self.progress.reporter("tenants compared")
+        defer { reporter.finish() }
+        let all = try await client.list(["tenants"], member: "tenants")
+        let byName = Dictionary(declared.map { ($0.id, $0) }) { first, _ in first }
+        var present: [PresentTenant] = []
+        for (index, settings) in all.enumerated() {
+            if let tenant = settings["tenant"]?.text.flatMap({ byName[$0] }) {
+                present.append(try await PresentTenant.read(settings, for: tenant, client))
+            } else {
+                present.append(PresentTenant(settings: settings))
+            }
+            reporter.report(index + 1, of: all.count)
+        }
+        if TenantPlan.asksWhoseKeys(declared, present) {
+            for index in present.indices where present[index].keys.isEmpty {
+                present[index].keys = try await client.list(
+                    ["tenants", present[index].id, "keys"],
+                    member: "keys"
+                )
+            }
+        }
+        return TenantPlan(declared, present: present, isPruning: self.prune, now: SystemWallClock().now())
+    }
+
+    private func show(_ plan: TenantPlan, _ print: (CommandOutput) throws -> Void) throws {
+        if self.wantsJSON {
+            let object = JSONValue.object([
+                "dry_run": .bool(true), "changes": .array(plan.changes.map { .object($0.json) }),
+                "remarks": .array(plan.remarks.map(JSONValue.string)),
+            ])
+            try print(CommandOutput(try object.prettyText()))
+            return
+        }
+        let count = plan.changes.count
+        let summary = count == 0 ? "nothing to change" : "\(TenantPlan.count(count)) to make; nothing was changed"
+        let remark = (plan.remarks + [summary]).joined(separator: "\n")
+        try print(CommandOutput(StyledText(lines: plan.changes.map(\.lines)), remark: remark))
+    }
+
+    /// Makes sure that somebody wants tenants deleted.
+    private func confirm(_ tenants: [String]) throws {
+        guard !tenants.isEmpty, !self.yes else { return }
+        let names = tenants.joined(separator: ", ")
+        let environment = ProcessInfo.processInfo.environment
+        guard Terminal(.standardInput, environment: environment).isTerminal,
+            Terminal(.standardError, environment: environment).isTerminal
+        else {
+            throw ValidationError("--prune would delete \(names). Give --yes, since there is no terminal to ask on.")
+        }
+        let question = "Delete \(names), with keys, credentials and limits, for good? Type yes: "
+        try FileHandle.standardError.write(contentsOf: Data(question.utf8))
+        guard readLine() == "yes" else { throw CommandFailure("nothing was changed") }
+    }
+
+    private func apply(
+        _ plan: TenantPlan,
+        _ client: AdminClient,
+        _ print: (CommandOutput) throws -> Void
+    ) async throws {
+        let reporter = self.progress.reporter("changes made")
+        try await StopSignals.trapped { signals in
+            try await TenantApplication(plan: plan, isJSON: self.wantsJSON)
+                .run(reporter: reporter, stop: { signals.first }, print: print) { call in
+                    try await client.call(call.method, call.path, body: try call.body?.revealed.encoded())
+                }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+import CoreMetrics
+import GatewayCore
+import GatewayStorage
+import Logging
+
+/// What stands around the audit's writer: checkpoints, the second sink, retention.
+struct AuditTrailParts {
+    /// Signs checkpoints; prepared before the writer opens its chain.
+    let checkpointer: AuditCheckpointer
+    /// Makes checkpoints while the gateway runs.
+    let checkpoints: AuditCheckpointService
+    /// The second sink, if it is a file.
+    let sinkFile: AuditSinkFile?
+    /// Removes what is too old, and tells the writer.
+    let retention: (AuditLog) -> AuditRetentionService
+
+    /// The parts as configured.
+    ///
+    /// - Parameters:
+    ///   - configuration: all settings.
+    ///   - database: the store.
+    ///   - secrets: the keys that seal and sign.
+    ///   - clock: tells the time.
+    ///   - registry: makes metrics.
+    ///   - logger: hears of everything.
+    /// - Throws: `invalid` for a signing key that is none.
+    init(
+        _ configuration: GatewayConfiguration,
+        database: SQLiteDatabase,
+        secrets: GatewaySecrets,
+        clock: any WallClock,
+        metrics registry: any MetricsFactory,
+        logger: Logger
+    ) throws(GatewayError) {
+        let signer = try secrets.auditSigner()
+        let store = SQLiteAuditLedgerStore(database: database)
+        let reader = SQLiteAuditStore(database: database)
+        let days = configuration.audit.retentionDays
+        let file = configuration.audit.sinkPath(dataDir: configuration.dataDir)
+            .map { AuditSinkFile(path: $0, signer: signer) }
+        var sink: (any AuditSink)? = file
+        if configuration.audit.sink == AuditConfiguration.sinkOutput {
+            sink = AuditSinkOutput(signer: signer)
+        }
+        let metrics = AuditCheckpointMetrics(
+            factory: registry,
+            hasSink: sink != nil,
+            interval: configuration.audit.checkpointInterval
+        )
+        self.sinkFile = file
+        self.checkpointer = AuditCheckpointer(
+            store: store,
+            reader: reader,
+            signer: signer,
+            sealer: AuditSealer(auditKey: secrets.auditKey),
+            clock: clock,
+            // As many as there are in the time that records are kept, when something happens all the time.
+            keptCount: days * 24 * AuditCheckpoint.anchorInterval,
+            metrics: metrics,
+            logger: logger
+        )
+        let feeder = sink.map {
+            AuditSinkFeeder(
+                sink: $0,
+                store: store,
+                reader: reader,
+                publicKey: signer.publicKey,
+                metrics: metrics,
+                logger: logger
+            )
+        }
+        self.checkpoints = AuditCheckpointService(
+            checkpointer: self.checkpointer,
+            feeder: feeder,
+            interval: configuration.audit.checkpointInterval
+        )
+        let sealer = AuditSealer(auditKey: secrets.auditKey)
+        self.retention = { audit in
+            AuditRetentionService(
+                store: store,
+                reader: reader,
+                signer: signer,
+                sealer: sealer,
+                audit: audit,
+                clock: clock,
+                retention: .seconds(days * 86_400),
+                metrics: metrics,
+                logger: logger
+            )
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import GatewayCore
+import GatewayStorage
+
+/// Looks at each tenant's credentials: by a running gateway against FCM, else whether they can be opened.
+struct CredentialsCheck: Sendable {
+    /// How many tenants are checked at once.
+    private static let maxConcurrent = 8
+
+    /// The tenants.
+    let tenants: [StoreInspection.TenantCredentials]
+    /// What does not open with the master key.
+    let unopened: Set<SealedSecret>
+    /// Whether the master key was tried at all.
+    let isMasterKeyTried: Bool
+    /// A running gateway's admin listener; nil to call nobody.
+    let gateway: BaseURL?
+    /// The admin token; without one, no gateway is asked.
+    let token: Redacted<String>?
+    /// The present moment.
+    let now: Timestamp
+
+    /// Examines all tenants, in their order.
+    func examine() async -> [Finding] {
+        guard let gateway = self.gateway, let token = self.token else {
+            return self.tenants.flatMap { self.findings($0, checks: nil) }
+        }
+        do {
+            return try await APIClient.withHTTPClient { http in
+                let client = AdminClient(APIClient(http: http, baseURL: gateway, token: token))
+                return await self.examine(by: client)
+            }
+        } catch {
+            return self.tenants.flatMap { self.findings($0, checks: nil) }
+        }
+    }
+
+    private func examine(by client: AdminClient) async -> [Finding] {
+        await withTaskGroup(of: (Int, [Finding]).self) { group in
+            var results: [Int: [Finding]] = [:]
+            for (index, tenant) in self.tenants.enumerated() {
+                if index >= Self.maxConcurrent, let (done, findings) = await group.next() { results[done] = findings }
+                group.addTask { (index, await self.examine(tenant, by: client)) }
+            }
+            for await (done, findings) in group { results[done] = findings }
+            return results.sorted { $0.key < $1.key }.flatMap(\.value)
+        }
+    }
+
+    private func examine(_ tenant: StoreInspection.TenantCredentials, by client: AdminClient) async -> [Finding] {
+        let id = tenant.tenant.id.text
+        do {
+            let answer = try await client.call(.post, ["tenants", id, "credentials", "check"])
+            return self.findings(tenant, checks: answer["checks"]?.elements ?? [])
+        } catch let refusal as Refusal where refusal.status == 401 {
+            return [
+                .problem(
+                    .credentials,
+                    id,
+                    "the running gateway refuses the admin token that doctor was given",
+                    "Give doctor the gateway's own variables (GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE)"
+                )
+            ]
+        } catch {
+            let why = (error as? Refusal)?.code ?? "\(error)"
+            let failed = Finding.warning(
+                .credentials,
+                id,
+                "the running gateway can't check them: \(why)",
+                "fcm-gateway credential check \(id)"
+            )
+            return [failed] + self.findings(tenant, checks: nil)
+        }
+    }
+
+    /// What there is to say of one tenant.
+    ///
+    /// - Parameters:
+    ///   - tenant: The tenant.
+    ///   - checks: What a gateway found; nil where none was asked.
+    /// - Returns: A finding for each credential, and one for the one that is missing.
+    func findings(_ tenant: StoreInspection.TenantCredentials, checks: [JSONValue]?) -> [Finding] {
+        let upstream = tenant.tenant.upstream
+        var findings = tenant.credentials.map { stored in
+            let check = checks?.first { $0["kind"]?.text == stored.kind.rawValue }
+            return self.finding(stored, isInUse: stored.kind == upstream, check: check)
+        }
+        if !tenant.credentials.contains(where: { $0.kind == upstream }) {
+            findings.append(
+                .warning(
+                    .credentials,
+                    tenant.tenant.id.text,
+                    "has no \(upstream.rawValue) credential, by which its messages would go",
+                    "fcm-gateway credential put \(tenant.tenant.id.text) \(upstream.rawValue)"
+                )
+            )
+        }
+        return findings
+    }
+
+    private func finding(_ stored: StoredCredential, isInUse: Bool, check: JSONValue?) -> Finding {
+        let id = stored.tenant.text
+        let kind = stored.kind.rawValue
+        let subject = "\(id), \(kind)\(isInUse ? "" : " (not in use)")"
+        let days = max(0, (self.now.seconds - stored.createdAt.seconds) / 86_400)
+        let age = "version \(stored.version), \(days) day\(days == 1 ? "" : "s") old"
+        let place = SealedSecret.Place.credential(stored.tenant, stored.kind, version: stored.version)
+        if self.unopened.contains(where: { $0.place == place }) {
+            return .problem(
+                .credentials,
+                subject,
+                "does not open with the master key (\(age))",
+                "If the master key is the right one: fcm-gateway credential put \(id) \(kind)"
+            )
+        }
+        guard let check else {
+            let opening = self.isMasterKeyTried ? " and can be opened" : "; whether it opens was not tried"
+            return .ok(.credentials, subject, "is sealed\(opening) (\(age))")
+        }
+        let detail = check["detail"]?.text ?? ""
+        guard let finding = check["finding"]?.text, finding != "valid" else {
+            return .ok(.credentials, subject, "FCM accepts it (\(age))")
+        }
+        let seen = "\(finding): \(detail) (\(age))"
+        let advice = "fcm-gateway credential check \(id), then credential put \(id) \(kind) with a good one"
+        return isInUse ? .problem(.credentials, subject, seen, advice) : .warning(.credentials, subject, seen, advice)
+    }
+}

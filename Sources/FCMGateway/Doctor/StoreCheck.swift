@@ -1,0 +1,180 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+
+/// Looks at the store and the audit trail in it, and changes nothing.
+struct StoreCheck: Sendable {
+    /// What is known of the store.
+    struct Result: Sendable {
+        /// What there is to say.
+        var findings: [Finding] = []
+        /// What the store looks like; nil where it can't be opened, or is not there yet.
+        var inspection: StoreInspection?
+        /// The credentials that open with no master key that is given.
+        var unopened: Set<SealedSecret> = []
+        /// Whether the master key was tried on what is sealed.
+        var isMasterKeyTried = false
+        /// Whether a gateway serves it at this moment.
+        var isServed = false
+    }
+
+    /// Larger files are only checked on demand: it takes as long as reading them.
+    private static let maxCheckedBytes = 1 << 30
+
+    private static let backup = "Stop the gateway, keep a copy of the file, and go back to a backup"
+
+    /// The settings.
+    let configuration: GatewayConfiguration
+    /// Whether a large file's structure is checked too.
+    let isThorough: Bool
+
+    /// Examines the store.
+    func examine() async -> Result {
+        var result = Result()
+        let path = self.configuration.databasePath
+        guard FileManager.default.fileExists(atPath: path) else {
+            result.findings = [.ok(.store, path, "is not there yet; serve makes it")]
+            return result
+        }
+        do {
+            result.isServed = try StoreLock.isHeld(at: path)
+            let database = try SQLiteReadOnlyDatabase(path: path)
+            defer { try? database.close() }
+            let inspection = try await database.inspection()
+            result.inspection = inspection
+            result.findings.append(Self.schema(path, inspection))
+            result.findings.append(await self.structure(path, database))
+            result.findings += try self.secrets(path, inspection, &result)
+            result.findings.append(try await Self.audit(database, isServed: result.isServed))
+        } catch {
+            let cause = error.cause.map { ": \($0)" } ?? ""
+            result.findings.append(.problem(.store, path, error.message + cause, Self.advice(error)))
+        }
+        return result
+    }
+
+    private static func schema(_ path: String, _ inspection: StoreInspection) -> Finding {
+        guard inspection.isCurrent else {
+            return .warning(
+                .store,
+                path,
+                "is of an earlier version (\(inspection.schema)); its secrets were not looked at",
+                "Make a copy of it before this version serves it: serve brings it up to date for good"
+            )
+        }
+        let count = inspection.tenants.count
+        return .ok(.store, path, "opens (\(inspection.schema)), with \(count) tenant\(count == 1 ? "" : "s")")
+    }
+
+    private func structure(_ path: String, _ database: SQLiteReadOnlyDatabase) async -> Finding {
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        let bytes = (attributes?[.size] as? NSNumber)?.intValue ?? 0
+        guard self.isThorough || bytes <= Self.maxCheckedBytes else {
+            return .ok(.store, "structure", "not checked, for the file has \(bytes >> 20) MiB; --thorough does it")
+        }
+        let faults: [String]
+        do {
+            faults = try await database.faults()
+        } catch {
+            faults = [error.message]
+        }
+        guard let first = faults.first else { return .ok(.store, "structure", "SQLite finds no fault in it") }
+        return .problem(
+            .store,
+            "structure",
+            "the file is damaged: \(first)",
+            Self.backup
+        )
+    }
+
+    private func secrets(
+        _ path: String,
+        _ inspection: StoreInspection,
+        _ result: inout Result
+    ) throws(GatewayError) -> [Finding] {
+        guard inspection.isCurrent, let key = self.configuration.masterKey else { return [] }
+        let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
+        let plan = Rewrapping(inspection.sealed, under: masterKey)
+        result.unopened = Set(plan.unopened)
+        result.isMasterKeyTried = true
+        var findings = [Self.opening(plan, of: inspection.sealed.count, masterKey)]
+        if result.isServed, let other = try StoreLock.announcement(at: path), other != masterKey.fingerprint {
+            findings.append(
+                .problem(
+                    .store,
+                    "master key",
+                    "the gateway that serves the store was started with another one (\(other)) than this "
+                        + "(\(masterKey.fingerprint))",
+                    "Give doctor the gateway's own variables, or restart the gateway"
+                )
+            )
+        }
+        return findings
+    }
+
+    private static func opening(_ plan: Rewrapping, of count: Int, _ masterKey: MasterKey) -> Finding {
+        let subject = "master key"
+        if !plan.unopened.isEmpty, plan.unopened.count == count {
+            return .problem(
+                .store,
+                subject,
+                "opens none of the \(count) sealed secrets: it is not the store's",
+                "Set GATEWAY_MASTER_KEY to the key that the store was made with, or the key before it as "
+                    + "GATEWAY_PREVIOUS_MASTER_KEY while it is being changed"
+            )
+        }
+        if let first = plan.unopened.first {
+            return .problem(
+                .store,
+                subject,
+                "does not open \(plan.unopened.count) of \(count) sealed secrets, the first \(first.name)",
+                "Put these credentials anew, or give the key that they were sealed by as GATEWAY_PREVIOUS_MASTER_KEY"
+            )
+        }
+        if !plan.exchanges.isEmpty {
+            return .warning(
+                .store,
+                subject,
+                "\(plan.exchanges.count) of \(count) secrets are still sealed by the previous one",
+                "fcm-gateway credential rewrap"
+            )
+        }
+        if masterKey.hasPrevious {
+            return .warning(
+                .store,
+                subject,
+                "opens all \(count) secrets; the previous one is needed no more",
+                "Remove GATEWAY_PREVIOUS_MASTER_KEY, and restart the gateway"
+            )
+        }
+        return .ok(.store, subject, "opens all \(count) sealed secrets")
+    }
+
+    private static func audit(
+        _ database: SQLiteReadOnlyDatabase,
+        isServed: Bool
+    ) async throws(GatewayError) -> Finding {
+        let heads = try await SQLiteAuditReader(database: database).heads()
+        let records = heads.reduce(0) { $0 + $1.sequence }
+        let seen = "\(records) records of \(heads.count) start\(heads.count == 1 ? "" : "s")"
+        let open = heads.filter { $0.state == .open }
+        guard open.count > (isServed ? 1 : 0), let first = open.first else {
+            return .ok(.audit, nil, "\(seen); audit verify checks them")
+        }
+        return .warning(
+            .audit,
+            nil,
+            "\(seen); start \(first.writer) ended uncleanly, so that audit verify exits with 2",
+            "Start the gateway: that closes the chain. Then see in its log why it ended"
+        )
+    }
+
+    private static func advice(_ error: GatewayError) -> String {
+        switch error.code {
+        case .invalid: "See that store.url names the gateway's store, and that this version is not older than the store"
+        case .storeUnavailable where error.message.contains("damaged"): Self.backup
+        case .storeUnavailable, .notFound, .conflict, .auditUnavailable, .cancelled:
+            "See who owns the file and those beside it, and whether the disk is well"
+        }
+    }
+}

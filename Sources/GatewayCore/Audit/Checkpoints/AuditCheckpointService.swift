@@ -1,0 +1,55 @@
+import ServiceLifecycle
+
+/// Gives the audit its checkpoints while the gateway runs, and a last one when all chains have ended.
+///
+/// It runs before the audit's writer, so that it ends after it. What the second sink lacks follows each checkpoint, in a
+/// task of its own: a slow sink delays no checkpoint.
+package struct AuditCheckpointService: Service {
+    /// How long the last checkpoint may take to reach the second sink; what is left then is delivered after the next
+    /// start.
+    private static let lastDelivery = Duration.seconds(2)
+
+    private let checkpointer: AuditCheckpointer
+    private let feeder: AuditSinkFeeder?
+    private let interval: Duration
+
+    /// A service that makes checkpoints.
+    ///
+    /// - Parameters:
+    ///   - checkpointer: makes them.
+    ///   - feeder: brings them to the second sink, if there is one.
+    ///   - interval: how often something new is looked for, at once at first.
+    package init(checkpointer: AuditCheckpointer, feeder: AuditSinkFeeder?, interval: Duration) {
+        self.checkpointer = checkpointer
+        self.feeder = feeder
+        self.interval = interval
+    }
+
+    /// What checkpoints say of the second sink: 0 without one, `nil` until the sink was asked.
+    private var delivered: Int? {
+        guard let feeder = self.feeder else { return 0 }
+        return feeder.delivered
+    }
+
+    /// Makes checkpoints until shutdown, then the last.
+    package func run() async throws {
+        let (wake, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for await _ in wake { await self.feeder?.deliver() }
+            }
+            // What an earlier process left undelivered need not wait for something new.
+            continuation.yield()
+            // The first one without a wait: an interval may be long, and the audit of this start has begun.
+            while !Task.isShuttingDownGracefully, !Task.isCancelled {
+                _ = await self.checkpointer.checkpoint(delivered: self.delivered)
+                continuation.yield()
+                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.interval) }
+            }
+            continuation.finish()
+            self.feeder?.stop()
+        }
+        _ = await self.checkpointer.checkpoint(delivered: self.delivered)
+        await self.feeder?.deliver(within: Self.lastDelivery)
+    }
+}

@@ -1,0 +1,63 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Signs checkpoints, cuts and what belongs to them with the store's own Ed25519 key.
+package struct AuditSigner: Sendable {
+    private let key: Curve25519.Signing.PrivateKey
+
+    /// A signer by its secret: 32 bytes.
+    ///
+    /// - Throws: `invalid` for a secret of another length.
+    package init(signingKey: Secret) throws(GatewayError) {
+        do {
+            self.key = try Curve25519.Signing.PrivateKey(rawRepresentation: signingKey.revealBytes())
+        } catch {
+            throw GatewayError(.invalid, "The audit's signing key is not a key", cause: error)
+        }
+    }
+
+    /// What signatures are checked with.
+    package var publicKey: AuditPublicKey { AuditPublicKey(self.key.publicKey) }
+
+    /// A checkpoint with its signature.
+    ///
+    /// - Throws: `invalid` when the cryptographic library refuses, which it does not do for a whole key.
+    package func sign(_ checkpoint: AuditCheckpoint) throws(GatewayError) -> SignedCheckpoint {
+        let text = checkpoint.text
+        return SignedCheckpoint(number: checkpoint.number, text: text, signature: try self.sign(text))
+    }
+
+    /// The word that a checkpoint is the latest.
+    ///
+    /// - Throws: `invalid` when the cryptographic library refuses.
+    package func end(at checkpoint: SignedCheckpoint) throws(GatewayError) -> CheckpointEnd {
+        var end = CheckpointEnd(number: checkpoint.number, digest: checkpoint.digest, signature: [])
+        end.signature = try self.sign(end.text)
+        return end
+    }
+
+    /// A cut of a chain, with its signature.
+    ///
+    /// - Throws: `invalid` when the cryptographic library refuses.
+    package func cut(of chain: AuditChain, at time: Timestamp) throws(GatewayError) -> AuditCut {
+        var cut = AuditCut(writer: chain.writer, sequence: chain.sequence, hash: chain.hash, time: time, signature: [])
+        cut.signature = try self.sign(cut.text)
+        return cut
+    }
+
+    /// The signature of a text.
+    ///
+    /// - Throws: `invalid` when the cryptographic library refuses.
+    package func sign(_ text: [UInt8]) throws(GatewayError) -> [UInt8] {
+        do {
+            return Array(try self.key.signature(for: text))
+        } catch {
+            throw GatewayError(.invalid, "The audit's checkpoint can't be signed", cause: error)
+        }
+    }
+}

@@ -1,0 +1,194 @@
+package import Logging
+import ServiceLifecycle
+
+/// Removes records that are older than they are to be kept: at the start and once a day, little by little.
+package final class AuditRetentionService: Service {
+    /// Records of one transaction: few enough that a send's record waits for milliseconds.
+    private static let step = 1_000
+    /// A pause between two transactions, for those who wait.
+    private static let pause = Duration.milliseconds(20)
+    /// How far a clock may run ahead of the time that passes while the process runs.
+    private static let maxClockDrift = Duration.seconds(86_400)
+
+    /// What one pass has removed.
+    private struct Removed {
+        var records = 0
+        var writers: [Int] = []
+
+        mutating func add(_ count: Int, of writer: Int) {
+            self.records += count
+            if self.writers.last != writer { self.writers.append(writer) }
+        }
+    }
+
+    private let store: any AuditLedgerStore
+    private let reader: any AuditReader
+    private let signer: AuditSigner
+    private let sealer: AuditSealer
+    private let audit: AuditLog
+    private let clock: any WallClock
+    private let retention: Duration
+    private let metrics: AuditCheckpointMetrics
+    private let logger: Logger
+    private let started: (wall: Timestamp, uptime: ContinuousClock.Instant)
+
+    /// A service that has not started.
+    ///
+    /// - Parameters:
+    ///   - store: removes records and keeps the cuts.
+    ///   - reader: has the records, which are checked before they go.
+    ///   - signer: signs the cuts.
+    ///   - sealer: tells which chains have a genuine end.
+    ///   - audit: takes the record that something was removed.
+    ///   - clock: tells the time.
+    ///   - retention: how long records are kept.
+    ///   - metrics: what is measured.
+    ///   - logger: hears of what is removed, and of trouble.
+    package init(
+        store: any AuditLedgerStore,
+        reader: any AuditReader,
+        signer: AuditSigner,
+        sealer: AuditSealer,
+        audit: AuditLog,
+        clock: any WallClock,
+        retention: Duration,
+        metrics: AuditCheckpointMetrics,
+        logger: Logger
+    ) {
+        self.store = store
+        self.reader = reader
+        self.signer = signer
+        self.sealer = sealer
+        self.audit = audit
+        self.clock = clock
+        self.retention = retention
+        self.metrics = metrics
+        self.logger = logger
+        self.started = (clock.now(), .now)
+    }
+
+    /// Removes what is too old now and once a day, until shutdown.
+    package func run() async throws {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            await self.pass()
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(86_400)) }
+        }
+    }
+
+    /// Removes what is too old now; what fails is logged, and tried again with the next pass.
+    ///
+    /// - Returns: how many records were removed.
+    @discardableResult
+    package func pass() async -> Int {
+        var removed = Removed()
+        do throws(GatewayError) {
+            let pieces = try await self.store.timeline(maxLength: AuditRetention.pieceLength)
+            let heads = try await self.reader.heads()
+            let retention = AuditRetention(self.retention, now: self.now, pieces: pieces)
+            let removals = retention.removals(pieces, heads: heads)
+            let checkpoints = removals.isEmpty ? [] : try await self.store.ledger().checkpoints
+            let signed = AuditSignedPlaces(checkpoints, self.signer.publicKey)
+            for removal in removals {
+                guard let head = heads.first(where: { $0.writer == removal.writer }) else { break }
+                let landmark = signed.first(of: removal.writer, from: removal.sequence)
+                try await self.remove(upTo: removal, head, landmark, &removed)
+                if Task.isShuttingDownGracefully || Task.isCancelled { break }
+            }
+        } catch {
+            self.logger.error("Old audit records can't be removed", metadata: ["cause": "\(error.message)"])
+        }
+        // Also what went before something failed is told.
+        if removed.records > 0 { await self.tell(removed) }
+        return removed.records
+    }
+
+    /// The clock's time, unless it was moved ahead while the process runs.
+    private var now: Timestamp {
+        let passed = ContinuousClock.now - self.started.uptime
+        return min(self.clock.now(), self.started.wall.advanced(by: passed + Self.maxClockDrift))
+    }
+
+    private func remove(
+        upTo place: AuditPosition,
+        _ head: AuditHead,
+        _ landmark: AuditLandmark?,
+        _ removed: inout Removed
+    ) async throws(GatewayError) {
+        guard self.sealer.isGenuine(head) else {
+            throw GatewayError(
+                .conflict,
+                "The seal on the end of the chain of audit writer \(place.writer) is not genuine"
+            )
+        }
+        let cut = try await self.store.cuts().first { $0.writer == place.writer }
+        if let cut, !self.signer.publicKey.isGenuine(cut.signature, of: cut.text) {
+            throw GatewayError(
+                .conflict,
+                "The chain of audit writer \(place.writer) begins with a cut that is not genuine"
+            )
+        }
+        var chain = cut?.chain ?? AuditChain(writer: place.writer)
+        for step in try await self.steps(from: chain, upTo: place.sequence, head, landmark) {
+            if Task.isShuttingDownGracefully || Task.isCancelled { break }
+            try await self.store.remove(upTo: try self.signer.cut(of: step, at: self.clock.now()))
+            removed.add(step.sequence - chain.sequence, of: place.writer)
+            self.metrics.removed(step.sequence - chain.sequence)
+            chain = step
+            try? await Task.sleep(for: Self.pause)
+        }
+    }
+
+    /// Walks along the records that are to go, and on to the first place behind them that is signed, or to the sealed end.
+    ///
+    /// What was tampered with is evidence, and only records that hold are removed. A chain by itself proves nothing:
+    /// anybody can hash its records anew, up to a place of which it is known elsewhere what stands there.
+    ///
+    /// - Returns: the places at which it may be cut, one after the other; none when it is time to end.
+    private func steps(
+        from chain: AuditChain,
+        upTo last: Int,
+        _ head: AuditHead,
+        _ landmark: AuditLandmark?
+    ) async throws(GatewayError) -> [AuditChain] {
+        let end = landmark?.sequence ?? head.sequence
+        var walker = AuditWalker(from: chain, to: head, mayGrow: false, landmarks: landmark.map { [$0] } ?? [])
+        var steps: [AuditChain] = []
+        while walker.chain.sequence < end {
+            if Task.isShuttingDownGracefully || Task.isCancelled { return [] }
+            let place = walker.chain.sequence
+            let limit = min(Self.step, (place < last ? last : end) - place)
+            let (walked, rows) = try await self.reader.walk(walker, limit: limit)
+            guard walked.failure == nil, rows == limit else {
+                let bad = walked.failure?.sequence ?? walked.chain.sequence + 1
+                throw GatewayError(.conflict, "Record \(bad) of audit writer \(chain.writer) is not as it was written")
+            }
+            walker = walked
+            if walker.chain.sequence <= last { steps.append(walker.chain) }
+            try? await Task.sleep(for: Self.pause)
+        }
+        return steps
+    }
+
+    private func tell(_ removed: Removed) async {
+        let (first, last) = (removed.writers.first ?? 0, removed.writers.last ?? 0)
+        let (count, list) = (removed.records, first == last ? "\(first)" : "\(first)-\(last)")
+        self.logger.notice("Old audit records were removed", metadata: ["records": "\(count)", "writers": "\(list)"])
+        var record = AuditRecord(
+            time: self.clock.now(),
+            tenant: nil,
+            principal: "gateway",
+            action: "audit.removed",
+            outcome: .done,
+            requestID: ""
+        )
+        record.object = "\(count) records of writers \(list)"
+        do {
+            try await self.audit.commit(record)
+        } catch {
+            self.logger.error(
+                "The removal of old audit records can't be recorded",
+                metadata: ["cause": "\(error.message)"]
+            )
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Logging
+
+extension AuditLog {
+    /// The most records of one transaction at a start.
+    private static let recordsPerTransaction = 2_000
+
+    /// Hands the store what an earlier process's spool holds, in the places that the records have.
+    ///
+    /// Places that the store has already are left alone, so that this can be repeated after another crash. A place may be
+    /// taken by another record: one that was refused, of which the disk kept more than it said. Then the rest gets new
+    /// places.
+    ///
+    /// - Parameter chain: the earlier process's; moved.
+    /// - Returns: records with new places, which must be added together with the chain's end.
+    /// - Throws: `storeUnavailable`.
+    func replaySpool(onto chain: inout AuditChain) async throws(GatewayError) -> [ChainedAuditRecord] {
+        guard let spool = self.spool else { return [] }
+        let known = chain.sequence
+        var cursor = AuditSpoolCursor()
+        var ready: [ChainedAuditRecord] = []
+        var moved: [ChainedAuditRecord] = []
+        while case .batch(let batch) = try await cursor.next(in: spool.file, spool.sealer) {
+            for record in try await self.missing(batch, storedThrough: known) {
+                let link = chain.append(record.entry)
+                if moved.isEmpty, link == record { ready.append(record) } else { moved.append(link) }
+            }
+            guard ready.count >= Self.recordsPerTransaction, moved.isEmpty else { continue }
+            try await self.store.append(ready, head: self.sealer.head(of: chain, state: .open))
+            ready = []
+        }
+        return ready + moved
+    }
+
+    /// The records of a batch that the store does not have.
+    private func missing(
+        _ batch: AuditSpoolBatch,
+        storedThrough known: Int
+    ) async throws(GatewayError) -> [ChainedAuditRecord] {
+        let records = batch.records
+        guard batch.base.sequence < known else { return records }
+        let stored = try await self.store.records(
+            of: batch.base.writer,
+            after: batch.base.sequence,
+            limit: records.count
+        )
+        let hashes = Dictionary(stored.map { ($0.sequence, $0.hash) }, uniquingKeysWith: { first, _ in first })
+        return records.filter { hashes[$0.sequence] != $0.hash }
+    }
+
+    /// Empties a spool of which the store has everything, or puts it aside when that is not sure.
+    ///
+    /// - Parameters:
+    ///   - found: what was found in it.
+    ///   - heads: the chains' ends before anything was handed over.
+    ///   - chain: this process's; moved.
+    /// - Throws: `storeUnavailable`.
+    func emptySpool(
+        _ found: AuditSpool.Finding,
+        _ heads: [AuditHead],
+        _ chain: inout AuditChain
+    ) async throws(GatewayError) {
+        guard let spool = self.spool else { return }
+        let head = heads.first { $0.writer == found.writer }
+        // A chain that was ended has everything; one that was open has been ended just now, unless its seal is not genuine.
+        let isReplayed = found.writer == nil || head.map { $0.state != .open || self.sealer.isGenuine($0) } ?? false
+        if found.isTorn {
+            self.logger.notice(
+                "The audit's spool ends within a batch, as after a kill; nobody was told it was recorded"
+            )
+        }
+        guard found.isDamaged || !isReplayed else {
+            if try await spool.file.size() > 0 { try await spool.file.cut(to: 0) }
+            return
+        }
+        let reason =
+            found.isDamaged
+            ? "changed after \(found.records) records" : "\(found.records) records belong to no chain of this store"
+        // The record comes first, so that no crash hides the damage.
+        let chained = chain.append(self.damageRecord(reason))
+        try await self.store.append([chained], head: self.sealer.head(of: chain, state: .open))
+        let path = try await spool.file.setAside(self.asideSuffix)
+        self.noteDamage(kept: path, lost: isReplayed ? 0 : found.records)
+    }
+
+    /// What is added to the name of a spool that is put aside.
+    var asideSuffix: String {
+        "damaged-\(self.ownRecord("").time.milliseconds)"
+    }
+
+    /// The record of a spool that is not what the gateway wrote.
+    func damageRecord(_ what: String) -> AuditRecord {
+        var record = self.ownRecord("audit.spool_damaged")
+        record.outcome = .failed
+        record.object = what
+        return record
+    }
+
+    /// Says that a spool is not what the gateway wrote.
+    func noteDamage(kept path: String?, lost: Int) {
+        self.logger.error(
+            "The audit's spool was changed; what it holds beyond that is not in the audit",
+            metadata: ["kept": "\(path ?? "nowhere")", "lost_records": "\(lost)"]
+        )
+    }
+}

@@ -1,0 +1,277 @@
+import Logging
+import Synchronization
+
+extension AuditLog {
+    /// The most records that the store is given of the spool at once.
+    private static let replayedRecords = 2_000
+
+    /// What was taken to be written.
+    private struct Batch {
+        var records: [AuditEntry]
+        /// Records whose committers wait.
+        var strict: [(number: Int, entry: AuditEntry)] = []
+        /// Who waits until all of this is durable.
+        var settling: [Int]
+
+        var isEmpty: Bool { self.records.isEmpty && self.strict.isEmpty && self.settling.isEmpty }
+    }
+
+    /// Writes what has gathered; `false` when neither the store nor the spool took it, and then it is kept.
+    func flush(_ writer: inout AuditWriter) async -> Bool {
+        if !writer.course.isDirect { await self.catchUp(&writer) }
+        return writer.course.isDirect ? await self.storeGathered(&writer) : await self.spoolGathered(&writer)
+    }
+
+    // MARK: To the store
+
+    private func storeGathered(_ writer: inout AuditWriter) async -> Bool {
+        let batch = self.takeGathered(withStrict: true)
+        self.metrics.queued(batch.records.count + batch.strict.count)
+        if batch.records.isEmpty, batch.strict.isEmpty, !self.state.withLock({ $0.isFailing }) {
+            self.finish(batch)
+            return true
+        }
+
+        var longer = writer.course.tail
+        var chained: [ChainedAuditRecord] = []
+        chained.reserveCapacity(batch.records.count + batch.strict.count)
+        for entry in batch.records { chained.append(longer.append(entry)) }
+        // Behind the others: they alone are not repeated when the store refuses.
+        for item in batch.strict { chained.append(longer.append(item.entry)) }
+        let (records, end) = (chained, longer)
+        self.errands.begin { await self.deliver(records, through: end) }
+        // Whoever waits for a commit waits for the store.
+        let mayDetour = batch.strict.isEmpty && !batch.records.isEmpty && self.hasSpool(writer)
+        var delivery = await self.errands.outcome(within: mayDetour ? self.configuration.lateAfter : nil)
+        if delivery == nil {
+            if await self.spool(batch, &writer) { return true }
+            delivery = await self.errands.outcome(within: nil)
+        }
+        guard let delivery, case .stored(let stored) = delivery.result else {
+            for item in batch.strict { self.finishCommit(item.number, isDurable: false) }
+            if let delivery { self.note(refused: delivery) }
+            if await self.spool(batch, &writer) { return true }
+            self.putBack(batch)
+            return false
+        }
+        writer.course.storeTook(stored)
+        self.note(stored: delivery)
+        self.finish(batch)
+        return true
+    }
+
+    private func deliver(
+        _ records: [ChainedAuditRecord],
+        through end: AuditChain,
+        cursor: AuditSpoolCursor? = nil
+    ) async -> AuditDelivery {
+        let start = ContinuousClock.now
+        var delivery = AuditDelivery(result: .stored(end), count: records.count, duration: .zero, cursor: cursor)
+        do throws(GatewayError) {
+            try await self.store.append(records, head: self.sealer.head(of: end, state: .open))
+        } catch {
+            delivery.result = .refused(error)
+        }
+        delivery.duration = ContinuousClock.now - start
+        return delivery
+    }
+
+    // MARK: To the spool
+
+    private func hasSpool(_ writer: AuditWriter) -> Bool {
+        self.spool != nil && !writer.isSpoolStuck
+    }
+
+    private func spoolGathered(_ writer: inout AuditWriter) async -> Bool {
+        let batch = self.takeGathered(withStrict: false)
+        if batch.isEmpty { return true }
+        if await self.spool(batch, &writer) { return true }
+        self.putBack(batch)
+        return false
+    }
+
+    /// Spools a batch's records but those of commits: who waits for one hears that it was refused.
+    ///
+    /// - Returns: whether they are in the spool.
+    private func spool(_ gathered: Batch, _ writer: inout AuditWriter) async -> Bool {
+        var batch = gathered
+        batch.strict = []
+        guard let spool = self.spool, self.hasSpool(writer) else { return false }
+        do throws(GatewayError) {
+            let end = try await spool.append(batch.records, after: writer.course.tail, to: &writer.end)
+            if writer.course.isDirect {
+                self.logger.warning("The audit's store does not take its records; they go to the spool")
+            }
+            writer.course.spoolTook(end)
+        } catch {
+            self.logger.error("The audit's spool can't be written", metadata: ["cause": "\(error.message)"])
+            return false
+        }
+        self.metrics.spooled(batch.records.count, bytes: writer.end.size - writer.cursor.offset)
+        self.finish(batch)
+        return true
+    }
+
+    // MARK: From the spool to the store
+
+    /// Hands the store what the spool holds, piece by piece.
+    private func catchUp(_ writer: inout AuditWriter) async {
+        while true {
+            // Close to the end, it is worth waiting for a store that works: what gathers meanwhile needs no detour.
+            let isNear = writer.course.isStoreWell && writer.course.lag <= Self.replayedRecords
+            let delivery =
+                isNear ? await self.errands.outcome(within: self.configuration.lateAfter) : self.errands.take()
+            if let delivery {
+                await self.take(delivery, &writer)
+            } else if self.errands.isBusy {
+                return
+            }
+            if writer.course.isDirect { return }
+            if writer.course.returnIfCaughtUp() { return await self.leaveSpool(&writer) }
+            self.beginReplay(&writer)
+            if !isNear { return }
+        }
+    }
+
+    private func take(_ delivery: AuditDelivery, _ writer: inout AuditWriter) async {
+        switch delivery.result {
+        case .stored(let end):
+            writer.course.storeTook(end)
+            if let cursor = delivery.cursor { writer.cursor = cursor }
+            self.metrics.spooled(0, bytes: max(0, writer.end.size - writer.cursor.offset))
+            self.note(stored: delivery)
+        case .refused:
+            writer.course.storeRefused()
+            self.note(refused: delivery)
+            self.failCommits(through: writer.awaited)
+        case .damaged:
+            await self.abandonSpool(&writer)
+        }
+    }
+
+    private func beginReplay(_ writer: inout AuditWriter) {
+        guard let spool = self.spool else { return }
+        writer.awaited = self.state.withLock { $0.nextNumber }
+        let (stored, cursor, size) = (writer.course.stored, writer.cursor, writer.end.size)
+        let pause: Duration? = writer.course.isStoreWell ? nil : self.configuration.retryInterval
+        self.errands.begin {
+            if let pause { try? await Task.sleep(for: pause) }
+            return await self.replay(spool, from: cursor, through: size, beyond: stored)
+        }
+    }
+
+    /// Hands the store the spool's next records; none, to see whether the store works, where there are no more.
+    private func replay(
+        _ spool: AuditSpool,
+        from start: AuditSpoolCursor,
+        through size: Int,
+        beyond stored: AuditChain
+    ) async -> AuditDelivery {
+        var cursor = start
+        var end = stored
+        var records: [ChainedAuditRecord] = []
+        do throws(GatewayError) {
+            while records.count < Self.replayedRecords, cursor.offset < size {
+                guard case .batch(let batch) = try await cursor.next(in: spool.file, spool.sealer) else {
+                    if records.isEmpty { return AuditDelivery(result: .damaged, count: 0, duration: .zero) }
+                    // What is before the damage is good; the next replay begins with the damage.
+                    break
+                }
+                for record in batch.records where record.sequence > end.sequence {
+                    records.append(record)
+                    end = AuditChain(writer: record.writer, sequence: record.sequence, hash: record.hash)
+                }
+            }
+        } catch {
+            return AuditDelivery(result: .refused(error), count: 0, duration: .zero)
+        }
+        return await self.deliver(records, through: end, cursor: cursor)
+    }
+
+    /// Empties the spool, of which the store has everything.
+    private func leaveSpool(_ writer: inout AuditWriter) async {
+        self.logger.notice("The audit's store has everything again")
+        do throws(GatewayError) {
+            try await self.spool?.file.cut(to: 0)
+            (writer.end, writer.cursor) = (AuditSpool.End(), AuditSpoolCursor())
+        } catch {
+            writer.isSpoolStuck = true
+            self.logger.error(
+                "The audit's spool can't be emptied; it is not used any more",
+                metadata: ["cause": "\(error.message)"]
+            )
+        }
+        self.metrics.spooled(0, bytes: 0)
+    }
+
+    /// Goes on without a spool's content that somebody changed.
+    private func abandonSpool(_ writer: inout AuditWriter) async {
+        let lost = writer.course.abandonSpool()
+        self.metrics.failed(lost)
+        (writer.end, writer.cursor) = (AuditSpool.End(), AuditSpoolCursor())
+        do throws(GatewayError) {
+            let path = try await self.spool?.file.setAside(self.asideSuffix)
+            self.noteDamage(kept: path, lost: lost)
+        } catch {
+            writer.isSpoolStuck = true
+            self.noteDamage(kept: nil, lost: lost)
+        }
+        self.metrics.spooled(0, bytes: 0)
+        let entry = AuditEntry(self.damageRecord("\(lost) records lost"))
+        self.state.withLock { state in
+            state.records.insert(entry, at: 0)
+            state.heldBytes += entry.byteCount
+        }
+    }
+
+    // MARK: The queue
+
+    private func takeGathered(withStrict: Bool) -> Batch {
+        self.state.withLock { state in
+            var batch = Batch(records: state.records, settling: state.settling)
+            (state.records, state.settling) = ([], [])
+            if withStrict { (batch.strict, state.strict) = (state.strict, []) }
+            state.writing = batch.records.count
+            return batch
+        }
+    }
+
+    private func putBack(_ batch: Batch) {
+        self.state.withLock { state in
+            state.isFailing = true
+            state.writing = 0
+            state.records = batch.records + state.records
+            // A wait whose time is up meanwhile has no continuation any more.
+            state.settling = batch.settling.filter { state.commits[$0] != nil } + state.settling
+        }
+    }
+
+    /// Lets go of records that are durable.
+    private func finish(_ batch: Batch) {
+        let bytes = batch.records.reduce(0) { $0 + $1.byteCount }
+        self.state.withLock { state in
+            state.isFailing = false
+            state.writing = 0
+            state.heldBytes -= bytes
+        }
+        self.metrics.queued(0)
+        // Commits that were refused have been told so already.
+        for item in batch.strict { self.finishCommit(item.number, isDurable: true) }
+        for number in batch.settling { self.finishCommit(number, isDurable: true) }
+    }
+
+    private func failCommits(through number: Int) {
+        let refused = self.state.withLock { state in state.strict.filter { $0.number <= number }.map(\.number) }
+        for number in refused { self.finishCommit(number, isDurable: false) }
+    }
+
+    private func note(stored delivery: AuditDelivery) {
+        self.metrics.wrote(delivery.count, in: delivery.duration)
+    }
+
+    private func note(refused delivery: AuditDelivery) {
+        guard case .refused(let error) = delivery.result else { return }
+        self.metrics.failed(delivery.count)
+        self.logger.error("The audit log can't be written", metadata: ["cause": "\(error.message)"])
+    }
+}

@@ -1,0 +1,18 @@
+import FCMModel
+
+extension SendPipeline {
+    /// Commits that a message is about to be sent.
+    ///
+    /// - Returns: whether it may be.
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller.
+    func announce(
+        _ command: SendCommand,
+        _ messageID: String,
+        targets: SendTargets,
+        at time: Timestamp
+    ) async -> Bool {
+        let outcome = SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
+        let refused = AuditRecord.send(command, outcome, targets: targets, upstreamCode: nil, at: time)
+        return (try? await self.audit.announce(refused: refused)) != nil
+    }
+}

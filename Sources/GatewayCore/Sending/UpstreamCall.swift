@@ -1,0 +1,38 @@
+package import FCMModel
+
+/// One message to be carried.
+package struct UpstreamCall: Sendable {
+    /// What was asked for.
+    private let command: SendCommand
+    /// Whom the message is for: the command's target, or those of its recipients that limits let through.
+    package let target: Target
+    /// What each call of a list has to pass before it leaves, where the command carries an idempotency key.
+    package let gate: StartGate?
+
+    /// A call for a command's message.
+    package init(_ command: SendCommand, target: Target) {
+        self.init(command, target: target, gate: nil)
+    }
+
+    private init(_ command: SendCommand, target: Target, gate: StartGate?) {
+        self.command = command
+        self.target = target
+        self.gate = gate
+    }
+
+    /// The same call, each part of which has to pass a gate.
+    func passing(_ gate: StartGate) -> UpstreamCall {
+        UpstreamCall(self.command, target: self.target, gate: gate)
+    }
+
+    /// Whose message it is.
+    package var profile: TenantProfile { self.command.principal.profile }
+    /// What it says.
+    package var message: Message { self.command.message }
+    /// When waiting for an answer ends.
+    package var deadline: ContinuousClock.Instant { self.command.deadline }
+    /// The request behind it.
+    package var origin: RequestOrigin { self.command.origin }
+    /// The trace that it belongs to, if it belongs to one.
+    package var trace: RequestTrace? { self.command.origin.trace }
+}

@@ -1,0 +1,61 @@
+import GatewayCore
+package import Metrics
+import Synchronization
+
+/// What is measured of a store's calls.
+package final class StoreMetrics: Sendable {
+    /// What a call does; the raw value is the metrics' label.
+    enum Operation: String, CaseIterable {
+        /// Reads.
+        case read
+        /// Writes in one transaction.
+        case write
+    }
+
+    private let up: Meter
+    private let durations: [Operation: Timer]
+    /// Operations whose last call was not answered.
+    private let failing = Mutex<Set<Operation>>([])
+
+    /// Metrics made by a factory, of a store that answers.
+    ///
+    /// - Parameters:
+    ///   - store: what kind of store it is, such as `sqlite`.
+    ///   - factory: makes them.
+    package init(store: String, factory: any MetricsFactory) {
+        self.up = Meter(label: "fcmgw_store_up", dimensions: [("store", store)], factory: factory)
+        self.durations = Dictionary(
+            uniqueKeysWithValues: Operation.allCases.map { operation in
+                (
+                    operation,
+                    Timer(
+                        label: "fcmgw_store_call_duration_seconds",
+                        dimensions: [("op", operation.rawValue), ("store", store)],
+                        factory: factory
+                    )
+                )
+            }
+        )
+        self.up.set(1)
+    }
+
+    /// Notes that a call ended.
+    ///
+    /// A store counts as up when the last read and the last write were answered, whatever the answer was.
+    ///
+    /// - Parameters:
+    ///   - operation: what it was to do.
+    ///   - failure: what came of it instead of a result.
+    ///   - duration: from the request to its result, the wait for others included.
+    func ended(_ operation: Operation, _ failure: GatewayError?, in duration: Duration) {
+        self.durations[operation]?.record(duration: duration)
+        // A call that its caller gave up says nothing of the store.
+        guard failure?.code != .cancelled else { return }
+        let isFailing = failure?.code == .storeUnavailable
+        self.failing.withLock { failing in
+            let isNews = isFailing ? failing.insert(operation).inserted : failing.remove(operation) != nil
+            // Under the lock, so that what is shown is what came last.
+            if isNews { self.up.set(failing.isEmpty ? 1 : 0) }
+        }
+    }
+}

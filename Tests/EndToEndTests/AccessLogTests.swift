@@ -1,0 +1,156 @@
+import Foundation
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Access log and traces")
+    struct AccessLogTests {
+        private static let traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
+        private static let traceParent = "00-\(traceID)-00f067aa0ba902b7-01"
+
+        /// The lines of requests with some ids, once each of the ids has one.
+        private static func lines(of ids: [String], _ gateway: RunningGateway) async throws -> [JSONValue] {
+            _ = try await gateway.process.errors.first { text in ids.allSatisfy(text.contains) ? true : nil }
+            // What came later shows that no further line of theirs is under way.
+            let last = try await Reply.to("GET", "\(gateway.adminAddress)/livez").headers["x-request-id"] ?? ""
+            let text = try await gateway.process.errors.first { $0.contains(last) ? $0 : nil }
+            return text.split(separator: "\n").compactMap { try? JSONValue(parsing: Data($0.utf8)) }
+                .filter { line in
+                    ["Request answered", "Request refused"].contains(line["message"]?.text)
+                        && ids.contains(line["request_id"]?.text ?? "")
+                }
+        }
+
+        @Test("Every request has exactly one line, whichever listener it came to and however far it got")
+        func once() async throws {
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    try await RunningGateway.serving(environment) { gateway in
+                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
+                        let own = ["Authorization": "Bearer \(key)", "Content-Type": "application/json"]
+                        let wrong = ["Authorization": "Bearer wrong"]
+                        let (data, admin) = (gateway.address, gateway.adminAddress)
+                        let messages = "\(data)/v1/tenants/demo/messages"
+                        var replies = [
+                            try await Reply.to("POST", messages, headers: own, body: #"{"token":"a"}"#),
+                            try await Reply.to("POST", messages, headers: own, body: "{"),
+                            try await Reply.to("POST", messages, headers: wrong, body: "{}"),
+                            try await Reply.to("GET", "\(data)/v1/tenants/demo/audit", headers: own),
+                            try await Reply.to("GET", "\(data)/nowhere"),
+                            try await Reply.to("POST", "\(data)/fcm/send", headers: ["Authorization": "key=x"]),
+                            try await Reply.to(
+                                "GET",
+                                "\(data)/iid/info/device",
+                                headers: ["Authorization": "key=\(key)"]
+                            ),
+                            try await Reply.to("GET", "\(admin)/admin/v1/tenants/demo", headers: wrong),
+                            try await gateway.admin("GET", "tenants/demo"),
+                            try await Reply.to("GET", "\(admin)/readyz"),
+                        ]
+                        for port in [gateway.port, gateway.adminPort] {
+                            for bytes in [
+                                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n",
+                                "GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 9_000))\r\n\r\n",
+                                "nonsense\r\n\r\n",
+                            ] {
+                                replies.append(try await RawExchange.reply(port: port, sending: bytes))
+                            }
+                        }
+                        #expect(
+                            replies.map(\.status) == [
+                                200, 400, 401, 200, 404, 401, 401, 401, 200, 200, 413, 431, 400, 413, 431, 400,
+                            ]
+                        )
+                        let ids = replies.compactMap { $0.headers["x-request-id"] }
+                        #expect(Set(ids).count == replies.count)
+                        let lines = try await Self.lines(of: ids, gateway)
+                        #expect(lines.compactMap { $0["request_id"]?.text }.sorted() == ids.sorted())
+                        for (id, reply) in zip(ids, replies) {
+                            let line = try #require(lines.first { $0["request_id"]?.text == id })
+                            #expect(line["status"]?.wholeNumber == reply.status)
+                            #expect(line["logger"]?.text == "access")
+                            #expect(line["remote_address"]?.text == "127.0.0.1")
+                            #expect(line["bytes_out"]?.wholeNumber == reply.body.count)
+                            #expect(line["method"]?.text != nil && line["route"]?.text != nil)
+                            #expect(line["duration_us"]?.wholeNumber != nil && line["bytes_in"]?.wholeNumber != nil)
+                        }
+                        try await gateway.stopInOrder()
+                    }
+                }
+            }
+        }
+
+        @Test("A caller's trace goes on to FCM by every API, into the log and into the audit")
+        func trace() async throws {
+            try await Emulator.with { emulator in
+                try await PrivateDirectory.with { directory in
+                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
+                        emulator.address.dropFirst("http://".count)
+                    )
+                    environment["GATEWAY_LOG_LEVELS_UPSTREAM"] = "debug"
+                    try await RunningGateway.serving(environment) { gateway in
+                        _ = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
+                        let scopes = #"["messages:send", "topics:manage", "device-groups:manage"]"#
+                        let created = try await gateway.admin(
+                            "POST",
+                            "tenants/demo/keys",
+                            #"{"name": "all", "scopes": \#(scopes)}"#
+                        )
+                        let key = try #require(created.json["key"]?.text)
+                        try await self.callWithTrace(gateway, key, groups: true)
+                        let account = try await emulator.makeServiceAccount(project: "demo-project")
+                        try await gateway.useV1("demo", account, endpoint: emulator.address)
+                        try await self.callWithTrace(gateway, key, groups: false)
+                        let calls = try await emulator.journal().filter { $0["path"]?.text != "/token" }
+                        #expect(calls.count >= 5)
+                        for call in calls {
+                            #expect(call.headers("traceparent") == [Self.traceParent], "\(call["path"]?.text ?? "")")
+                            #expect(call.headers("tracestate") == ["a=1"])
+                        }
+                        let lines = try await gateway.process.errors.first { text in
+                            let lines = text.split(separator: "\n")
+                                .compactMap { try? JSONValue(parsing: Data($0.utf8)) }
+                                .filter { $0["trace_id"]?.text == Self.traceID }
+                            return lines.count == 5 + calls.count ? lines : nil
+                        }
+                        #expect(lines.count { $0["logger"]?.text == "access" } == 5)
+                        #expect(lines.count { $0["logger"]?.text == "upstream" } == calls.count)
+                        #expect(lines.allSatisfy { $0["span_id"]?.text == "00f067aa0ba902b7" })
+                        #expect(try await Self.recorded(gateway) == 5)
+                        try await gateway.stopInOrder()
+                    }
+                }
+            }
+        }
+
+        /// How many records the audit has of the trace, which may appear a moment after the answers.
+        private static func recorded(_ gateway: RunningGateway) async throws -> Int {
+            var count = 0
+            for _ in 1...1_000 where count < 5 {
+                count = try await gateway.audit().count { $0["trace_id"]?.text == Self.traceID }
+            }
+            return count
+        }
+
+        private func callWithTrace(_ gateway: RunningGateway, _ key: String, groups: Bool) async throws {
+            let headers = [
+                "Authorization": "Bearer \(key)", "Content-Type": "application/json", "traceparent": Self.traceParent,
+                "tracestate": "a=1",
+            ]
+            let tenant = "\(gateway.address)/v1/tenants/demo"
+            for (method, path, body) in [
+                ("POST", "/messages", #"{"token": "a"}"#),
+                ("POST", "/topics/news/subscriptions", #"{"tokens": ["a"]}"#),
+                ("PUT", "/device-groups/family", #"{"tokens": ["a"]}"#),
+            ]
+            .prefix(groups ? 3 : 2) {
+                let reply = try await Reply.to(method, tenant + path, headers: headers, body: body)
+                #expect((200...201).contains(reply.status), "\(path): \(reply.text)")
+            }
+        }
+    }
+}

@@ -1,0 +1,367 @@
+import Foundation
+import GatewayCore
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("Tampering with any part of the audit", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))
+    struct AuditMatrixTests {
+        /// The tables that the audit consists of.
+        private static let tables = [
+            "audit_records", "audit_heads", "audit_spans", "audit_tenant_spans", "audit_checkpoints",
+            "audit_checkpoint_end", "audit_cuts",
+        ]
+
+        /// Other values for a column, by its type.
+        private static func others(_ column: String, _ type: String) -> [String] {
+            switch type {
+            case "INTEGER":
+                ["\(column) + 1000000", "-\(column) - 1", "0", "9223372036854775807", "-9223372036854775807 - 1"]
+            case "TEXT":
+                ["coalesce(\(column), '') || 'x'", "''"]
+            default:
+                [
+                    "CAST(substr(\(column), 1, length(\(column)) - 1) AS BLOB)", "CAST(\(column) || x'00' AS BLOB)",
+                    "zeroblob(length(\(column)))",
+                    "CAST(x'07' || substr(\(column), 2) AS BLOB)",
+                ]
+            }
+        }
+
+        /// One way to tamper.
+        private struct Change {
+            var name: String
+            var statements: String
+        }
+
+        /// Every column of some rows of every table changed, rows deleted, and rows exchanged.
+        private static func changes(_ store: String) async throws -> [Change] {
+            var changes: [Change] = []
+            for table in self.tables {
+                let columns =
+                    try await SQL.read(
+                        store,
+                        "SELECT name || ' ' || type || ' ' || pk FROM pragma_table_info('\(table)')"
+                    )
+                    .map { $0.split(separator: " ").map(String.init) }
+                let keys = columns.filter { $0.last != "0" }.map { $0[0] }
+                let order = keys.joined(separator: ", ")
+                let count = try #require(
+                    try await SQL.read(store, "SELECT count(*) FROM \(table)").first.flatMap { Int($0) }
+                )
+                #expect(count > 0, "\(table) holds something to change")
+                for offset in Set([0, table == "audit_records" ? count / 2 : 0, count - 1]).sorted() {
+                    let row = "(\(order)) = (SELECT \(order) FROM \(table) ORDER BY \(order) LIMIT 1 OFFSET \(offset))"
+                    changes.append(
+                        Change(name: "delete \(table) \(offset)", statements: "DELETE FROM \(table) WHERE \(row)")
+                    )
+                    for column in columns {
+                        for other in self.others(column[0], column[1]) {
+                            let text = "UPDATE OR IGNORE \(table) SET \(column[0]) = \(other) WHERE \(row)"
+                            changes.append(
+                                Change(name: "\(table) \(offset): \(column[0]) = \(other)", statements: text)
+                            )
+                        }
+                    }
+                }
+                changes.append(Change(name: "empty \(table)", statements: "DELETE FROM \(table)"))
+            }
+            return changes
+        }
+
+        /// What takes more than one statement, or adds something.
+        private static let more = [
+            Change(
+                name: "drop the latest checkpoint and its mention",
+                statements: """
+                    DELETE FROM audit_checkpoints WHERE number = (SELECT max(number) FROM audit_checkpoints);
+                    DELETE FROM audit_checkpoint_end
+                    """
+            ),
+            Change(
+                name: "drop the latest checkpoints, and name the one before as the latest",
+                statements: """
+                    DELETE FROM audit_checkpoints WHERE number > 5;
+                    UPDATE audit_checkpoint_end SET number = 5
+                    """
+            ),
+            Change(
+                name: "drop everything that was ever signed",
+                statements: """
+                    DELETE FROM audit_checkpoints; DELETE FROM audit_checkpoint_end; DELETE FROM audit_cuts
+                    """
+            ),
+            Change(
+                name: "drop the checkpoints, keep the cuts",
+                statements: "DELETE FROM audit_checkpoints; DELETE FROM audit_checkpoint_end"
+            ),
+            Change(
+                name: "exchange two checkpoints",
+                statements: """
+                    UPDATE audit_checkpoints SET number = -4 WHERE number = 4;
+                    UPDATE audit_checkpoints SET number = 4 WHERE number = 5;
+                    UPDATE audit_checkpoints SET number = 5 WHERE number = -4
+                    """
+            ),
+            Change(
+                name: "copy a checkpoint behind the latest",
+                statements: """
+                    INSERT INTO audit_checkpoints SELECT number + 1, content, signature FROM audit_checkpoints
+                    ORDER BY number DESC LIMIT 1
+                    """
+            ),
+            Change(
+                name: "drop the last writer, records, head and all",
+                statements: """
+                    DELETE FROM audit_records WHERE writer = 4; DELETE FROM audit_heads WHERE writer = 4;
+                    DELETE FROM audit_spans WHERE writer = 4; DELETE FROM audit_tenant_spans WHERE writer = 4
+                    """
+            ),
+            Change(
+                name: "insert a record below a cut",
+                statements: """
+                    INSERT INTO audit_records SELECT writer, 1, time, tenant, body, hash FROM audit_records
+                    WHERE writer = 3 ORDER BY sequence LIMIT 1
+                    """
+            ),
+            Change(
+                name: "insert a record of a removed chain",
+                statements: """
+                    INSERT INTO audit_records SELECT 1, 3, time, tenant, body, hash FROM audit_records
+                    WHERE writer = 3 ORDER BY sequence LIMIT 1
+                    """
+            ),
+            Change(
+                name: "insert records where no number stands",
+                statements: """
+                    INSERT INTO audit_records SELECT 'x', sequence, time, tenant, body, hash FROM audit_records LIMIT 1
+                    """
+            ),
+            Change(
+                name: "insert a record at no place",
+                statements: """
+                    INSERT INTO audit_records SELECT 4, 'x', time, tenant, body, hash FROM audit_records LIMIT 1
+                    """
+            ),
+            Change(
+                name: "insert a record before the first",
+                statements: """
+                    INSERT INTO audit_records SELECT 4, 0, time, tenant, body, hash FROM audit_records LIMIT 1
+                    """
+            ),
+            Change(
+                name: "insert a record far before the first",
+                statements: """
+                    INSERT INTO audit_records SELECT 4, -5000, time, tenant, body, hash FROM audit_records LIMIT 1
+                    """
+            ),
+            Change(
+                name: "move a cut forward, with the records",
+                statements: """
+                    UPDATE audit_cuts SET (sequence, hash) = (
+                        SELECT sequence, hash FROM audit_records WHERE writer = 4 ORDER BY sequence LIMIT 1
+                    ) WHERE writer = 3;
+                    DELETE FROM audit_records WHERE writer = 3 AND sequence <= 9
+                    """
+            ),
+            Change(
+                name: "forge a cut of a chain that has none",
+                statements: """
+                    INSERT INTO audit_cuts SELECT 4, sequence, hash, time, zeroblob(64) FROM audit_records
+                    WHERE writer = 4 ORDER BY sequence LIMIT 1;
+                    DELETE FROM audit_records WHERE writer = 4 AND sequence = 1
+                    """
+            ),
+            Change(
+                name: "hide a record from look-ups",
+                statements: "INSERT INTO audit_tenant_spans VALUES ('nobody', 4, 0)"
+            ),
+            Change(name: "file a span without records", statements: "INSERT INTO audit_spans VALUES (4, 9, 0, 1)"),
+        ]
+
+        /// The last chain is put back to an end that was genuine once.
+        private static func shortened(to head: AuditHead) -> Change {
+            Change(
+                name: "shorten the last chain, with a genuine older head",
+                statements: """
+                    DELETE FROM audit_records WHERE writer = \(head.writer) AND sequence > \(head.sequence);
+                    UPDATE audit_heads SET sequence = \(head.sequence), hash = x'\(Hex.text(head.hash))',
+                        state = '\(head.state.rawValue)', seal = x'\(Hex.text(head.seal))' WHERE writer = \(head.writer)
+                    """
+            )
+        }
+
+        @Test("Any column of any table, any row, and what can be combined: exit 1 with the first bad record")
+        func everyColumn() async throws {
+            try await PrivateDirectory.with(prefersMemory: true) { directory in
+                let audit = try await RecordedAudit.make(in: directory)
+                let store = "\(audit.data)/gateway.sqlite"
+                let untouched = try await audit.verify()
+                #expect(untouched.end == .code(0), "\(untouched.output)\(untouched.errors)")
+                #expect(try await SQL.read(store, "SELECT count(*) FROM audit_cuts") == ["3"])
+                let before = try await Self.dump(store)
+                var overlooked: [String] = []
+                var tried = 0
+                let combined = Self.more + [Self.shortened(to: audit.earlier)]
+                for change in combined + (try await Self.changes(store)) {
+                    let copy = try directory.copy("data", to: "copy")
+                    defer { try? FileManager.default.removeItem(atPath: copy) }
+                    // Some values are what was there already, or not allowed.
+                    if try await Self.dump("\(copy)/gateway.sqlite", after: change.statements) == before { continue }
+                    tried += 1
+                    // The program is run for some of them, since each start takes its time.
+                    if tried <= combined.count || tried.isMultiple(of: 20) {
+                        let outcome = try await audit.verify(copy)
+                        if outcome.end != .code(1) || !outcome.output.contains("First bad record: ") {
+                            overlooked.append("\(change.name): \(outcome.end) \(outcome.output)\(outcome.errors)")
+                        }
+                        continue
+                    }
+                    do {
+                        switch try await audit.verdict(copy) {
+                        case .tampered, .checkpointTampered: break
+                        case .intact, .unclean: overlooked.append(change.name)
+                        }
+                    } catch {
+                        overlooked.append("\(change.name): \(error)")
+                    }
+                }
+                #expect(overlooked.isEmpty, "\(overlooked.joined(separator: "\n"))")
+                #expect(tried > 200, "\(tried) ways were tried")
+            }
+        }
+
+        /// Everything of the audit, in one order.
+        private static func dump(_ store: String, after change: String = "") async throws -> [String] {
+            let columns = [
+                ("audit_records", ["writer", "sequence", "time", "tenant", "body", "hash"]),
+                ("audit_heads", ["writer", "sequence", "hash", "state", "seal"]),
+                ("audit_spans", ["writer", "span", "min_time", "max_time"]),
+                ("audit_tenant_spans", ["tenant", "writer", "span"]),
+                ("audit_checkpoints", ["number", "content", "signature"]),
+                ("audit_checkpoint_end", ["id", "number", "digest", "signature"]),
+                ("audit_cuts", ["writer", "sequence", "hash", "time", "signature"]),
+            ]
+            let queries = columns.map { table, names in
+                "SELECT \(names.map { "quote(\($0))" }.joined(separator: " || ',' || ")) FROM \(table)"
+            }
+            return try await SQL.change(store, change, thenRead: queries.joined(separator: " UNION ALL ")).sorted()
+        }
+
+        @Test(
+            "After records were removed by age, an export verifies, begins with the cut, and can't lose its first record"
+        )
+        func export() async throws {
+            try await PrivateDirectory.with(prefersMemory: true) { directory in
+                let audit = try await RecordedAudit.make(in: directory)
+                func verify(_ path: String) async throws -> Program.Outcome {
+                    try await Program.gateway(["audit", "verify", "--export", path, "--public-key", audit.publicKey])
+                }
+                func gateway(_ arguments: [String]) async throws -> Program.Outcome {
+                    try await Program.gateway(["audit"] + arguments, environment: audit.environment)
+                }
+                let file = directory.path("export.jsonl")
+                let made = try await gateway(["export", "--tenant", "tenant-0", "--output-file", file])
+                #expect(made.end == .code(0) && made.errors.contains("removed by age"), "\(made.errors)")
+                let whole = try await verify(file)
+                #expect(whole.end == .code(0) && whole.output.contains("removed by age"), "\(whole.output)")
+                #expect(try await gateway(["verify", "--export", file]).end == .code(0))
+
+                let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map(String.init)
+                let start = try #require(lines.firstIndex { $0.hasPrefix(#"{"chain":3,"#) })
+                let (chain, first) = (lines[start], lines[start + 1])
+                #expect(chain.contains(#""removed":{"#))
+                func member(_ name: String, of line: String) -> String? {
+                    (try? JSONValue(parsing: Data(line.utf8)))?[name]
+                        .flatMap { $0.text ?? $0.wholeNumber.map(String.init) }
+                }
+                let (after, hash) = try #require(
+                    member("after", of: chain).flatMap { after in member("hash", of: chain).map { (after, $0) } }
+                )
+                let (next, nextHash) = try #require(
+                    member("seq", of: first).flatMap { next in member("hash", of: first).map { (next, $0) } }
+                )
+                // As if the first record that is left had been removed by age as well.
+                let moved = chain.replacing("\"after\":\(after),", with: "\"after\":\(next),", maxReplacements: 1)
+                    .replacing(hash, with: nextHash, maxReplacements: 1)
+                #expect(moved != chain)
+                let unsigned = moved.replacing(#/"removed":\{[^}]*\},/#, with: "")
+                for (number, beginning) in [chain, moved, unsigned].enumerated() {
+                    var changed = lines
+                    changed.replaceSubrange(start...(start + 1), with: [beginning])
+                    let path = try directory.write(changed.joined(separator: "\n") + "\n", to: "changed-\(number)")
+                    let outcome = try await verify(path)
+                    #expect(outcome.end == .code(1), "\(number): \(outcome.output)\(outcome.errors)")
+                    #expect(outcome.output.contains("of writer 3"), "\(outcome.output)")
+                }
+                let other = Data(repeating: 3, count: 32).base64EncodedString()
+                let foreign = try await Program.gateway(["audit", "verify", "--export", file, "--public-key", other])
+                #expect(foreign.end == .code(1) && foreign.output.contains("checkpoint"), "\(foreign.output)")
+
+                // A window that began before what is left begins where that does.
+                let window = try await gateway([
+                    "export", "--from", "2000-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z",
+                ])
+                let part = try directory.write(window.output, to: "window")
+                #expect(window.end == .code(0) && window.output.contains(#""removed":{"#), "\(window.errors)")
+                #expect(try await verify(part).end == .code(0))
+
+                try await SQL.change("\(audit.data)/gateway.sqlite", "UPDATE audit_cuts SET time = time + 1")
+                let forged = try await gateway(["export"])
+                #expect(forged.end == .code(1) && forged.errors.contains("is not genuine"), "\(forged.errors)")
+            }
+        }
+
+        @Test("By the public key alone, without the master key, signed things are checked, and seals are not")
+        func publicKey() async throws {
+            try await PrivateDirectory.with(prefersMemory: true) { directory in
+                let audit = try await RecordedAudit.make(in: directory)
+                let store = "\(audit.data)/gateway.sqlite"
+                let environment = ["GATEWAY_DATA_DIR": audit.data]
+                let printed = try await Program.gateway(["audit", "public-key"], environment: audit.environment)
+                #expect(printed.end == .code(0))
+                #expect(printed.output == "\(audit.publicKey)\n")
+                let file = try directory.write(printed.output, to: "key.pub")
+                func verify(_ key: String) async throws -> Program.Outcome {
+                    try await Program.gateway(["audit", "verify", "--public-key", key], environment: environment)
+                }
+                for key in [audit.publicKey, file] {
+                    let outcome = try await verify(key)
+                    #expect(outcome.end == .code(0), "\(outcome.output)\(outcome.errors)")
+                    #expect(outcome.errors.contains("seals on the chains' ends are not checked"))
+                }
+                let other = Data(repeating: 3, count: 32).base64EncodedString()
+                #expect(try await verify(other).end == .code(1))
+                #expect(try await verify("nothing").end == .code(64))
+                let none = try await Program.gateway(["audit", "verify"], environment: environment)
+                #expect(none.end == .code(0) && none.errors.contains("signatures are not checked"))
+                // Without the key, whoever rewrites the seals too is found by what was signed.
+                try await SQL.change(store, "UPDATE audit_heads SET sequence = sequence - 1 WHERE writer = 4")
+                #expect(try await verify(audit.publicKey).end == .code(1))
+            }
+        }
+
+        @Test("The sink verifies by itself and with the store, and tells of an older copy that was put back")
+        func sink() async throws {
+            try await PrivateDirectory.with(prefersMemory: true) { directory in
+                let audit = try await RecordedAudit.make(in: directory)
+                let alone = try await Program.gateway([
+                    "audit", "verify", "--sink-only", "--sink", audit.sink, "--public-key", audit.publicKey,
+                ])
+                #expect(alone.end == .code(0), "\(alone.output)\(alone.errors)")
+                #expect(alone.output.contains("intact: 56 records"))
+                let both = try await audit.verify(nil, ["--sink", audit.sink])
+                #expect(both.end == .code(0), "\(both.output)\(both.errors)")
+                #expect(try await audit.verify(nil, ["--sink", "\(audit.sink).none"]).end == .code(66))
+                #expect(try await Program.gateway(["audit", "verify", "--sink-only"]).end == .code(64))
+                // The last batch is missing, though the store knows that it was delivered.
+                let lines = try String(contentsOfFile: audit.sink, encoding: .utf8).split(separator: "\n")
+                let short = try directory.write(lines.prefix(12).joined(separator: "\n") + "\n", to: "short.jsonl")
+                let cut = try await audit.verify(nil, ["--sink", short])
+                #expect(cut.end == .code(1) && cut.output.contains("First bad record"), "\(cut.output)")
+            }
+        }
+    }
+}

@@ -1,0 +1,340 @@
+import Foundation
+import GatewayTestKit
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("doctor", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))
+    struct DoctorTests {
+        /// Something that is not as it should be, and what `doctor` must say of it.
+        struct Trouble: Sendable, CustomTestStringConvertible {
+            var name: String
+            var check: Finding.Check
+            var status: Finding.Status
+            var words: String
+            /// Makes the trouble.
+            var make: @Sendable (inout [String: String], PrivateDirectory) async throws -> Void
+
+            var testDescription: String { self.name }
+
+            init(
+                _ name: String,
+                _ status: Finding.Status,
+                _ check: Finding.Check,
+                _ words: String,
+                make: @escaping @Sendable (inout [String: String], PrivateDirectory) async throws -> Void
+            ) {
+                self.name = name
+                self.check = check
+                self.status = status
+                self.words = words
+                self.make = make
+            }
+        }
+
+        private static func store(_ environment: [String: String]) -> String {
+            "\(environment["GATEWAY_DATA_DIR"] ?? "")/gateway.sqlite"
+        }
+
+        private static func certify(
+            _ environment: inout [String: String],
+            _ directory: PrivateDirectory,
+            _ validity: Range<Double>,
+            foreignKey: Bool = false
+        ) throws {
+            let authority = try TestAuthority()
+            let identity = try authority.certify("gateway", dnsNames: ["localhost"], validity: validity)
+            let other = try authority.certify("other")
+            let key = foreignKey ? other.privateKey : identity.privateKey
+            environment["GATEWAY_HTTP_TLS_CERTIFICATE_FILE"] = try directory.write(identity.certificate, to: "tls.crt")
+            environment["GATEWAY_HTTP_TLS_PRIVATE_KEY_FILE"] = try directory.write(key, to: "tls.key")
+        }
+
+        private static let troubles = [
+            Trouble("An unknown variable", .problem, .configuration, "GATEWAY_HTTP_PORTT: is not known; did you mean") {
+                environment,
+                _ in
+                environment["GATEWAY_HTTP_PORTT"] = "1"
+            },
+            Trouble("No master key", .problem, .configuration, "GATEWAY_MASTER_KEY: is not set") { environment, _ in
+                environment["GATEWAY_MASTER_KEY"] = nil
+            },
+            Trouble("A port out of range", .problem, .configuration, "GATEWAY_HTTP_PORT: ") { environment, _ in
+                environment["GATEWAY_HTTP_PORT"] = "65536"
+            },
+            Trouble("Limits that no policy can be", .problem, .configuration, "within 30 days") { environment, _ in
+                environment["GATEWAY_LIMITS_DEFAULTS_TOPIC"] = #"[{"rate":1,"perS":86400,"burst":31}]"#
+            },
+            Trouble("A secret's file that is not there", .problem, .files, "is not there") { environment, directory in
+                environment["GATEWAY_ADMIN_TOKEN"] = nil
+                environment["GATEWAY_ADMIN_TOKEN_FILE"] = directory.path("nowhere")
+            },
+            Trouble("A certificate that expired", .problem, .certificates, "expired") { environment, directory in
+                try Self.certify(&environment, directory, -7_200 ..< -3_600)
+            },
+            Trouble("A certificate that ends soon", .warning, .certificates, "valid for 2 more days") {
+                environment,
+                directory in
+                try Self.certify(&environment, directory, -3_600..<176_400)
+            },
+            Trouble("A certificate with another's key", .problem, .certificates, "is not that of the certificate") {
+                environment,
+                directory in
+                try Self.certify(&environment, directory, -3_600..<86_400, foreignKey: true)
+            },
+            Trouble("A data directory that is a file", .problem, .dataDirectory, "is no directory") {
+                environment,
+                directory in
+                environment["GATEWAY_DATA_DIR"] = try directory.write("", to: "file")
+            },
+            Trouble("A store of somebody else's", .problem, .store, "not a store of the gateway") { environment, _ in
+                try Data(repeating: 7, count: 8_192).write(to: URL(filePath: Self.store(environment)))
+            },
+            Trouble("A damaged store", .problem, .store, "damaged") { environment, _ in
+                let file = try #require(FileHandle(forUpdatingAtPath: Self.store(environment)))
+                let size = try file.seekToEnd()
+                try file.seek(toOffset: 4_096 * 2)
+                try file.write(contentsOf: Data(repeating: 0xFF, count: Int(size) - 4_096 * 2))
+                try file.close()
+            },
+            Trouble("Another master key", .problem, .store, "opens none of the 4 sealed secrets") { environment, _ in
+                environment["GATEWAY_MASTER_KEY"] = RunningGateway.masterKey(9)
+            },
+            Trouble("A master key that was changed", .warning, .store, "still sealed by the previous one") {
+                environment,
+                _ in
+                environment["GATEWAY_PREVIOUS_MASTER_KEY"] = environment["GATEWAY_MASTER_KEY"]
+                environment["GATEWAY_MASTER_KEY"] = RunningGateway.masterKey(9)
+            },
+            Trouble("A previous key that is left over", .warning, .store, "is needed no more") { environment, _ in
+                environment["GATEWAY_PREVIOUS_MASTER_KEY"] = RunningGateway.masterKey(9)
+            },
+            Trouble("A credential that does not open", .problem, .credentials, "does not open") { environment, _ in
+                try await SQL.change(Self.store(environment), "UPDATE credentials SET wrapped_key = zeroblob(60)")
+            },
+            Trouble("A tenant without a credential", .warning, .credentials, "has no legacy credential") {
+                environment,
+                _ in
+                try await SQL.change(Self.store(environment), "DELETE FROM credentials")
+            },
+            Trouble("A process that ended uncleanly", .warning, .audit, "ended uncleanly") { environment, _ in
+                try await SQL.change(Self.store(environment), "UPDATE audit_heads SET state = 'open'")
+            },
+            Trouble("A clock that was set back", .warning, .clock, "in the future") { environment, _ in
+                let later = Int(Date(timeIntervalSinceNow: 600).timeIntervalSince1970) * 1_000_000
+                try await SQL.change(Self.store(environment), "UPDATE audit_records SET time = \(later)")
+            },
+            Trouble("More loops than cores", .warning, .resources, "1000 event loops on") { environment, _ in
+                environment["GATEWAY_EVENT_LOOPS"] = "1000"
+            },
+            Trouble("An address that is not this machine's", .problem, .listeners, "can't be listened on") {
+                environment,
+                _ in
+                environment["GATEWAY_HTTP_HOST"] = "192.0.2.1"
+                environment["GATEWAY_HTTP_PORT"] = "18080"
+            },
+            Trouble("A proxy", .warning, .environment, "never by a proxy") { environment, _ in
+                environment["HTTPS_PROXY"] = "http://user:secret-of-the-proxy@proxy:3128"
+            },
+        ]
+
+        /// A store with a tenant and its credential, of a gateway that ended in order.
+        private static func prepare(_ directory: PrivateDirectory) async throws -> [String: String] {
+            let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+            try await RunningGateway.serving(environment) { gateway in
+                _ = try await gateway.makeTenant(
+                    "shop",
+                    serverKey: "the-shop's-server-key",
+                    endpoint: "http://127.0.0.1:9"
+                )
+                try await gateway.stopInOrder()
+            }
+            return environment
+        }
+
+        @Test("Each trouble is found, with what to do about it, and without a secret")
+        func troubles() async throws {
+            try await PrivateDirectory.with { directory in
+                let good = try await Self.prepare(directory)
+                let well = try await Diagnosed.by(good)
+                #expect(well.end == .code(0), "\(well.text)")
+                for check in [Finding.Check.configuration, .dataDirectory, .store, .audit, .credentials, .listeners] {
+                    #expect(
+                        !well.lines(check).isEmpty && well.lines(check).allSatisfy { $0.hasPrefix("ok") },
+                        "\(well.text)"
+                    )
+                }
+                for (number, trouble) in Self.troubles.enumerated() {
+                    var environment = good
+                    environment["GATEWAY_DATA_DIR"] = try directory.copy("data", to: "data-\(number)")
+                    try await trouble.make(&environment, directory)
+                    let found = try await Diagnosed.by(environment)
+                    #expect(found.has(trouble.status, trouble.check, trouble.words), "\(trouble.name): \(found.text)")
+                    if trouble.status == .problem { #expect(found.end == .code(1), "\(trouble.name)") }
+                    let line = found.lines(trouble.check).first { $0.contains(trouble.words) } ?? ""
+                    #expect(line.contains(" | "), "\(trouble.name): \(line)")
+                    for secret in [
+                        RunningGateway.testAdminToken, RunningGateway.masterKey(), "server-key", "secret-of",
+                    ] {
+                        #expect(!found.text.contains(secret), "\(trouble.name)")
+                    }
+                }
+            }
+        }
+
+        @Test("The file's mistakes come with line and key; files that others can read are found")
+        func files() async throws {
+            try await PrivateDirectory.with { directory in
+                var environment = try await Self.prepare(directory)
+                let file = try directory.write("http:\n  prot: 1\n", to: "g.yaml")
+                let mistaken = try await Diagnosed.by(environment, ["--offline", "--config", file])
+                #expect(mistaken.end == .code(1))
+                #expect(
+                    mistaken.has(.problem, .configuration, "g.yaml:2: http.prot: is not known; did you mean http.port?")
+                )
+
+                try directory.write("log: {level: info}\n", to: "g.yaml")
+                let token = try directory.write(RunningGateway.testAdminToken, to: "token")
+                environment["GATEWAY_ADMIN_TOKEN"] = nil
+                environment["GATEWAY_ADMIN_TOKEN_FILE"] = token
+                let manager = FileManager.default
+                for (directoryMode, fileMode, words) in [
+                    (0o755, 0o644, "can be read by everybody (mode 0644)"),
+                    (0o755, 0o622, "can be changed by everybody"),
+                    (0o700, 0o644, ""), (0o755, 0o600, ""),
+                ] {
+                    try manager.setAttributes([.posixPermissions: directoryMode], ofItemAtPath: directory.path)
+                    try manager.setAttributes([.posixPermissions: fileMode], ofItemAtPath: token)
+                    // Where the tests' own directory is closed to others, nothing in it is open to them.
+                    let isProblem = !words.isEmpty && FileFacts(token)?.isReachableByOthers == true
+                    let found = try await Diagnosed.by(environment, ["--offline", "--config", file])
+                    #expect(found.end == .code(isProblem ? 1 : 0), "\(found.text)")
+                    #expect(!isProblem || found.has(.problem, .files, words), "\(found.text)")
+                }
+            }
+        }
+
+        @Test("Few descriptors and little space are found")
+        func resources() async throws {
+            try await PrivateDirectory.with { directory in
+                let environment = try await Self.prepare(directory)
+                let found = try await Diagnosed.by(environment, descriptors: 200)
+                #expect(found.has(.warning, .resources, "200 leave room for 150 of the "), "\(found.text)")
+                #expect(found.has(.warning, .resources, "LimitNOFILE"))
+                guard SmallDisk.isAvailable else { return }
+                try await SmallDisk.with { disk in
+                    let small = environment.merging(["GATEWAY_DATA_DIR": disk.path]) { $1 }
+                    let found = try await Diagnosed.by(small)
+                    #expect(found.has(.problem, .dataDirectory, "MiB are free"), "\(found.text)")
+                    #expect(found.end == .code(1))
+                }
+            }
+        }
+
+        @Test("A gateway that runs is found, asked about credentials, and told from another program on its port")
+        func running() async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with { emulator in
+                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    for name in ["LEGACY_ENDPOINT", "V1_ENDPOINT", "IID_ENDPOINT"] {
+                        environment["GATEWAY_UPSTREAM_\(name)"] = emulator.address
+                    }
+                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = ""
+                    let serving = environment
+                    try await RunningGateway.serving(serving) { gateway in
+                        _ = try await gateway.makeTenant("shop", serverKey: "k", endpoint: emulator.address)
+                        var asking = serving
+                        asking["GATEWAY_HTTP_PORT"] = "\(gateway.port)"
+                        asking["GATEWAY_ADMIN_PORT"] = "\(gateway.adminPort)"
+                        let well = try await Diagnosed.by(asking, [])
+                        #expect(well.end == .code(0), "\(well.text)")
+                        #expect(well.has(.ok, .listeners, "the gateway (\(GatewayVersion.current)) is ready"))
+                        #expect(well.lines(.listeners).allSatisfy { $0.hasPrefix("ok") }, "\(well.text)")
+                        #expect(well.has(.ok, .credentials, "FCM accepts it"), "\(well.text)")
+                        #expect(well.has(.ok, .upstream, "answers (HTTP "))
+
+                        let stranger = asking.merging(["GATEWAY_ADMIN_TOKEN": "another-token-than-the-gateway's"]) {
+                            $1
+                        }
+                        let unknown = try await Diagnosed.by(stranger, [])
+                        #expect(unknown.end == .code(1))
+                        #expect(unknown.has(.problem, .credentials, "refuses the admin token"), "\(unknown.text)")
+
+                        let otherKey = asking.merging(["GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]) { $1 }
+                        let other = try await Diagnosed.by(otherKey)
+                        #expect(other.has(.problem, .store, "was started with another one"), "\(other.text)")
+
+                        let elsewhere = try await Diagnosed.by(serving)
+                        #expect(elsewhere.has(.warning, .listeners, "its admin listener does not answer here"))
+
+                        try await emulator.add(
+                            #"{"match": {"path": "/fcm/send"}, "times": 9, "action": {"type": "status", "status": 401}}"#
+                        )
+                        let refused = try await Diagnosed.by(asking, [])
+                        #expect(refused.end == .code(1))
+                        #expect(refused.has(.problem, .credentials, "shop, legacy"), "\(refused.text)")
+                        try await emulator.deleteFaults()
+                        try await gateway.stopInOrder()
+                    }
+                    let port = emulator.address.split(separator: ":").last.map(String.init) ?? ""
+                    let taken = try await Diagnosed.by(environment.merging(["GATEWAY_HTTP_PORT": port]) { $1 })
+                    #expect(taken.end == .code(1))
+                    #expect(taken.has(.problem, .listeners, "another program uses the port"), "\(taken.text)")
+                }
+            }
+        }
+
+        @Test("What keeps the gateway from FCM is told apart")
+        func upstream() async throws {
+            try await PrivateDirectory.with { directory in
+                let authority = try TestAuthority()
+                let identity = try authority.certify("elsewhere", dnsNames: ["fcm.example"])
+                var serving = RunningGateway.environment(dataDirectory: directory.path("other"))
+                serving["GATEWAY_HTTP_TLS_CERTIFICATE_FILE"] = try directory.write(identity.certificate, to: "s.crt")
+                serving["GATEWAY_HTTP_TLS_PRIVATE_KEY_FILE"] = try directory.write(identity.privateKey, to: "s.key")
+                let trusted = try directory.write(authority.certificate, to: "ca.crt")
+                let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                try await Emulator.with(tlsDirectory: directory.path("tls")) { emulator in
+                    try await Emulator.with { plain in
+                        try await ChildProcess.with(
+                            Program.gateway(),
+                            ["serve"],
+                            environment: serving
+                        ) { process in
+                            let port = try await process.errors.first { text in
+                                text.firstMatch(of: #/"message":"Listening\.".*"listener":"data".*"port":"(\d+)"/#)
+                                    .map { String($0.1) }
+                            }
+                            let certificate = directory.path("tls/certificate.pem")
+                            for (url, caFile, status, words) in [
+                                (emulator.address, certificate, Finding.Status.ok, "answers (HTTP "),
+                                (emulator.address, trusted, .problem, "not vouched for"),
+                                ("https://127.0.0.1:\(port)", trusted, .problem, "not for this host's name"),
+                                (
+                                    plain.address.replacing("http:", with: "https:"), trusted, .problem,
+                                    "TLS: the server does not"
+                                ),
+                                ("http://127.0.0.1:1", trusted, .problem, "the connection was refused"),
+                                ("http://\(String(repeating: "a", count: 64)).example", trusted, .problem, "DNS: "),
+                                (plain.address, directory.path("none"), .problem, "upstream.caFile: "),
+                            ] {
+                                var own = environment
+                                for name in ["LEGACY_ENDPOINT", "V1_ENDPOINT", "IID_ENDPOINT"] {
+                                    own["GATEWAY_UPSTREAM_\(name)"] = url
+                                }
+                                own["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = ""
+                                own["GATEWAY_UPSTREAM_CA_FILE"] = caFile
+                                let found = try await Diagnosed.by(own, [])
+                                #expect(found.lines(.upstream).count == 1, "\(found.text)")
+                                #expect(found.has(status, .upstream, words), "\(url): \(found.text)")
+                                #expect(found.end == .code(status == .problem ? 1 : 0), "\(url): \(found.text)")
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+import Foundation
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("The audit's spool", .enabled(if: StoreHold.isAvailable, "python3 is needed"))
+    struct SpoolTests {
+        private static let count = 120
+
+        /// Sends messages from several callers; all must be answered as sent.
+        ///
+        /// - Returns: their ids.
+        private func send(_ count: Int, _ dev: DevGateway, _ name: String) async throws -> Set<String> {
+            try await withThrowingTaskGroup(of: [String].self) { group in
+                for sender in 0..<4 {
+                    group.addTask {
+                        var ids: [String] = []
+                        for number in stride(from: sender, to: count, by: 4) {
+                            let reply = try await dev.send(#"{"token": "\#(name)-\#(number)"}"#)
+                            #expect(reply.status == 200, "\(reply.text)")
+                            if let id = reply.json["id"]?.text { ids.append(id) }
+                        }
+                        return ids
+                    }
+                }
+                return try await group.reduce(into: []) { $0.formUnion($1) }
+            }
+        }
+
+        /// Asks for metrics until one has reached a value; each look is a whole exchange.
+        private func wait(_ dev: DevGateway, _ metric: String, until isMet: (Int) -> Bool) async throws {
+            var last = 0
+            for _ in 1...5_000 {
+                last = try await self.metric(dev, metric)
+                if isMet(last) { return }
+            }
+            Issue.record("\(metric) stays \(last)")
+        }
+
+        private func metric(_ dev: DevGateway, _ name: String) async throws -> Int {
+            try await dev.gateway.metrics().split(separator: "\n")
+                .first { $0.hasPrefix("\(name) ") }
+                .flatMap { $0.split(separator: " ").last.flatMap { Int($0) } } ?? 0
+        }
+
+        private static let spooledRecords = #"fcmgw_audit_records_total{result="spooled"}"#
+        private static let spoolBytes = "fcmgw_audit_spool_bytes"
+
+        private func kill(_ dev: DevGateway) async throws {
+            dev.gateway.process.signal(SIGKILL)
+            #expect(try await dev.gateway.process.end() == .signal(SIGKILL))
+        }
+
+        /// Kills a gateway whose records are all in the spool.
+        ///
+        /// - Returns: the ids of the messages that they are of.
+        private func killedWithASpool(_ data: String) async throws -> Set<String> {
+            try await DevGateway.with(data) { dev in
+                try await StoreHold.on(data) {
+                    let ids = try await self.send(Self.count, dev, "spooled")
+                    try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
+                    try await self.kill(dev)
+                    return ids
+                }
+            }
+        }
+
+        /// Starts once more and looks: every message is there once, and nobody changed anything.
+        private func check(_ data: String, _ ids: Set<String>, actions: [String: Int] = [:]) async throws {
+            try await DevGateway.with(data) { dev in
+                let verified = try await Program.auditVerify(data)
+                #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                let records = try await dev.gateway.audit("&action=message.send")
+                let kept = records.compactMap { $0["message"]?.text }
+                #expect(kept.count == Set(kept).count, "\(kept.count - Set(kept).count) are there twice")
+                #expect(ids.subtracting(kept).isEmpty, "\(ids.subtracting(kept).count) of \(ids.count) are lost")
+                #expect(Set(kept).subtracting(ids).isEmpty)
+                for (action, count) in actions {
+                    #expect(try await dev.gateway.audit("&action=\(action)").count == count, "\(action)")
+                }
+                try await dev.gateway.stopInOrder()
+            }
+            let verified = try await Program.auditVerify(data)
+            #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+            #expect(try Data(contentsOf: URL(filePath: "\(data)/audit.spool")).isEmpty)
+        }
+
+        @Test("While the store can't be written sends go on, changes do not, and every record is there afterwards")
+        func locked() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                let ids = try await DevGateway.with(data) { dev in
+                    var ids = try await self.send(8, dev, "before")
+                    ids.formUnion(
+                        try await StoreHold.on(data) {
+                            let ids = try await self.send(Self.count, dev, "meanwhile")
+                            let change = try await dev.gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#)
+                            #expect(change.status == 503)
+                            #expect(change.code == "audit_unavailable")
+                            try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
+                            #expect(try await self.metric(dev, Self.spoolBytes) > 0)
+                            #expect(try await Program.auditVerify(data).end == .code(0))
+                            return ids
+                        }
+                    )
+                    try await self.wait(dev, Self.spoolBytes) { $0 == 0 }
+                    ids.formUnion(try await self.send(8, dev, "after"))
+                    #expect(try await dev.gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#).status < 300)
+                    #expect(try await dev.emulator.journal().count == ids.count)
+                    #expect(try await Program.auditVerify(data).end == .code(0))
+                    try await dev.gateway.stopInOrder()
+                    return ids
+                }
+                try await self.check(data, ids, actions: ["audit.recovered": 0])
+            }
+        }
+
+        @Test("Killed while records are spooled, nothing is missing after the next start")
+        func killedWhileSpooling() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                let ids = try await self.killedWithASpool(data)
+                let unclean = try await Program.auditVerify(data)
+                #expect(unclean.end == .code(2), "\(unclean.output)\(unclean.errors)")
+                try await self.check(data, ids, actions: ["audit.recovered": 1, "audit.spool_damaged": 0])
+            }
+        }
+
+        @Test("Killed while the store catches up, at whichever moment, each record is there once")
+        func killedWhileCatchingUp() async throws {
+            for round in 0..<4 {
+                try await PrivateDirectory.with { directory in
+                    let data = directory.path("data")
+                    let ids = try await DevGateway.with(data) { dev in
+                        let ids = try await StoreHold.on(data) {
+                            let ids = try await self.send(Self.count, dev, "spooled")
+                            try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
+                            return ids
+                        }
+                        // Each look takes a moment of another length in which the store takes what the spool has.
+                        for _ in 0..<(round * 8) { _ = try await self.metric(dev, Self.spoolBytes) }
+                        try await self.kill(dev)
+                        return ids
+                    }
+                    try await self.check(data, ids)
+                }
+            }
+        }
+
+        @Test("Killed between the store's commit and the emptying of the spool, nothing is there twice")
+        func killedBeforeEmptying() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                let spool = URL(filePath: "\(data)/audit.spool")
+                let (ids, kept) = try await DevGateway.with(data) { dev in
+                    let (ids, kept) = try await StoreHold.on(data) {
+                        let ids = try await self.send(Self.count, dev, "spooled")
+                        try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
+                        return (ids, try Data(contentsOf: spool))
+                    }
+                    try await self.wait(dev, Self.spoolBytes) { $0 == 0 }
+                    try await self.kill(dev)
+                    return (ids, kept)
+                }
+                #expect(!kept.isEmpty)
+                // What a kill just before would have left.
+                try kept.write(to: spool)
+                try await self.check(data, ids, actions: ["audit.recovered": 1])
+                try kept.write(to: spool)
+                try await self.check(data, ids, actions: ["audit.recovered": 1, "audit.spool_damaged": 0])
+            }
+        }
+
+        @Test("Killed during the start that empties the spool, at whichever moment, each record is there once")
+        func killedWhileStarting() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                let ids = try await self.killedWithASpool(data)
+                let environment = RunningGateway.environment(dataDirectory: data)
+                    .merging([
+                        "GATEWAY_MASTER_KEY_FILE": "\(data)/master.key"
+                    ]) { $1 }
+                    .filter { $0.key != "GATEWAY_MASTER_KEY" }
+                for line in ["", "\"message\":\"An earlier process ended uncleanly", "Listening"] {
+                    try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
+                        if !line.isEmpty {
+                            _ = try await process.errors.first { $0.contains(line) ? true : nil }
+                        }
+                        process.signal(SIGKILL)
+                        #expect(try await process.end() == .signal(SIGKILL))
+                    }
+                }
+                try await self.check(data, ids, actions: ["audit.spool_damaged": 0])
+            }
+        }
+
+        @Test("A spool that somebody changed is put aside, and the audit says so")
+        func tampered() async throws {
+            try await PrivateDirectory.with { directory in
+                let data = directory.path("data")
+                let spool = URL(filePath: "\(data)/audit.spool")
+                try await DevGateway.with(data) { dev in
+                    try await StoreHold.on(data) {
+                        _ = try await self.send(Self.count, dev, "spooled")
+                        try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
+                        try await self.kill(dev)
+                    }
+                }
+                var bytes = try Data(contentsOf: spool)
+                bytes[bytes.count - 50] ^= 1
+                try bytes.write(to: spool)
+                try await DevGateway.with(data) { dev in
+                    let records = try await dev.gateway.audit("&action=audit.spool_damaged")
+                    #expect(records.count == 1)
+                    #expect(records.first?["object"]?.text?.contains("changed after") == true)
+                    #expect(try await Program.auditVerify(data).end == .code(0))
+                    try await dev.gateway.stopInOrder()
+                }
+                let names = try FileManager.default.contentsOfDirectory(atPath: data)
+                #expect(names.contains { $0.hasPrefix("audit.spool.damaged-") })
+            }
+        }
+    }
+}

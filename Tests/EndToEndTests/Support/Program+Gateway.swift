@@ -1,0 +1,37 @@
+import Foundation
+import ProcessTestKit
+
+extension Program {
+    /// The gateway is missing from the folder of the tests.
+    struct NotBuilt: Error {}
+
+    private final class Anchor {}
+
+    /// The gateway, which the build puts beside the tests.
+    static func gateway() throws -> URL {
+        let bundle = Bundle(for: Anchor.self).bundleURL
+        let folders = [
+            bundle, bundle.deletingLastPathComponent(),
+            Bundle.main.executableURL?.deletingLastPathComponent(),
+        ]
+        let programs = folders.compactMap { $0?.appending(path: "fcm-gateway") }
+        guard let program = programs.first(where: { FileManager.default.isExecutableFile(atPath: $0.path) }) else {
+            throw NotBuilt()
+        }
+        return program
+    }
+
+    /// Runs a verb of the gateway to its end.
+    static func gateway(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        input: String = ""
+    ) async throws -> Outcome {
+        try await self.run(self.gateway(), arguments, environment: environment, input: input)
+    }
+
+    /// Runs `audit verify` on a data directory of `dev`.
+    static func auditVerify(_ dataDirectory: String) async throws -> Outcome {
+        try await self.gateway(["audit", "verify", "--data-dir", dataDirectory])
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTestKit
+import Logging
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+/// A store whose audit several gateways have written, over more days than records are kept: with checkpoints, cuts and
+/// a second sink, as the real parts write them.
+struct RecordedAudit {
+    /// The data directory.
+    let data: String
+    /// The second sink's file.
+    let sink: String
+    /// The key that checks its checkpoints.
+    let publicKey: String
+    /// The same, to check with.
+    let key: AuditPublicKey
+    /// Checks the seals.
+    let sealer: AuditSealer
+    /// What was the end of the last chain when it was half as long, genuinely sealed.
+    let earlier: AuditHead
+
+    /// The variables with which commands read it.
+    var environment: [String: String] {
+        ["GATEWAY_DATA_DIR": self.data, "GATEWAY_MASTER_KEY": RunningGateway.masterKey()]
+    }
+
+    /// Writes it.
+    ///
+    /// - Parameter directory: where it is to lie.
+    /// - Returns: what was written.
+    /// - Throws: what is wrong with the store or the sink.
+    static func make(in directory: PrivateDirectory) async throws -> RecordedAudit {
+        let path = directory.path("data/gateway.sqlite")
+        let database = try SQLiteDatabase(path: path)
+        let key = try #require(MasterKey(Secret(bytes: [UInt8](repeating: 7, count: 32))))
+        let secrets = try await GatewaySecrets(store: SQLiteDirectoryStore(database: database), masterKey: key)
+        let signer = try secrets.auditSigner()
+        let (store, ledger) = (SQLiteAuditStore(database: database), SQLiteAuditLedgerStore(database: database))
+        let clock = ManualClock()
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        let sealer = AuditSealer(auditKey: secrets.auditKey)
+        let checkpointer = AuditCheckpointer(
+            store: ledger,
+            reader: store,
+            signer: signer,
+            sealer: sealer,
+            clock: clock,
+            keptCount: 0,
+            metrics: .unobserved,
+            logger: logger
+        )
+        let sink = directory.path("data/audit.jsonl")
+        let feeder = AuditSinkFeeder(
+            sink: AuditSinkFile(path: sink, signer: signer),
+            store: ledger,
+            reader: store,
+            publicKey: signer.publicKey,
+            metrics: .unobserved,
+            logger: logger
+        )
+        var earlier: AuditHead?
+        for run in 1...4 {
+            let number = try await checkpointer.prepare()
+            var chain = AuditChain(writer: run)
+            for day in 0..<4 {
+                var records = (0..<3).map { Self.record($0, tenant: "tenant-\($0 % 2)", at: clock.now()) }
+                if day == 0 { records.insert(Self.opening(number, at: clock.now()), at: 0) }
+                let isLast = day == 3
+                if isLast { records.append(Self.own("audit.closed", at: clock.now())) }
+                let chained = records.map { chain.append($0) }
+                let head = sealer.head(of: chain, state: isLast ? .closed : .open)
+                if run == 4, day == 1 { earlier = head }
+                try await store.append(chained, head: head)
+                _ = await checkpointer.checkpoint(delivered: feeder.delivered)
+                await feeder.deliver()
+                clock.advance(by: .seconds(86_400 + 60))
+            }
+        }
+        // Six days: the first two chains go whole, and the third loses its first records.
+        let audit = AuditLog.sample(store: InMemoryAuditStore())
+        let service = AuditRetentionService(
+            store: ledger,
+            reader: store,
+            signer: signer,
+            sealer: sealer,
+            audit: audit,
+            clock: clock,
+            retention: .seconds(6 * 86_400),
+            metrics: .unobserved,
+            logger: logger
+        )
+        _ = try await audit.whileRunning { await service.pass() }
+        _ = await checkpointer.checkpoint(delivered: feeder.delivered)
+        await feeder.deliver()
+        try database.close()
+        return RecordedAudit(
+            data: directory.path("data"),
+            sink: sink,
+            publicKey: signer.publicKey.base64,
+            key: signer.publicKey,
+            sealer: sealer,
+            earlier: try #require(earlier)
+        )
+    }
+
+    /// What `audit verify` would find in a copy of it, without a process of its own.
+    func verdict(_ data: String) async throws -> AuditVerifier.Verdict {
+        let database = try SQLiteReadOnlyDatabase(path: "\(data)/gateway.sqlite")
+        let verdict = try await AuditVerifier(
+            reader: SQLiteAuditReader(database: database),
+            sealer: self.sealer,
+            ledger: SQLiteAuditLedgerReader(database: database),
+            publicKey: self.key
+        )
+        .verify(isLive: false)
+        try database.close()
+        return verdict
+    }
+
+    /// Runs `audit verify` on it, or on a copy of it.
+    func verify(_ data: String? = nil, _ arguments: [String] = []) async throws -> Program.Outcome {
+        var environment = self.environment
+        if let data { environment["GATEWAY_DATA_DIR"] = data }
+        return try await Program.gateway(["audit", "verify"] + arguments, environment: environment)
+    }
+
+    private static func own(_ action: String, at time: Timestamp) -> AuditRecord {
+        AuditRecord(time: time, tenant: nil, principal: "gateway", action: action, outcome: .done, requestID: "")
+    }
+
+    private static func opening(_ number: Int, at time: Timestamp) -> AuditRecord {
+        var record = self.own("audit.opened", at: time)
+        record.object = AuditCheckpoint.openingNote(after: number)
+        return record
+    }
+
+    private static func record(_ number: Int, tenant: String, at time: Timestamp) -> AuditRecord {
+        var record = AuditRecord(
+            time: time.advanced(by: .seconds(number)),
+            tenant: tenant,
+            principal: "key:abc",
+            action: "message.send",
+            outcome: .accepted,
+            requestID: "request-\(number)"
+        )
+        record.targetKind = "token"
+        record.targets = Array(repeating: UInt8(number), count: Pseudonym.byteCount)
+        return record
+    }
+}

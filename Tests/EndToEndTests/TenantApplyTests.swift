@@ -1,0 +1,310 @@
+import Foundation
+import GatewayCore
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd {
+    @Suite("tenant apply")
+    struct TenantApplyTests {
+        /// A gateway with a store of its own, and the variables by which verbs reach it.
+        private func with(
+            _ name: String,
+            _ directory: PrivateDirectory,
+            _ body: (RunningGateway, [String: String]) async throws -> Void
+        ) async throws {
+            let environment = RunningGateway.environment(dataDirectory: directory.path(name))
+            try await RunningGateway.serving(environment) { gateway in
+                let admin = [
+                    "GATEWAY_ADMIN_URL": gateway.adminAddress, "GATEWAY_ADMIN_TOKEN": gateway.adminToken,
+                ]
+                try await body(gateway, admin)
+                try await gateway.stopInOrder()
+            }
+        }
+
+        private func apply(
+            _ file: String,
+            _ environment: [String: String],
+            _ arguments: String...
+        ) async throws -> Program.Outcome {
+            try await Program.gateway(["tenant", "apply", "-f", file] + arguments, environment: environment)
+        }
+
+        private static func declaration(_ emulator: Emulator, display: String = "The shop") -> String {
+            """
+            tenants:
+              - tenant: shop
+                display_name: \(display)
+                sender_id: "123"
+                limits: {device: [{rate: 30, per_s: 60, burst: 10}]}
+                credentials:
+                  legacy: {server_key_file: secrets/shop.key, endpoint: "\(emulator.address)"}
+                  v1: {service_account_file: secrets/account.json}
+                keys:
+                  - {name: shared, scopes: [messages:send], key_file: secrets/shared.key}
+                  - {name: made, scopes: [audit:read, messages:send], expires_at: 2100-01-01T00:00:00Z}
+              - tenant: quiet
+                disabled: true
+                client_names: [Quiet.Example]
+            """
+        }
+
+        private func write(_ directory: PrivateDirectory, _ emulator: Emulator) async throws -> (
+            file: String, key: String
+        ) {
+            try FileManager.default.createDirectory(
+                atPath: directory.path("secrets"),
+                withIntermediateDirectories: true
+            )
+            try directory.write("the-shop's-server-key\n", to: "secrets/shop.key")
+            let account = try await emulator.makeServiceAccount(project: "shop-project")
+            var members = account
+            if case .object(var all) = account {
+                all["token_uri"] = "https://oauth2.googleapis.com/token"
+                members = .object(all)
+            }
+            try directory.write(members.prettyText(), to: "secrets/account.json")
+            let generated = try await Program.gateway(["key", "generate"])
+            #expect(generated.end == .code(0))
+            try directory.write(generated.output, to: "secrets/shared.key")
+            let key = generated.output.trimmingCharacters(in: .whitespacesAndNewlines)
+            return (try directory.write(Self.declaration(emulator), to: "tenants.yaml"), key)
+        }
+
+        @Test("What a file declares comes true, twice is once, and two gateways take the same key")
+        func applied() async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with { emulator in
+                    let (file, key) = try await self.write(directory, emulator)
+                    try await self.with("one", directory) { gateway, admin in
+                        let planned = try await self.apply(file, admin, "--dry-run")
+                        #expect(planned.end == .code(2), "\(planned.errors)")
+                        #expect(planned.output.contains("+ tenant shop\n    + display_name: The shop\n"))
+                        #expect(planned.output.contains("+ key shared of tenant shop\n"))
+                        #expect(try await gateway.admin("GET", "tenants").json["tenants"]?.elements?.isEmpty == true)
+
+                        let done = try await self.apply(file, admin)
+                        #expect(done.end == .code(0), "\(done.errors)")
+                        #expect(done.errors.contains("7 changes made"), "\(done.errors)")
+                        let made = try #require(done.output.firstMatch(of: #/key: (fgw_\w+)/#).map { String($0.1) })
+                        for one in [key, made] {
+                            #expect(try await gateway.send(#"{"token": "t"}"#, tenant: "shop", key: one).status == 200)
+                        }
+                        let call = try #require(await emulator.journal().first)
+                        #expect(call.headers("authorization") == ["key=the-shop's-server-key"])
+                        let limits = try await gateway.admin("GET", "tenants/shop/limits").json
+                        #expect(limits["own"] == .array(["device"]))
+                        let quiet = try await gateway.admin("GET", "tenants/quiet").json
+                        #expect(quiet["disabled"] == .bool(true) && quiet["client_names"] == .array(["quiet.example"]))
+                        for text in [planned.output, planned.errors, done.output, done.errors] {
+                            #expect(!text.contains(key) && !text.contains("server-key") && !text.contains("PRIVATE"))
+                        }
+
+                        let before = try await gateway.audit().count
+                        for arguments in [["--dry-run"], [], ["--dry-run", "--output", "json"]] {
+                            let again = try await Program.gateway(
+                                ["tenant", "apply", "-f", file] + arguments,
+                                environment: admin
+                            )
+                            #expect(again.end == .code(0), "\(again.output)\(again.errors)")
+                            #expect(arguments.contains("json") || again.errors.contains("nothing to change"))
+                        }
+                        // Nothing was put again, so nothing was recorded.
+                        #expect(try await gateway.audit().count == before)
+                    }
+                    try await self.with("two", directory) { gateway, admin in
+                        let done = try await self.apply(file, admin, "--output", "json")
+                        #expect(done.end == .code(0), "\(done.errors)")
+                        let answer = try JSONValue(parsing: Data(done.output.utf8))
+                        #expect(answer["changes"]?.elements?.count == 7)
+                        #expect(answer["keys"]?.elements?.map { $0["name"]?.text } == ["made"])
+                        #expect(answer["not_made"]?.elements?.isEmpty == true)
+                        #expect(!done.output.contains(key))
+                        #expect(try await gateway.send(#"{"token": "t"}"#, tenant: "shop", key: key).status == 200)
+                    }
+                }
+            }
+        }
+
+        @Test("A later file changes what differs; tenants beside it go only when that is wanted")
+        func changed() async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with { emulator in
+                    let (file, key) = try await self.write(directory, emulator)
+                    try await self.with("data", directory) { gateway, admin in
+                        #expect(try await self.apply(file, admin).end == .code(0))
+                        let later = try directory.write(
+                            """
+                            tenants:
+                              - tenant: shop
+                                display_name: Renamed
+                                limits: {}
+                                credentials: {legacy: {server_key_file: secrets/shop.key}}
+                            """,
+                            to: "later.yaml"
+                        )
+                        let planned = try await self.apply(later, admin, "--dry-run", "--prune")
+                        #expect(planned.end == .code(2))
+                        #expect(
+                            planned.output == """
+                                ~ tenant shop
+                                    ~ display_name: The shop → Renamed
+                                    - sender_id: 123
+                                - limits of tenant shop
+                                    - device: 30/60s:10
+                                ~ legacy credential of tenant shop
+                                    - endpoint: \(emulator.address)
+                                - tenant quiet
+
+                                """
+                        )
+                        // There is no terminal to ask on.
+                        let unsure = try await self.apply(later, admin, "--prune")
+                        #expect(unsure.end == .code(64))
+                        #expect(unsure.errors.contains("--prune would delete quiet"))
+                        #expect(try await gateway.admin("GET", "tenants/shop").json["display_name"]?.text == "The shop")
+
+                        let kept = try await self.apply(later, admin)
+                        #expect(kept.end == .code(0) && kept.errors.contains("3 changes made"), "\(kept.errors)")
+                        #expect(kept.errors.contains("left as they are: quiet"))
+                        #expect(try await gateway.admin("GET", "tenants/quiet").status == 200)
+                        #expect(try await self.apply(later, admin, "--prune", "--yes").end == .code(0))
+                        #expect(try await gateway.admin("GET", "tenants/quiet").status == 404)
+                        // Keys that the file does not name stay.
+                        let kinds = try await gateway.admin("GET", "tenants/shop/keys").json["keys"]?.elements
+                        #expect(kinds?.count == 2)
+                        #expect(try await gateway.admin("DELETE", "tenants/shop/keys/\(Self.id(key))").status == 204)
+                        let revoked = try await self.apply(file, admin)
+                        #expect(revoked.end == .code(1))
+                        #expect(revoked.errors.contains("nothing was changed") && revoked.errors.contains("revoked"))
+                        #expect(try await gateway.admin("GET", "tenants/shop").json["display_name"]?.text == "Renamed")
+                    }
+                }
+            }
+        }
+
+        private static func id(_ key: String) -> String { String(key.split(separator: "_")[1]) }
+
+        @Test("A step that fails says what was done and what not; mended, the rest is done")
+        func failed() async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with { emulator in
+                    let (file, _) = try await self.write(directory, emulator)
+                    let account = try directory.text("secrets/account.json")
+                    // Where tokens may be asked for is the gateway's to say, which only shows when it is put.
+                    try directory.write(
+                        account.replacing("oauth2.googleapis.com", with: "oauth2.example"),
+                        to: "secrets/account.json"
+                    )
+                    try await self.with("data", directory) { _, admin in
+                        let broken = try await self.apply(file, admin)
+                        #expect(broken.end == .code(1))
+                        #expect(broken.errors.contains("3 changes made; the first of these failed"), "\(broken.errors)")
+                        #expect(
+                            broken.errors.contains("  + v1 credential of tenant shop\n  + key shared of tenant shop\n")
+                        )
+                        #expect(broken.errors.contains("upstream.allowedTokenHosts"))
+                        let json = try await self.apply(file, admin, "--output", "json")
+                        #expect(json.end == .code(1))
+                        let answer = try JSONValue(parsing: Data(json.output.utf8))
+                        #expect(answer["changes"]?.elements?.isEmpty == true)
+                        #expect(answer["not_made"]?.elements?.count == 4)
+                        #expect(try JSONValue(parsing: Data(json.errors.utf8))["code"]?.text == "invalid_field")
+
+                        try directory.write(account, to: "secrets/account.json")
+                        let mended = try await self.apply(file, admin)
+                        #expect(mended.end == .code(0) && mended.errors.contains("4 changes made"), "\(mended.errors)")
+                    }
+                }
+            }
+        }
+
+        @Test("A key that another tenant has is a conflict; when that tenant is pruned, the key goes over")
+        func moved() async throws {
+            try await PrivateDirectory.with { directory in
+                try await Emulator.with { emulator in
+                    let (file, key) = try await self.write(directory, emulator)
+                    try await self.with("data", directory) { gateway, admin in
+                        _ = try await gateway.makeTenant("other", serverKey: "k", endpoint: emulator.address)
+                        let body = #"{"name": "n", "scopes": ["audit:read"], "key": "\#(key)"}"#
+                        #expect(try await gateway.admin("POST", "tenants/other/keys", body).status == 201)
+                        for arguments in [[], ["--dry-run"]] {
+                            let stuck = try await Program.gateway(
+                                ["tenant", "apply", "-f", file] + arguments,
+                                environment: admin
+                            )
+                            #expect(stuck.end == .code(1))
+                            #expect(stuck.errors.contains("belongs to tenant other"), "\(stuck.errors)")
+                            #expect(stuck.errors.contains("nothing was changed"))
+                        }
+                        #expect(try await gateway.admin("GET", "tenants/shop").status == 404)
+                        let done = try await self.apply(file, admin, "--prune", "--yes")
+                        #expect(done.end == .code(0), "\(done.errors)")
+                        #expect(try await gateway.admin("GET", "tenants/other").status == 404)
+                        #expect(try await gateway.send(#"{"token": "t"}"#, tenant: "shop", key: key).status == 200)
+                    }
+                }
+            }
+        }
+
+        @Test("A signal between two changes loses no key", arguments: [SIGTERM, SIGINT])
+        func interrupted(signal: Int32) async throws {
+            try await PrivateDirectory.with { directory in
+                let names = (0..<500).map { "k\($0)" }
+                let keys = names.map { "      - {name: \($0), scopes: [audit:read]}\n" }.joined()
+                let file = try directory.write("tenants:\n  - tenant: shop\n    keys:\n\(keys)", to: "many.yaml")
+                try await self.with("data", directory) { gateway, admin in
+                    let (end, output, errors) = try await ChildProcess.with(
+                        Program.gateway(),
+                        ["tenant", "apply", "-f", file, "--output", "json", "--progress"],
+                        environment: admin
+                    ) { process in
+                        // Some are made, and most are not.
+                        _ = try await process.errors.first { $0.contains("changes made: ") ? true : nil }
+                        process.signal(signal)
+                        return (try await process.end(), process.output.text, process.errors.text)
+                    }
+                    #expect(end == .code(128 + signal), "\(errors)")
+                    let answer = try JSONValue(parsing: Data(output.utf8))
+                    let told = answer["keys"]?.elements?.compactMap { $0["id"]?.text } ?? []
+                    let made =
+                        try await gateway.admin("GET", "tenants/shop/keys?limit=500").json["keys"]?.elements ?? []
+                    #expect(made.compactMap { $0["id"]?.text }.sorted() == told.sorted())
+                    #expect(answer["not_made"]?.elements?.count == names.count - told.count)
+                    #expect(told.count < names.count)
+                    #expect(errors.contains(#""code" : "interrupted""#) || errors.contains(#""code":"interrupted""#))
+                    // What was left is made by applying the file again.
+                    let rest = try await self.apply(file, admin, "--output", "json")
+                    #expect(rest.end == .code(0), "\(rest.errors)")
+                    let later = try JSONValue(parsing: Data(rest.output.utf8))["keys"]?.elements?.count
+                    #expect(later == names.count - told.count)
+                }
+            }
+        }
+
+        @Test("A file with a mistake changes nothing, and every mistake has its line")
+        func mistaken() async throws {
+            try await PrivateDirectory.with { directory in
+                let file = try directory.write(
+                    "tenants:\n  - tenant: shop\n    upstrem: v1\n  - tenant: shop\n    disabled: maybe\n",
+                    to: "t.yaml"
+                )
+                // Nobody listens there: the file is read first.
+                let admin = ["GATEWAY_ADMIN_URL": "http://127.0.0.1:1", "GATEWAY_ADMIN_TOKEN": "a-token-of-the-tests"]
+                let outcome = try await self.apply(file, admin)
+                #expect(outcome.end == .code(1))
+                for words in [
+                    "t.yaml:3: tenants[0].upstrem: is not known; did you mean upstream?",
+                    "t.yaml:5: tenants[1].disabled: must be true or false", "t.yaml:4: tenants[1]: declares the tenant",
+                ] {
+                    #expect(outcome.errors.contains(words), "\(outcome.errors)")
+                }
+                let json = try await self.apply(file, admin, "--output", "json")
+                let errors = try JSONValue(parsing: Data(json.errors.utf8))["errors"]?.elements
+                #expect(errors?.compactMap { $0["line"]?.wholeNumber } == [3, 4, 5])
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTestKit
+import Testing
+
+@testable import FCMGateway
+
+struct DoctorChecksTests {
+    @Test(
+        "Resources are compared with what the configuration asks for",
+        arguments: [
+            (MachineFacts(descriptors: 65_536, memoryBytes: 8 << 30, cores: 4, isContained: false), [.ok, .ok, .ok]),
+            (MachineFacts(descriptors: 256, memoryBytes: 8 << 30, cores: 4, isContained: false), [.warning, .ok, .ok]),
+            (MachineFacts(descriptors: nil, memoryBytes: 8 << 30, cores: 3.5, isContained: true), [.ok, .ok, .ok]),
+            (MachineFacts(descriptors: nil, memoryBytes: 8 << 30, cores: 3, isContained: true), [.ok, .ok, .warning]),
+            (
+                MachineFacts(descriptors: nil, memoryBytes: 255 << 20, cores: 4, isContained: true),
+                [.ok, .warning, .ok]
+            ),
+            (MachineFacts(descriptors: nil, memoryBytes: 256 << 20, cores: 4, isContained: true), [.ok, .ok, .ok]),
+        ] as [(MachineFacts, [Finding.Status])]
+    )
+    func resources(machine: MachineFacts, statuses: [Finding.Status]) {
+        let findings = ResourcesCheck.examine(GatewayConfiguration(eventLoops: 4), machine)
+        #expect(findings.map(\.status) == statuses)
+        #expect(findings.allSatisfy { ($0.advice == nil) == ($0.status == .ok) })
+    }
+
+    @Test("What stops serve is a problem; any other warning of the configuration is one here as well")
+    func configuration() {
+        let file: String? = nil
+        let missing = ConfigurationCheck.examine(ConfigurationInput(file: file, environment: [:]))
+        #expect(missing.findings.map(\.status) == [.problem, .problem])
+        #expect(
+            missing.findings.allSatisfy { $0.seen.contains("is not set") && $0.advice?.contains("not start") == true }
+        )
+        let stopping = missing.configuration?.warnings ?? []
+        #expect(stopping.count == 2)
+        #expect(ConfigurationCheck.cautions(stopping, besides: stopping).isEmpty)
+        let other = ConfigurationProblem(place: .variable("GATEWAY_X"), message: "is unusual")
+        let cautions = ConfigurationCheck.cautions(stopping + [other], besides: stopping)
+        #expect(cautions.map(\.status) == [.warning])
+        #expect(cautions.first?.seen == "GATEWAY_X: is unusual" && cautions.first?.advice != nil)
+        #expect(Diagnosis(cautions).status == .warning)
+    }
+
+    @Test("A container's share of cores is read", arguments: [("150000 100000", 1.5), ("max 100000", nil), ("", nil)])
+    func coreQuota(text: String, cores: Double?) {
+        #expect(MachineFacts.coreQuota(text) == cores)
+    }
+
+    @Test(
+        "Free space is judged",
+        arguments: [(1 << 30, .ok), ((1 << 30) - 1, .warning), (64 << 20, .warning), ((64 << 20) - 1, .problem)]
+            as [(Int, Finding.Status)]
+    )
+    func space(bytes: Int, status: Finding.Status) {
+        #expect(DataDirectoryCheck.space("/data", freeBytes: bytes).status == status)
+    }
+
+    @Test(
+        "The clock is compared with others, both ways",
+        arguments: [(0, .ok), (5, .ok), (-5, .ok), (6, .warning), (-6, .warning), (300, .warning), (-301, .problem)]
+            as [(Int, Finding.Status)]
+    )
+    func clock(offset: Int, status: Finding.Status) throws {
+        let now = try #require(Timestamp(rfc3339: "2026-03-01T12:00:00Z"))
+        let told = now.advanced(by: .seconds(offset))
+        #expect(ClockCheck.finding(server: "https://x", told: told, now: now).status == status)
+        let record = ClockCheck.finding(newestRecord: told, now: now)
+        #expect(record?.status == (offset > 5 ? .warning : .ok))
+        #expect(ClockCheck.finding(newestRecord: nil, now: now) == nil)
+    }
+
+    @Test("A server's date is read; other forms are none")
+    func date() {
+        let expected = Timestamp(rfc3339: "1994-11-06T08:49:37Z")
+        #expect(HTTPDate.timestamp("Sun, 06 Nov 1994 08:49:37 GMT") == expected)
+        for text in ["Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", ""] {
+            #expect(HTTPDate.timestamp(text) == nil)
+        }
+    }
+
+    @Test("Secrets that others can read are a problem, unless a directory above keeps them out")
+    func files() async throws {
+        try await TemporaryDirectory.with { directory in
+            let files = FileManager.default
+            let file = try directory.file("secret", "x")
+            func status(mode: Int, directoryMode: Int = 0o755, isSecret: Bool = true) throws -> Finding.Status {
+                try files.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+                try files.setAttributes([.posixPermissions: directoryMode], ofItemAtPath: directory.path)
+                return FilesCheck.finding(file, "GATEWAY_X_FILE", isSecret: isSecret).status
+            }
+            let isOpen = FileFacts(file)?.isReachableByOthers == true
+            #expect(try status(mode: 0o600) == .ok)
+            #expect(try status(mode: 0o640) == .ok)
+            #expect(try status(mode: 0o644, directoryMode: 0o700) == .ok)
+            #expect(try status(mode: 0o644, isSecret: false) == .ok)
+            // Where the tests' own directory is closed to others, nothing in it is open to them.
+            #expect(try status(mode: 0o644) == (isOpen ? .problem : .ok))
+            #expect(try status(mode: 0o602, isSecret: false) == (isOpen ? .problem : .ok))
+            #expect(FilesCheck.finding("\(directory.path)/none", "X", isSecret: true).status == .problem)
+            #expect(FilesCheck.finding(directory.path, "X", isSecret: true).status == .problem)
+        }
+    }
+
+    @Test(
+        "A data directory of root's that the gateway's group can write is as Kubernetes makes it",
+        arguments: [(0, .ok), (10_001, .ok), (54_321, .warning)] as [(Int, Finding.Status)]
+    )
+    func directoryOwner(owner: Int, status: Finding.Status) async throws {
+        try await TemporaryDirectory.with { directory in
+            var facts = try #require(FileFacts(directory.path))
+            (facts.owner, facts.mode) = (owner, 0o2775)
+            #expect(DataDirectoryCheck.access(directory.path, facts, user: 10_001).status == status)
+        }
+    }
+
+    @Test("Of a credential that the master key was not tried on, nobody says that it opens", arguments: [true, false])
+    func untried(isTried: Bool) throws {
+        let tenant = try Tenant.sample("shop")
+        let stored = StoredCredential(
+            tenant: tenant.id,
+            kind: .legacy,
+            version: 1,
+            envelope: Envelope(wrappedKey: Data(), sealed: Data()),
+            endpoint: nil,
+            fingerprint: "0",
+            createdAt: .sample
+        )
+        let check = CredentialsCheck(
+            tenants: [],
+            unopened: [],
+            isMasterKeyTried: isTried,
+            gateway: nil,
+            token: nil,
+            now: .sample
+        )
+        let findings = check.findings(.init(tenant: tenant, credentials: [stored]), checks: nil)
+        #expect(findings.map(\.status) == [.ok])
+        #expect(findings.first?.seen.contains("can be opened") == isTried)
+        #expect(findings.first?.seen.contains("was not tried") == !isTried)
+    }
+
+    @Test("The worst finding decides, and each is printed with its advice")
+    func diagnosis() throws {
+        let diagnosis = Diagnosis([
+            .warning(.upstream, "https://x", "is slow", "wait"), .ok(.configuration, nil, "is fine\u{1B}"),
+            .problem(.store, nil, "is gone", "look"),
+        ])
+        #expect(diagnosis.status == .problem)
+        let output = try diagnosis.output(json: false)
+        #expect(
+            output.answer == """
+                STATUS   CHECK          SEEN
+                ok       configuration  is fine\\u{1b}
+                problem  store          is gone
+                                          → look
+                warning  upstream       https://x: is slow
+                                          → wait
+                """
+        )
+        #expect(output.remark == "1 problem, 1 warning")
+        #expect(try Diagnosis([]).output(json: false).remark == "all is well")
+        let json = try JSONValue(parsing: Data(try diagnosis.output(json: true).answer.utf8))
+        #expect(json["status"]?.text == "problem")
+        #expect(json["counts"]?["warning"] == .integer(1))
+        #expect(json["findings"]?.elements?.map { $0["check"]?.text } == ["configuration", "store", "upstream"])
+    }
+}

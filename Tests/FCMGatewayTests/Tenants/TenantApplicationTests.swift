@@ -1,0 +1,134 @@
+import ArgumentParser
+import Foundation
+import GatewayCore
+import Testing
+
+@testable import FCMGateway
+
+struct TenantApplicationTests {
+    private static let now = Timestamp(microseconds: 0)
+
+    /// A tenant that is new and has keys of these names, which the gateway makes.
+    private static func plan(_ names: [String]) throws -> TenantPlan {
+        let keys = names.map { "{name: \($0), scopes: [audit:read]}" }.joined(separator: ", ")
+        let file = try TenantsFile(name: "t.yaml", text: "tenants:\n  - {tenant: shop, keys: [\(keys)]}\n")
+        return TenantPlan(file.tenants, present: [], isPruning: false, now: self.now)
+    }
+
+    /// What became of a plan.
+    private struct Outcome {
+        var printed: [CommandOutput] = []
+        var calls = 0
+        var error: (any Error)?
+
+        var object: JSONValue? {
+            self.printed.last { !$0.answer.isEmpty }.flatMap { try? JSONValue(parsing: Data($0.answer.utf8)) }
+        }
+        var remarks: String { self.printed.map(\.remark).joined(separator: "\n") }
+    }
+
+    /// Applies a plan to a gateway that makes keys named by the number of the call.
+    private static func apply(
+        _ plan: TenantPlan,
+        isJSON: Bool,
+        stopBefore stop: Int? = nil,
+        print refuse: (CommandOutput) -> CommandFailure? = { _ in nil },
+        answer: (Int) throws -> JSONValue = { .object(["id": .string("k\($0)"), "key": .string("secret-\($0)")]) }
+    ) async -> Outcome {
+        var outcome = Outcome()
+        do {
+            try await TenantApplication(plan: plan, isJSON: isJSON)
+                .run(
+                    reporter: ProgressReporter(ProgressPace("changes made", style: .silent)) { _ in },
+                    stop: { outcome.calls == stop ? .termination : nil },
+                    print: { output in
+                        if let failure = refuse(output) { throw failure }
+                        outcome.printed.append(output)
+                    },
+                    call: { call in
+                        outcome.calls += 1
+                        return call.method == .post ? try answer(outcome.calls) : .null
+                    }
+                )
+        } catch {
+            outcome.error = error
+        }
+        return outcome
+    }
+
+    @Test("A signal between two changes leaves an object with the keys that were made and what was not")
+    func interrupted() async throws {
+        let outcome = await Self.apply(try Self.plan(["a", "b", "c"]), isJSON: true, stopBefore: 3)
+        #expect(outcome.calls == 3)
+        let object = try #require(outcome.object)
+        #expect(object["keys"]?.elements?.map { $0["key"]?.text } == ["secret-2", "secret-3"])
+        #expect(object["changes"]?.elements?.count == 3)
+        #expect(object["not_made"]?.elements?.map { $0["name"]?.text } == ["c"])
+        #expect(object["interrupted_by"]?.text == "SIGTERM")
+        let interruption = try #require(outcome.error as? Interruption)
+        #expect(interruption.exitCode.rawValue == 143)
+        #expect(interruption.message.contains("3 changes made; SIGTERM came") && interruption.message.contains("key c"))
+        #expect(FailureReport(interruption)?.problem["code"]?.text == "interrupted")
+    }
+
+    @Test("A signal while the last change is made comes too late to matter")
+    func interruptedAtTheEnd() async throws {
+        let outcome = await Self.apply(try Self.plan(["a"]), isJSON: true, stopBefore: 2)
+        #expect(outcome.error == nil)
+        #expect(outcome.object?["interrupted_by"] == nil)
+        #expect(outcome.object?["not_made"]?.elements?.isEmpty == true)
+    }
+
+    @Test("For people, each change is printed as it is made, and the rest is named when a signal comes")
+    func interruptedForPeople() async throws {
+        let outcome = await Self.apply(try Self.plan(["a", "b"]), isJSON: false, stopBefore: 2)
+        #expect(outcome.printed.map(\.answer).joined().contains("key: secret-2"))
+        #expect((outcome.error as? Interruption)?.message.contains("  + key b of tenant shop") == true)
+    }
+
+    @Test(
+        "A failed call keeps the keys before it; of a key that may have been made it is said",
+        arguments: [true, false]
+    )
+    func failed(isJSON: Bool) async throws {
+        let outcome = await Self.apply(
+            try Self.plan(["a", "b"]),
+            isJSON: isJSON,
+            answer: { number in
+                if number == 3 { throw CommandFailure("no answer") }
+                return .object(["id": "k", "key": "secret"])
+            }
+        )
+        #expect(outcome.printed.map(\.answer).joined().contains("secret"))
+        let message = "\(try #require(outcome.error))"
+        #expect(message.contains("no answer") && message.contains("key list shop shows it, revoke it"), "\(message)")
+        if isJSON {
+            #expect(outcome.object?["not_made"]?.elements?.count == 1)
+        } else {
+            #expect(outcome.remarks.contains("2 changes made; the first of these failed"))
+        }
+        let refused = await Self.apply(
+            try Self.plan(["a"]),
+            isJSON: isJSON,
+            answer: { _ in throw Refusal(status: 409, requestID: nil, problem: nil, hint: nil) }
+        )
+        #expect(!"\(try #require(refused.error))".contains("key list"))
+    }
+
+    @Test("A key that can't be printed stops everything, and says how to end it", arguments: [true, false])
+    func unprintable(isJSON: Bool) async throws {
+        let full = CommandFailure("full")
+        let outcome = await Self.apply(
+            try Self.plan(["a", "b"]),
+            isJSON: isJSON,
+            print: { output in
+                guard let advice = output.adviceIfLost else { return nil }
+                return CommandFailure("full. \(advice)")
+            }
+        )
+        let message = "\(try #require(outcome.error))"
+        #expect(message.hasPrefix(full.message) && message.contains("fcm-gateway key revoke shop k2"), "\(message)")
+        #expect(outcome.calls == (isJSON ? 3 : 2))
+        if !isJSON { #expect(outcome.remarks.contains("  + key b of tenant shop")) }
+    }
+}

@@ -1,0 +1,311 @@
+import GatewayTestKit
+import InMemoryLogging
+import Logging
+import MetricsTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("AuditLog with a spool", .timeLimit(.minutes(10)))
+struct AuditLogSpoolTests {
+    private let store = InMemoryAuditStore()
+    private let spool = InMemorySpoolFile()
+
+    private func verdict(isLive: Bool = false) async throws -> AuditVerifier.Verdict {
+        let sealer = AuditSealer(auditKey: .sample("audit"))
+        return try await AuditVerifier(reader: self.store, sealer: sealer).verify(isLive: isLive)
+    }
+
+    private func log(
+        _ configuration: AuditConfiguration = .sample(),
+        spoolBytes: Int = 1 << 24,
+        metrics: AuditMetrics = .unobserved,
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    ) -> AuditLog {
+        AuditLog.sample(
+            store: self.store,
+            spool: self.spool,
+            spoolBytes: spoolBytes,
+            configuration: configuration,
+            metrics: metrics,
+            logger: logger
+        )
+    }
+
+    /// The records that the spool holds.
+    private func spooled() async throws -> [ChainedAuditRecord] {
+        var cursor = AuditSpoolCursor()
+        var records: [ChainedAuditRecord] = []
+        while case .batch(let batch) = try await cursor.next(
+            in: self.spool,
+            AuditSpoolSealer(auditKey: .sample("audit"))
+        ) {
+            records += batch.records
+        }
+        return records
+    }
+
+    @Test("While the store refuses, records go on; when it recovers they are in the chain in order, each once")
+    func spooling() async throws {
+        let log = self.log()
+        let numbers = 0..<500
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            for number in numbers {
+                try log.place().fill(.sample("\(number)"))
+                if number == 0 { try await self.spool.wait { $0.writes >= 1 } }
+            }
+            try await self.store.wait { $0.refused >= 3 }
+            #expect(log.hasPlace)
+            #expect(self.store.actions == ["audit.opened"])
+            self.store.refuse(false)
+            try await self.store.wait { $0.records.count == 1 + numbers.count }
+            try log.place().fill(.sample("later"))
+        }
+        let expected = ["audit.opened"] + numbers.map { "\($0)" } + ["later", "audit.closed"]
+        #expect(self.store.actions == expected)
+        #expect(try await self.verdict() == .intact(records: expected.count))
+        #expect(self.spool.current.bytes.isEmpty)
+    }
+
+    @Test("What comes while the store catches up follows what was spooled")
+    func ordered() async throws {
+        let log = self.log()
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            for number in 0..<100 { try log.place().fill(.sample("\(number)")) }
+            try await self.spool.wait { $0.writes >= 1 }
+            self.store.hang()
+            self.store.refuse(false)
+            try await self.store.wait { $0.hanging == 1 }
+            // The store is at it, and this is recorded all the same.
+            let writes = self.spool.current.writes
+            for number in 100..<200 { try log.place().fill(.sample("\(number)")) }
+            try await self.spool.wait { $0.writes > writes }
+            self.store.hang(false)
+            try await self.store.wait { $0.records.count == 201 }
+            for number in 200..<300 { try log.place().fill(.sample("\(number)")) }
+        }
+        #expect(self.store.actions == ["audit.opened"] + (0..<300).map { "\($0)" } + ["audit.closed"])
+        #expect(try await self.verdict() == .intact(records: 302))
+    }
+
+    @Test(
+        "What a store holds in its hands for too long is spooled, and is recorded once when the store took it after all"
+    )
+    func late() async throws {
+        var configuration = AuditConfiguration.sample()
+        configuration.lateAfter = .milliseconds(1)
+        let log = self.log(configuration)
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.hang()
+            try log.place().fill(.sample("first"))
+            try await self.spool.wait { $0.writes == 1 }
+            try log.place().fill(.sample("second"))
+            try await self.spool.wait { $0.writes == 2 }
+            #expect(try await self.spooled().map(\.record.action) == ["first", "second"])
+            self.store.hang(false)
+            try await self.store.wait { $0.records.count == 3 }
+        }
+        #expect(self.store.actions == ["audit.opened", "first", "second", "audit.closed"])
+        #expect(try await self.verdict() == .intact(records: 4))
+    }
+
+    @Test("A store that is slow while the queue fills up is not waited for until it is full")
+    func pressed() async throws {
+        var configuration = AuditConfiguration.sample(queueCapacity: 10)
+        configuration.lateAfter = .seconds(3_600)
+        let log = self.log(configuration)
+        let taken = try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.hang()
+            try log.place().fill(.sample("0"))
+            try await self.store.wait { $0.hanging == 1 }
+            var taken = 1
+            while self.spool.current.writes == 0 {
+                if let place = log.reserve() {
+                    place.fill(.sample("\(taken)"))
+                    taken += 1
+                }
+                await Task.yield()
+            }
+            #expect(log.hasPlace)
+            self.store.hang(false)
+            let expected = 1 + taken
+            try await self.store.wait { $0.records.count == expected }
+            return taken
+        }
+        #expect(self.store.actions == ["audit.opened"] + (0..<taken).map { "\($0)" } + ["audit.closed"])
+    }
+
+    @Test("A full spool refuses places; nothing that was promised one is lost")
+    func full() async throws {
+        let log = self.log(spoolBytes: 2_000)
+        let taken = try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            let promised = try log.place()
+            var taken = 0
+            while let place = log.reserve() {
+                place.fill(.sample("\(taken)"))
+                taken += 1
+                await Task.yield()
+            }
+            promised.fill(.sample("promised"))
+            let count = taken
+            #expect(self.spool.current.bytes.count <= 2_000)
+            #expect(!log.hasPlace)
+            self.store.refuse(false)
+            try await self.store.wait { $0.records.count == count + 2 }
+            try await log.commit(.sample("last"))
+            #expect(log.hasPlace)
+            return count
+        }
+        #expect(taken > 0)
+        let expected = ["audit.opened"] + (0..<taken).map { "\($0)" } + ["promised", "last", "audit.closed"]
+        #expect(self.store.actions == expected)
+        #expect(try await self.verdict() == .intact(records: expected.count))
+    }
+
+    @Test("When the spool refuses too, nothing is reserved, and either of them ends that")
+    func bothRefuse() async throws {
+        let log = self.log()
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            self.spool.refuse()
+            try log.place().fill(.sample("first"))
+            try await self.spool.wait { $0.refused >= 2 }
+            #expect(!log.hasPlace)
+            self.spool.refuse(false)
+            try await self.spool.wait { $0.writes == 1 }
+            // The place is there once the writer has let go of the record.
+            while !log.hasPlace { await Task.yield() }
+            self.spool.refuse()
+            try log.place().fill(.sample("second"))
+            try await self.spool.wait { $0.refused >= 4 }
+            #expect(!log.hasPlace)
+            self.store.refuse(false)
+            try await log.commit(.sample("third"))
+            #expect(log.hasPlace)
+        }
+        #expect(self.store.actions == ["audit.opened", "first", "second", "third", "audit.closed"])
+        #expect(try await self.verdict() == .intact(records: 5))
+    }
+
+    @Test("A commit needs the store: while that refuses it is refused, and is never written later")
+    func commits() async throws {
+        let log = self.log()
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            for _ in 0..<3 {
+                let error = await #expect(throws: GatewayError.self) { try await log.commit(.sample("refused")) }
+                #expect(error?.code == .auditUnavailable)
+                try log.place().fill(.sample("spooled"))
+                #expect(await log.settle())
+            }
+            self.store.refuse(false)
+            try await log.commit(.sample("later"))
+        }
+        let spooled = Array(repeating: "spooled", count: 3)
+        #expect(self.store.actions == ["audit.opened"] + spooled + ["later", "audit.closed"])
+        #expect(try await self.verdict() == .intact(records: 6))
+    }
+
+    @Test("Shutdown waits for the store; a log that is cancelled first leaves everything in the spool")
+    func cancelled() async throws {
+        let log = self.log()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { try? await log.run() }
+            try? await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            for number in 0..<50 { log.reserve()?.fill(.sample("\(number)")) }
+            try? await self.store.wait { $0.refused >= 2 }
+            group.cancelAll()
+            await group.waitForAll()
+        }
+        #expect(self.store.actions == ["audit.opened"])
+        #expect(try await self.spooled().map(\.record.action) == (0..<50).map { "\($0)" })
+        self.store.refuse(false)
+        try await self.log().whileRunning {}
+        let first = self.store.current.records.filter { $0.writer == 1 }.map(\.record.action)
+        #expect(first == ["audit.opened"] + (0..<50).map { "\($0)" } + ["audit.recovered"])
+        #expect(try await self.verdict() == .intact(records: 54))
+    }
+
+    @Test("A spool that can't be emptied is used no more, and nothing of it comes twice")
+    func stuck() async throws {
+        let log = self.log()
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            try log.place().fill(.sample("first"))
+            #expect(await log.settle())
+            self.spool.refuseCuts()
+            self.store.refuse(false)
+            try await log.commit(.sample("second"))
+            #expect(!self.spool.current.bytes.isEmpty)
+            let writes = self.spool.current.writes
+            self.store.refuse()
+            let refused = self.store.current.refused
+            try log.place().fill(.sample("third"))
+            try await self.store.wait { $0.refused >= refused + 2 }
+            #expect(!log.hasPlace)
+            #expect(self.spool.current.writes == writes)
+            self.store.refuse(false)
+        }
+        let expected = ["audit.opened", "first", "second", "third", "audit.closed"]
+        #expect(self.store.actions == expected)
+        // The next start finds what could not be dropped, and that the store has it.
+        let left = InMemorySpoolFile(self.spool.current.bytes)
+        try await AuditLog.sample(store: self.store, spool: left).whileRunning {}
+        #expect(self.store.actions == expected + ["audit.opened", "audit.closed"])
+        #expect(left.current.bytes.isEmpty)
+    }
+
+    @Test("A spool that is changed while it waits is put aside, and an audit record says so")
+    func changedMeanwhile() async throws {
+        let handler = InMemoryLogHandler()
+        let log = self.log(logger: Logger(label: "test") { _ in handler })
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            for (number, name) in ["first", "second", "lost"].enumerated() {
+                try log.place().fill(.sample(name))
+                try await self.spool.wait { $0.writes == number + 1 }
+            }
+            self.spool.tamper { $0[$0.count - 40] ^= 1 }
+            self.store.refuse(false)
+            try await self.store.wait { !$0.records(of: "audit.spool_damaged").isEmpty }
+            try await log.commit(.sample("later"))
+        }
+        let expected = ["audit.opened", "first", "second", "audit.spool_damaged", "later", "audit.closed"]
+        #expect(self.store.actions == expected)
+        #expect(self.spool.current.aside.count == 1)
+        #expect(handler.entries.contains { $0.level == .error && "\($0.message)".contains("was changed") })
+        #expect(try await self.verdict() == .intact(records: expected.count))
+    }
+
+    @Test("Spooled records are counted, and the gauge is zero again in the end")
+    func metrics() async throws {
+        let metrics = TestMetrics()
+        let log = self.log(metrics: AuditMetrics(factory: metrics))
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            for number in 0..<10 { try log.place().fill(.sample("\(number)")) }
+            #expect(await log.settle())
+            #expect(try metrics.expectMeter("fcmgw_audit_spool_bytes").lastValue ?? 0 > 0)
+            self.store.refuse(false)
+            try await log.commit(.sample("last"))
+            #expect(try metrics.expectMeter("fcmgw_audit_spool_bytes").lastValue == 0)
+        }
+        let label = "fcmgw_audit_records_total"
+        #expect(metrics.counterTotal(label: label, dimensions: [("result", "spooled")]) == 10)
+        #expect(metrics.counterTotal(label: label, dimensions: [("result", "written")]) == 11)
+    }
+}

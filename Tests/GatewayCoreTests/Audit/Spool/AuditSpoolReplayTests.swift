@@ -1,0 +1,199 @@
+import GatewayTestKit
+import InMemoryLogging
+import Logging
+import Testing
+
+@testable import GatewayCore
+
+@Suite("A spool after a crash", .timeLimit(.minutes(10)))
+struct AuditSpoolReplayTests {
+    private let store = InMemoryAuditStore()
+    private let sealer = AuditSealer(auditKey: .sample("audit"))
+    private let spoolSealer = AuditSpoolSealer(auditKey: .sample("audit"))
+
+    private func verdict() async throws -> AuditVerifier.Verdict {
+        try await AuditVerifier(reader: self.store, sealer: self.sealer).verify(isLive: false)
+    }
+
+    /// A chain whose opening record is in the store, and a spool with batches of records behind it.
+    private func crashed(_ batches: [[String]]) async throws -> (file: InMemorySpoolFile, records: [ChainedAuditRecord])
+    {
+        var chain = AuditChain(writer: 1)
+        let opened = chain.append(.sample("opened"))
+        try await self.store.append([opened], head: self.sealer.head(of: chain, state: .open))
+        let file = InMemorySpoolFile()
+        let spool = AuditSpool(file: file, sealer: self.spoolSealer, maxBytes: 1 << 24)
+        var end = AuditSpool.End()
+        var records: [ChainedAuditRecord] = []
+        for batch in batches {
+            let entries = batch.map { AuditEntry(AuditRecord.sample($0)) }
+            records += AuditSpoolBatch(base: chain, entries: entries).records
+            chain = try await spool.append(entries, after: chain, to: &end)
+        }
+        return (file, records)
+    }
+
+    private func start(_ file: InMemorySpoolFile, logger: Logger? = nil) async throws {
+        let silent = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        try await AuditLog.sample(store: self.store, spool: file, logger: logger ?? silent).whileRunning {}
+    }
+
+    private static let actions = (100..<130).map { "\($0)" }
+    private static let batches = stride(from: 0, to: 30, by: 10).map { Array(actions[$0..<($0 + 10)]) }
+
+    @Test(
+        "However far the store had got when the process was killed, each record is there once",
+        arguments: [0, 1, 9, 10, 11, 20, 29, 30]
+    )
+    func replay(stored: Int) async throws {
+        let (file, records) = try await self.crashed(Self.batches)
+        let bytes = file.current.bytes
+        if let last = records.prefix(stored).last {
+            let chain = AuditChain(writer: 1, sequence: last.sequence, hash: last.hash)
+            try await self.store.append(Array(records.prefix(stored)), head: self.sealer.head(of: chain, state: .open))
+        }
+        try await self.start(file)
+        let expected = ["opened"] + Self.actions + ["audit.recovered", "audit.opened", "audit.closed"]
+        #expect(self.store.actions == expected)
+        #expect(file.current.bytes.isEmpty)
+        #expect(try await self.verdict() == .intact(records: expected.count))
+        // Killed between the store's commit and the emptying of the spool: it is all there again.
+        file.tamper { $0 = bytes }
+        try await self.start(file)
+        #expect(self.store.actions == expected + ["audit.opened", "audit.closed"])
+        #expect(file.current.bytes.isEmpty)
+        #expect(try await self.verdict() == .intact(records: expected.count + 2))
+    }
+
+    @Test("A start that the store fails leaves the spool as it is; the next one has everything")
+    func failedStart() async throws {
+        let (file, _) = try await self.crashed(Self.batches)
+        let bytes = file.current.bytes
+        self.store.refuse()
+        await #expect(throws: GatewayError.self) { try await self.start(file) }
+        #expect(file.current.bytes == bytes)
+        self.store.refuse(false)
+        try await self.start(file)
+        #expect(self.store.actions.filter { Self.actions.contains($0) } == Self.actions)
+    }
+
+    @Test("A batch that a kill tore apart costs that batch and nothing else, wherever it was torn")
+    func torn() async throws {
+        let (file, records) = try await self.crashed(Self.batches)
+        let bytes = file.current.bytes
+        var ends: [Int] = []
+        var cursor = AuditSpoolCursor()
+        while case .batch = try await cursor.next(in: file, self.spoolSealer) { ends.append(cursor.offset) }
+        #expect(ends.count == 3 && ends.last == bytes.count)
+        for size in 0..<bytes.count {
+            let spool = AuditSpool(
+                file: InMemorySpoolFile(Array(bytes.prefix(size))),
+                sealer: self.spoolSealer,
+                maxBytes: 1 << 24
+            )
+            let finding = try await spool.inspect()
+            let whole = ends.count { $0 <= size }
+            #expect(finding.records == whole * 10, "\(size)")
+            #expect(!finding.isDamaged, "\(size)")
+            #expect(finding.isTorn == (size > 0 && !ends.contains(size) && size != AuditSpoolFormat.headByteCount))
+        }
+        #expect(records.count == 30)
+        file.tamper { $0 = Array(bytes.prefix(ends[1] + 17)) }
+        try await self.start(file)
+        let expected = ["opened"] + Self.actions.prefix(20) + ["audit.recovered", "audit.opened", "audit.closed"]
+        #expect(self.store.actions == expected)
+        #expect(file.current.aside.isEmpty)
+    }
+
+    @Test("Zeros at the end, as a power failure leaves them, are no tampering")
+    func zeros() async throws {
+        let (file, _) = try await self.crashed(Self.batches)
+        file.tamper { $0 += Array(repeating: 0, count: 5_000) }
+        try await self.start(file)
+        #expect(self.store.current.records(of: "audit.spool_damaged").isEmpty)
+        #expect(self.store.actions.filter { Self.actions.contains($0) } == Self.actions)
+    }
+
+    @Test("Whichever byte is changed, it is found; what precedes it is kept, and the rest is put aside")
+    func tampered() async throws {
+        let (file, _) = try await self.crashed(Self.batches)
+        let bytes = file.current.bytes
+        for index in stride(from: 0, to: bytes.count, by: 7) {
+            var changed = bytes
+            changed[index] ^= 0x40
+            let spool = AuditSpool(file: InMemorySpoolFile(changed), sealer: self.spoolSealer, maxBytes: 1 << 24)
+            let finding = try await spool.inspect()
+            // A length that grew beyond the file looks like a batch that was not written to its end.
+            #expect(finding.isDamaged || finding.isTorn, "\(index)")
+            #expect(finding.records < 30, "\(index)")
+        }
+        let handler = InMemoryLogHandler()
+        file.tamper { $0[$0.count / 2] ^= 1 }
+        let changed = file.current.bytes
+        try await self.start(file, logger: Logger(label: "test") { _ in handler })
+        let expected =
+            ["opened"] + Self.actions.prefix(10)
+            + ["audit.recovered", "audit.opened", "audit.spool_damaged", "audit.closed"]
+        #expect(self.store.actions == expected)
+        #expect(Array(file.current.aside.values) == [changed])
+        #expect(handler.entries.contains { $0.level == .error })
+        #expect(try await self.verdict() == .intact(records: expected.count))
+    }
+
+    @Test("Batches that are swapped, left out or taken from another spool are found")
+    func rearranged() async throws {
+        let (file, _) = try await self.crashed(Self.batches)
+        let (other, _) = try await AuditSpoolReplayTests().crashed(Self.batches)
+        let (bytes, foreign) = (file.current.bytes, other.current.bytes)
+        let head = AuditSpoolFormat.headByteCount
+        let size = (bytes.count - head) / 3
+        func batch(_ number: Int, of bytes: [UInt8]) -> [UInt8] { Array(bytes[(head + number * size)...].prefix(size)) }
+        let start = Array(bytes.prefix(head))
+        let cases: [(name: String, bytes: [UInt8], records: Int)] = [
+            ("swapped", start + batch(1, of: bytes) + batch(0, of: bytes), 0),
+            ("left out", start + batch(0, of: bytes) + batch(2, of: bytes), 10),
+            ("repeated", bytes + batch(2, of: bytes), 30),
+            ("another spool's", start + batch(0, of: foreign), 0),
+            ("another spool's head", Array(foreign.prefix(head)) + bytes.dropFirst(head), 0),
+        ]
+        for item in cases {
+            let spool = AuditSpool(file: InMemorySpoolFile(item.bytes), sealer: self.spoolSealer, maxBytes: 1 << 24)
+            let finding = try await spool.inspect()
+            #expect(finding.isDamaged && finding.records == item.records, "\(item.name): \(finding)")
+        }
+        let key = AuditSpoolSealer(auditKey: .sample("another"))
+        let finding = try await AuditSpool(file: file, sealer: key, maxBytes: 1 << 24).inspect()
+        #expect(finding.isDamaged)
+    }
+
+    @Test("Records whose place a refused one took after all get new places, once")
+    func conflict() async throws {
+        let (file, records) = try await self.crashed(Self.batches)
+        let bytes = file.current.bytes
+        // The disk kept the first five, and a commit that was refused behind them.
+        let kept = Array(records.prefix(5))
+        let last = try #require(kept.last)
+        var chain = AuditChain(writer: 1, sequence: last.sequence, hash: last.hash)
+        let refused = chain.append(.sample("refused"))
+        try await self.store.append(kept + [refused], head: self.sealer.head(of: chain, state: .open))
+        try await self.start(file)
+        let expected =
+            ["opened"] + Self.actions.prefix(5) + ["refused"] + Self.actions.dropFirst(5)
+            + ["audit.recovered", "audit.opened", "audit.closed"]
+        #expect(self.store.actions == expected)
+        file.tamper { $0 = bytes }
+        try await self.start(file)
+        #expect(self.store.actions == expected + ["audit.opened", "audit.closed"])
+        #expect(try await self.verdict() == .intact(records: expected.count + 2))
+    }
+
+    @Test("A spool of a store that was put back to an earlier state is kept aside, not lost")
+    func unknownWriter() async throws {
+        let (file, _) = try await self.crashed(Self.batches)
+        let bytes = file.current.bytes
+        self.store.tamper { ($0.records, $0.heads) = ([], []) }
+        try await self.start(file)
+        #expect(self.store.actions == ["audit.opened", "audit.spool_damaged", "audit.closed"])
+        #expect(Array(file.current.aside.values) == [bytes])
+    }
+}

@@ -1,0 +1,42 @@
+import CoreMetrics
+import FCMModel
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("DeviceGroups in strict mode", .timeLimit(.minutes(10)))
+struct DeviceGroupsStrictTests {
+    @Test("A change is recorded before and after, and not made when it can't be recorded before")
+    func change() async throws {
+        let store = InMemoryAuditStore()
+        var configuration = AuditConfiguration.sample()
+        configuration.isStrict = true
+        let audit = AuditLog.sample(store: store, configuration: configuration)
+        let upstream = InMemoryGroupUpstream()
+        let groups = DeviceGroups(
+            store: InMemoryGroupStore(),
+            upstream: upstream,
+            limiter: MemoryRateLimiter(),
+            audit: audit,
+            clock: ManualClock(),
+            metrics: GroupMetrics(factory: NOOPMetricsHandler.instance)
+        )
+        let caller = try GroupCaller.sample()
+        try await audit.whileRunning {
+            _ = try await groups.put("g", tokens: ["a", "b"], by: caller)
+            let records = store.current.records.map(\.record).dropFirst()
+            #expect(records.map(\.outcome) == [.intent, .accepted])
+            #expect(Set(records.map(\.action)).count == 1)
+            #expect(records.map(\.accepted) == [0, 2])
+            store.refuse()
+            let error = await #expect(throws: GroupObstacle.self) {
+                _ = try await groups.put("other", tokens: ["a"], by: caller)
+            }
+            #expect(error?.code == .auditUnavailable)
+            #expect(upstream.members(ofGroup: "other") == nil)
+            store.refuse(false)
+        }
+        #expect(upstream.groupNames.count == 1)
+    }
+}

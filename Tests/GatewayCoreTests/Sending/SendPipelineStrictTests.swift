@@ -1,0 +1,142 @@
+import FCMModel
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("SendPipeline in strict mode", .timeLimit(.minutes(10)))
+struct SendPipelineStrictTests {
+    private func refusal(_ outcome: SendOutcome) -> OutcomeCode? {
+        if case .refused(let refusal) = outcome.answer { refusal.code } else { nil }
+    }
+
+    @Test("The intent is in the store before FCM is asked, and the outcome before the caller is answered")
+    func order() async throws {
+        let store = Observed<InMemoryAuditStore?>(nil)
+        let fixture = PipelineFixture(isStrict: true) { call in
+            let records = store.current?.current.records.map(\.record) ?? []
+            #expect(records.last?.outcome == .intent && records.last?.action == "message.send")
+            return ScriptedUpstream.accepting(call)
+        }
+        store.change { $0 = fixture.store }
+        let principal = try Principal.sample()
+        try await fixture.audit.whileRunning {
+            for number in 1...20 {
+                let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("t\(number)")))
+                let records = fixture.store.current.records(of: "message.send")
+                #expect(records.count == number * 2)
+                #expect(records.suffix(2).map(\.outcome) == [.intent, .accepted])
+                #expect(records.suffix(2).map(\.messageID) == [outcome.messageID, outcome.messageID])
+                #expect(records.suffix(2).map(\.accepted) == [0, 1])
+                let pseudonym = principal.profile.pseudonymizer.pseudonym(of: "t\(number)")
+                #expect(records.suffix(2).map(\.pseudonyms) == [[pseudonym], [pseudonym]])
+            }
+        }
+        #expect(fixture.upstream.calls.count == 20)
+        var intents = AuditIntents()
+        for record in fixture.store.current.records { intents.take(record) }
+        #expect(intents.withoutOutcome.isEmpty)
+    }
+
+    @Test("When the intent is refused nothing is sent, and nothing of it is recorded later")
+    func refusedIntent() async throws {
+        let fixture = PipelineFixture(isStrict: true, spool: InMemorySpoolFile())
+        let principal = try Principal.sample()
+        try await fixture.audit.whileRunning {
+            _ = await fixture.pipeline.send(.sample(from: principal, to: .token("before")))
+            fixture.store.refuse()
+            for _ in 1...3 {
+                let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("refused")))
+                #expect(self.refusal(outcome) == .auditUnavailable)
+            }
+            fixture.store.refuse(false)
+            let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("after")))
+            #expect(self.refusal(outcome) == nil)
+        }
+        #expect(fixture.upstream.calls.count == 2)
+        let outcomes = fixture.store.current.records(of: "message.send").map(\.outcome)
+        #expect(outcomes == [.intent, .accepted, .intent, .accepted])
+    }
+
+    @Test("A store that hangs refuses the intent in time; its place is free again")
+    func hangingStore() async throws {
+        let fixture = PipelineFixture(queueCapacity: 3, isStrict: true, commitTimeout: .milliseconds(20))
+        let command = SendCommand.sample(from: try .sample(), to: .token("a"))
+        try await fixture.audit.whileRunning {
+            try await fixture.store.wait { $0.batches.count == 1 }
+            fixture.store.hang()
+            for _ in 1...2 { #expect(self.refusal(await fixture.pipeline.send(command)) == .auditUnavailable) }
+            #expect(fixture.upstream.calls.isEmpty)
+            #expect(fixture.audit.hasPlace)
+            fixture.store.hang(false)
+        }
+        // An intent that the store had in its hands is there, and so is that nothing was sent.
+        let records = fixture.store.current.records(of: "message.send")
+        #expect(records.map(\.outcome) == [.intent, .rejected])
+        #expect(records.last?.code == "audit_unavailable")
+        #expect(records.first?.messageID == records.last?.messageID)
+    }
+
+    @Test("When the outcome can't be committed the answer says what FCM said, and the record follows")
+    func lateOutcome() async throws {
+        let store = Observed<InMemoryAuditStore?>(nil)
+        let fixture = PipelineFixture(isStrict: true, spool: InMemorySpoolFile()) { call in
+            store.current?.refuse()
+            return ScriptedUpstream.accepting(call)
+        }
+        store.change { $0 = fixture.store }
+        let principal = try Principal.sample()
+        try await fixture.audit.whileRunning {
+            let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("a")))
+            #expect(self.refusal(outcome) == nil)
+            #expect(fixture.store.current.records(of: "message.send").map(\.outcome) == [.intent])
+            var intents = AuditIntents()
+            for record in fixture.store.current.records { intents.take(record) }
+            #expect(intents.withoutOutcome.map(\.record.messageID) == [outcome.messageID])
+            fixture.store.refuse(false)
+        }
+        let records = fixture.store.current.records(of: "message.send")
+        #expect(records.map(\.outcome) == [.intent, .accepted])
+    }
+
+    @Test("Waiting for a record gives up when neither store nor spool takes it, and the record follows")
+    func givingUp() async throws {
+        let store = InMemoryAuditStore()
+        let log = AuditLog.sample(store: store, configuration: .sample(commitTimeout: .milliseconds(20)))
+        try await log.whileRunning {
+            try await store.wait { $0.batches.count == 1 }
+            store.refuse()
+            try log.place().fill(.sample("late"))
+            // The store takes nothing before this has given up.
+            #expect(!(await log.settle()))
+            store.refuse(false)
+        }
+        #expect(store.actions == ["audit.opened", "late", "audit.closed"])
+    }
+
+    @Test("A send that carries an idempotency key is recorded the same way, and a repeat adds nothing")
+    func keyed() async throws {
+        let fixture = PipelineFixture(isStrict: true)
+        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, clock: fixture.clock)
+        let command = SendCommand.sample(from: try .sample(), to: .token("a"))
+        let key = try #require(IdempotencyKey(Array("key".utf8)))
+        let request = KeyedRequest(key: key, route: .messages, method: "POST", path: [], body: [])
+        try await fixture.audit.whileRunning {
+            try await keyed.whileRunning {
+                for _ in 1...2 {
+                    _ = await keyed.send(command, once: request, on: nil) { _ in [1] }
+                }
+            }
+        }
+        #expect(fixture.store.current.records(of: "message.send").map(\.outcome) == [.intent, .accepted])
+        #expect(fixture.upstream.calls.count == 1)
+    }
+
+    @Test("In bounded mode a send leaves one record")
+    func bounded() async throws {
+        let fixture = PipelineFixture()
+        _ = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
+        #expect(try await fixture.records().map(\.outcome) == [.accepted])
+    }
+}

@@ -1,0 +1,77 @@
+import GatewayCore
+import GatewayTestKit
+import Logging
+
+/// A gateway's starts on one store, as far as the audit is concerned, with checkpoints that are soon thinned out.
+struct AuditStarts {
+    let store = InMemoryAuditStore()
+    let ledger = InMemoryLedger()
+    let signer: AuditSigner
+    let sealer = AuditSealer(auditKey: .sample("audit"))
+
+    init() throws {
+        self.signer = try AuditSigner(signingKey: .sample("signing"))
+    }
+
+    /// Starts, makes so many checkpoints, each with a record more, and stops.
+    func run(checkpoints: Int) async throws {
+        let checkpointer = AuditCheckpointer(
+            store: self.ledger,
+            reader: self.store,
+            signer: self.signer,
+            sealer: self.sealer,
+            clock: ManualClock(),
+            denseCount: AuditCheckpoint.anchorInterval,
+            keptCount: 0,
+            metrics: .unobserved,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+        var opened = AuditRecord.sample()
+        opened.object = AuditCheckpoint.openingNote(after: try await checkpointer.prepare())
+        var chain = AuditChain(writer: self.store.current.heads.count + 1)
+        try await self.append(opened, to: &chain, .open)
+        for _ in 0..<checkpoints {
+            try await self.append(.sample(), to: &chain, .open)
+            guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
+        }
+        try await self.append(.sample(), to: &chain, .closed)
+        guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
+    }
+
+    private func append(_ record: AuditRecord, to chain: inout AuditChain, _ state: AuditHead.State) async throws {
+        let records = [chain.append(record)]
+        try await self.store.append(records, head: self.sealer.head(of: chain, state: state))
+    }
+
+    /// Whether verification finds nothing wrong.
+    func isIntact() async throws -> Bool {
+        let verifier = AuditVerifier(
+            reader: self.store,
+            sealer: self.sealer,
+            ledger: self.ledger,
+            publicKey: self.signer.publicKey
+        )
+        guard case .intact = try await verifier.verify(isLive: false) else { return false }
+        return true
+    }
+
+    /// Takes the last writer away, records and end.
+    func dropLastWriter() {
+        self.store.tamper { contents in
+            let writer = contents.heads.removeLast().writer
+            contents.records.removeAll { $0.writer == writer }
+        }
+    }
+
+    /// Removes a chain's first record by age, as retention does.
+    func removeFirstRecord(of writer: Int) throws {
+        guard let first = self.store.current.records.first(where: { $0.writer == writer }) else { return }
+        let chain = AuditChain(writer: writer, sequence: first.sequence, hash: first.hash)
+        let cut = try self.signer.cut(of: chain, at: .sample)
+        self.store.tamper { contents in
+            contents.records.removeAll { $0.writer == writer && $0.sequence <= cut.sequence }
+            contents.cuts.append(cut)
+        }
+        self.ledger.tamper { $0.cuts.append(cut) }
+    }
+}

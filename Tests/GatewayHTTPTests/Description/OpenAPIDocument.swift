@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+import Yams
+
+@testable import GatewayHTTP
+
+/// A description as the project keeps it, read by a YAML parser that nothing else of the gateway's surface uses.
+struct OpenAPIDocument {
+    private static let methods: Set<String> = ["get", "put", "post", "delete", "head", "options", "patch", "trace"]
+
+    /// The file's bytes.
+    let bytes: Data
+    private let root: Node
+
+    /// Reads a file of the folder `openapi`.
+    init(_ name: String) throws {
+        var folder = URL(filePath: #filePath)
+        var file = folder
+        repeat {
+            folder.deleteLastPathComponent()
+            file = folder.appending(path: "openapi/\(name)")
+        } while folder.path != "/" && !FileManager.default.fileExists(atPath: file.path)
+        self.bytes = try Data(contentsOf: file)
+        self.root = try #require(try Yams.compose(yaml: String(decoding: self.bytes, as: UTF8.self)))
+    }
+
+    /// Every method and path that is described, with its node.
+    private var operations: [(route: ServedRoute, node: Node)] {
+        (self.root["paths"]?.mapping).map(Array.init)?
+            .flatMap { path, item in
+                (item.mapping.map(Array.init) ?? [])
+                    .compactMap { method, operation in
+                        guard let method = method.string, Self.methods.contains(method) else { return nil }
+                        return (ServedRoute(method: method.uppercased(), template: path.string ?? ""), operation)
+                    }
+            } ?? []
+    }
+
+    /// Every method and path that is described.
+    var routes: [ServedRoute] { self.operations.map(\.route) }
+
+    /// The codes that a problem can have.
+    var codes: [String] {
+        self.root["components"]?["schemas"]?["Code"]?["enum"]?.sequence?.compactMap(\.string) ?? []
+    }
+
+    /// The scopes that each operation's key needs; `nil` for an operation that needs no credentials.
+    var scopes: [ServedRoute: Set<String>?] {
+        let common = self.root["security"]
+        return self.operations.reduce(into: [:]) { scopes, operation in
+            let alternatives = (operation.node["security"] ?? common)?.sequence ?? []
+            let named = alternatives.flatMap { $0.mapping.map(Array.init) ?? [] }
+                .map { Set($0.value.sequence?.compactMap(\.string) ?? []) }
+            scopes[operation.route] = .some(named.isEmpty ? nil : named.reduce(into: []) { $0.formUnion($1) })
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+struct OpenAPIDocumentTests {
+    @Test("The data listener serves what its description says, and nothing else")
+    func dataRoutes() async throws {
+        try await TestGateway.run { gateway, _ in
+            let listener = try #require(gateway.dataListener as? DataResponder)
+            try Self.compare(listener.routes, with: "gateway.yaml")
+        }
+    }
+
+    @Test("The admin listener serves what its description says, and nothing else")
+    func adminRoutes() async throws {
+        try await TestGateway.run { gateway, _ in
+            let listener = try #require(gateway.adminListener as? RoutedResponder)
+            try Self.compare(listener.routes, with: "admin.yaml")
+        }
+    }
+
+    private static func compare(_ served: [ServedRoute], with name: String) throws {
+        let described = try OpenAPIDocument(name).routes
+        #expect(described.count > 10)
+        #expect(Set(described).count == described.count)
+        #expect(Set(served).count == served.count)
+        #expect(Set(served).subtracting(described).map(\.description).sorted() == [], "without a description")
+        #expect(Set(described).subtracting(served).map(\.description).sorted() == [], "not served")
+    }
+
+    @Test("Every template of the topic facades is listed once")
+    func kinds() {
+        let templates = TopicFacadeRoute.kinds.map(\.template)
+        #expect(Set(templates).count == templates.count)
+        for kind in TopicFacadeRoute.kinds {
+            // Whatever is added to the routes is found missing here.
+            let template =
+                switch kind {
+                case .batch(.subscribe): "/iid/v1:batchAdd"
+                case .batch(.unsubscribe): "/iid/v1:batchRemove"
+                case .info: "/iid/info/{token}"
+                case .relation: "/iid/v1/{token}/rel/topics/{topic}"
+                case .collection: "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
+                case .subscription: "/v1/projects/{project}/registrations/{token}/topicSubscriptions/{topic}"
+                }
+            #expect(kind.template == template)
+        }
+        #expect(templates.count == 6)
+    }
+
+    @Test("Every code has its place in the description, and no other does")
+    func codes() throws {
+        let all = OutcomeCode.allCases.map(\.rawValue).sorted()
+        let gateway = try OpenAPIDocument("gateway.yaml").codes
+        #expect(gateway.sorted() == all)
+        let admin = try OpenAPIDocument("admin.yaml").codes
+        #expect(!admin.isEmpty && Set(admin).isSubset(of: all))
+        #expect(Set(admin).count == admin.count)
+    }
+
+    @Test("Every operation of the data listener but the description's own names the scope that its key needs")
+    func scopes() throws {
+        let known = Set(Scope.allCases.map(\.rawValue))
+        for (route, scopes) in try OpenAPIDocument("gateway.yaml").scopes {
+            if route.template == "/openapi.yaml" {
+                #expect(scopes == nil)
+            } else {
+                let scopes = try #require(scopes)
+                #expect(scopes.count == 1 && scopes.isSubset(of: known), "\(route): \(scopes)")
+            }
+        }
+    }
+
+    @Test("What the description says of probes and itself holds: they need no token, everything else does")
+    func openRoutes() async throws {
+        try await TestGateway.run { gateway, _ in
+            for (route, scopes) in try OpenAPIDocument("admin.yaml").scopes {
+                let method = try #require(HTTPRequest.Method(rawValue: route.method))
+                let path = route.template.replacing(#/\{[a-z]+\}/#, with: "some")
+                let answer = await gateway.admin(method, path, token: nil)
+                #expect((answer.status == 401) == (scopes != nil), "\(route): \(answer.status)")
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+package import GatewayCore
+
+/// A spool that lives as long as the test, and that can refuse and be tampered with.
+package final class InMemorySpoolFile: AuditSpoolFile {
+    /// What the file holds and has seen.
+    package struct Contents: Sendable {
+        /// Its bytes.
+        package var bytes: [UInt8] = []
+        /// How many writes succeeded.
+        package var writes = 0
+        /// How many writes were refused.
+        package var refused = 0
+        /// What was put aside, by suffix.
+        package var aside: [String: [UInt8]] = [:]
+        var refuses = false
+        var refusesCuts = false
+    }
+
+    private let contents: Observed<Contents>
+
+    /// A file with some content.
+    package init(_ bytes: [UInt8] = []) {
+        var contents = Contents()
+        contents.bytes = bytes
+        self.contents = Observed(contents)
+    }
+
+    /// What the file holds and has seen.
+    package var current: Contents { self.contents.current }
+
+    /// Makes writes fail from now on, or succeed again.
+    package func refuse(_ refuses: Bool = true) {
+        self.contents.change { $0.refuses = refuses }
+    }
+
+    /// Makes the file impossible to empty.
+    package func refuseCuts() {
+        self.contents.change { $0.refusesCuts = true }
+    }
+
+    /// Changes the content behind everybody's back.
+    package func tamper(_ body: (inout [UInt8]) -> Void) {
+        self.contents.change { body(&$0.bytes) }
+    }
+
+    /// Returns when the file has come to hold or to see something.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled first.
+    package func wait(until isMet: @escaping @Sendable (Contents) -> Bool) async throws {
+        try await self.contents.wait(until: isMet)
+    }
+
+    /// Its size in bytes.
+    ///
+    /// - Throws: nothing; the port does.
+    package func size() async throws(GatewayError) -> Int { self.current.bytes.count }
+
+    /// Bytes from an offset on.
+    ///
+    /// - Throws: nothing; the port does.
+    package func read(at offset: Int, count: Int) async throws(GatewayError) -> [UInt8] {
+        Array(self.current.bytes.dropFirst(offset).prefix(count))
+    }
+
+    /// Writes bytes.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError) {
+        let isWritten = self.contents.change { contents in
+            guard !contents.refuses, offset <= contents.bytes.count else {
+                contents.refused += 1
+                return false
+            }
+            contents.bytes.replaceSubrange(offset..., with: bytes)
+            contents.writes += 1
+            return true
+        }
+        if !isWritten { throw GatewayError(.storeUnavailable, "The spool refuses, as it was told to") }
+    }
+
+    /// Drops bytes.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func cut(to size: Int) async throws(GatewayError) {
+        let isCut = self.contents.change { contents in
+            guard !contents.refusesCuts else { return false }
+            contents.bytes = Array(contents.bytes.prefix(size))
+            return true
+        }
+        if !isCut { throw GatewayError(.storeUnavailable, "The spool refuses to be emptied, as it was told to") }
+    }
+
+    /// Keeps the content elsewhere.
+    ///
+    /// - Throws: nothing; the port does.
+    package func setAside(_ suffix: String) async throws(GatewayError) -> String {
+        self.contents.change { contents in
+            contents.aside[suffix] = contents.bytes
+            contents.bytes = []
+        }
+        return "spool.\(suffix)"
+    }
+}

@@ -1,0 +1,361 @@
+import EventLoopHTTP
+import FCMEmulator
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import InMemoryLogging
+import Logging
+import Testing
+import Tracing
+
+@testable import GatewayUpstream
+
+@Suite("Tracing of calls", .timeLimit(.minutes(10)))
+struct TracingTests {
+    private static let key = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: nil)
+
+    private static func call(
+        _ upstream: RawUpstream,
+        _ trace: RequestTrace?,
+        timeLeft: Duration = .seconds(60)
+    ) throws -> UpstreamCall {
+        try .sample(
+            credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: upstream.endpoint),
+            timeLeft: timeLeft,
+            trace: trace
+        )
+    }
+
+    private static func values(of name: String, in request: String?) -> [String] {
+        (request ?? "").split(separator: "\r\n").filter { $0.lowercased().hasPrefix("\(name): ") }
+            .map { String($0.dropFirst(name.utf8.count + 2)) }
+    }
+
+    private static func value(of name: String, in entry: JournalEntry) -> [String] {
+        entry.headers.filter { $0.name.lowercased() == name }.map(\.value)
+    }
+
+    // MARK: Legacy
+
+    @Test("A caller's trace is handed on to a legacy server; without one, no field is there")
+    func handedOn() async throws {
+        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+            try await LegacySender.run { sender in
+                _ = await sender.send(try Self.call(upstream, .sample))
+                _ = await sender.send(try Self.call(upstream, nil))
+            }
+            let requests = upstream.seen.current.requests
+            #expect(requests.map { Self.values(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []])
+            #expect(requests.map { Self.values(of: "tracestate", in: $0) } == [["a=1,b=2"], []])
+        }
+    }
+
+    @Test("Each attempt is a span of its own, and the request that it makes names it")
+    func attempts() async throws {
+        let tracer = RecordingTracer()
+        let busy = WireAnswer.text("503 Service Unavailable", "")
+        try await RawUpstream.run(.script { $0 <= 2 ? busy : WireAnswer.accepted }) { upstream in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
+                #expect(result.upstreamCode == "200")
+            }
+            let calls = Array(tracer.spans.dropFirst())
+            #expect(calls.map(\.name) == Array(repeating: "POST /fcm/send", count: 3))
+            #expect(calls.allSatisfy { $0.kind == .client && $0.parentID == tracer.spans[0].id && $0.ends == 1 })
+            #expect(calls.map { $0.attributes["http.response.status_code"] } == ["503", "503", "200"])
+            #expect(calls.map { $0.attributes["http.request.resend_count"] } == [nil, "1", "2"])
+            #expect(calls.allSatisfy { $0.attributes["server.address"] == "127.0.0.1" })
+            #expect(calls.allSatisfy { $0.attributes["server.port"] == String(upstream.port) })
+            let named = upstream.seen.current.requests.map { Self.values(of: "traceparent", in: $0) }
+            #expect(named == calls.map { ["00-\(RequestTrace.sampleID)-\($0.id)-01"] })
+        }
+    }
+
+    @Test(
+        "A span ends however its call ends",
+        arguments: [RawUpstream.Reply.hang, .close, .reset, .send("garbage\r\n\r\n")]
+    )
+    func failures(reply: RawUpstream.Reply) async throws {
+        let tracer = RecordingTracer()
+        try await RawUpstream.run(reply) { upstream in
+            try await LegacySender.run(attemptTimeout: .milliseconds(200)) { sender in
+                let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
+                let call = try #require(tracer.spans.last)
+                #expect(call.attributes["error.type"] == result.upstreamCode)
+                #expect(call.status?.code == .error)
+                #expect(call.errors == 1)
+            }
+        }
+        #expect(tracer.spans.count >= 2)
+        #expect(tracer.spans.dropFirst().allSatisfy { $0.ends == 1 })
+    }
+
+    @Test("The span of a call ends with the task that waits for it")
+    func cancelled() async throws {
+        let tracer = RecordingTracer()
+        try await RawUpstream.run(.hang) { upstream in
+            try await LegacySender.run { sender in
+                let call = try Self.call(upstream, .recorded(by: tracer))
+                let task = Task { await sender.send(call) }
+                try await upstream.seen.wait { $0.requests.count == 1 }
+                task.cancel()
+                _ = await task.value
+                #expect(tracer.spans.last?.ends == 1)
+                #expect(tracer.spans.last?.attributes["error.type"] == "cancelled")
+            }
+        }
+    }
+
+    @Test("A call that can't be made has no span")
+    func obstacles() async throws {
+        let tracer = RecordingTracer()
+        try await LegacySender.run { sender in
+            let result = await sender.send(try .sample(credential: nil, trace: .recorded(by: tracer)))
+            #expect(result.upstreamCode == "no_credential")
+        }
+        #expect(tracer.spans.count == 1)
+    }
+
+    @Test("What callers say to each other in baggage stays with them")
+    func baggage() async throws {
+        let tracer = RecordingTracer()
+        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+            try await LegacySender.run { sender in
+                _ = await sender.send(try Self.call(upstream, .recorded(by: tracer, baggage: "user=canary")))
+            }
+            let request = upstream.seen.current.requests.first
+            #expect(Self.values(of: "traceparent", in: request).count == 1)
+            #expect(Self.values(of: "baggage", in: request).isEmpty)
+            #expect(request?.contains("canary") == false)
+        }
+    }
+
+    // MARK: V1, topics, groups
+
+    @Test("Each call of a list by v1 has a span of its own, and the wait for the access token one")
+    func list() async throws {
+        let tracer = RecordingTracer()
+        try await V1Fixture.run { fixture in
+            let tokens = (0..<5).map { "device-\($0)" }
+            _ = await fixture.sender.send(try fixture.call(to: .tokens(tokens), trace: .recorded(by: tracer)))
+            let calls = tracer.spans.filter { $0.kind == .client }
+            #expect(calls.map(\.name) == Array(repeating: "POST /v1/projects/{project}/messages:send", count: 5))
+            #expect(calls.allSatisfy { $0.parentID == tracer.spans[0].id && $0.ends == 1 })
+            let sent = fixture.messages.flatMap { Self.value(of: "traceparent", in: $0) }
+            #expect(Set(sent) == Set(calls.map { "00-\(RequestTrace.sampleID)-\($0.id)-01" }))
+            #expect(tracer.spans.filter { $0.kind == .internal }.map(\.name) == ["access token"])
+            // Others wait for the same token.
+            #expect(fixture.tokenRequests.allSatisfy { Self.value(of: "traceparent", in: $0).isEmpty })
+        }
+    }
+
+    @Test("A caller's trace is handed on by v1 as well")
+    func v1() async throws {
+        try await V1Fixture.run { fixture in
+            _ = await fixture.sender.send(try fixture.call(trace: .sample))
+            _ = await fixture.sender.send(try fixture.call(trace: nil))
+            #expect(
+                fixture.messages.map { Self.value(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []]
+            )
+            #expect(fixture.messages.map { Self.value(of: "tracestate", in: $0) } == [["a=1,b=2"], []])
+        }
+    }
+
+    @Test(
+        "Calls about topics have spans, whose names hold no token",
+        arguments: [
+            (TopicAPI.v1, "POST /v1/projects/{project}/registrations/{token}/topicSubscriptions"),
+            (.instanceID, "POST /iid/v1:batchAdd"),
+        ]
+    )
+    func topics(api: TopicAPI, name: String) async throws {
+        let tracer = RecordingTracer()
+        try await TopicFixture.run(api: api) { fixture in
+            let trace = RequestTrace.recorded(by: tracer)
+            let topic = try #require(TopicName("news"))
+            let profile = try fixture.profile()
+            let deadline = ContinuousClock.now + .seconds(600)
+            _ = await fixture.caller.change(
+                SubscriptionCall(
+                    profile: profile,
+                    change: .subscribe,
+                    topic: topic,
+                    tokens: ["canary-device"],
+                    deadline: deadline,
+                    origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
+                )
+            )
+            _ = await fixture.caller.look(
+                up: RegistrationCall(
+                    profile: profile,
+                    token: "canary-device",
+                    part: .everything,
+                    deadline: deadline,
+                    origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
+                )
+            )
+            let calls = tracer.spans.filter { $0.kind == .client }
+            #expect(calls.map(\.name) == [name, "GET /iid/info/{token}"])
+            #expect(calls.allSatisfy { $0.ends == 1 && !"\($0)".contains("canary") })
+            let sent = fixture.requests.flatMap { Self.value(of: "traceparent", in: $0) }
+            #expect(sent == calls.map { "00-\(RequestTrace.sampleID)-\($0.id)-01" })
+        }
+    }
+
+    @Test("The end of a subscription has a span of its own template", arguments: [TopicAPI.v1, .instanceID])
+    func unsubscribing(api: TopicAPI) async throws {
+        let tracer = RecordingTracer()
+        try await TopicFixture.run(api: api) { fixture in
+            _ = await fixture.caller.change(
+                SubscriptionCall(
+                    profile: try fixture.profile(),
+                    change: .unsubscribe,
+                    topic: try #require(TopicName("canary")),
+                    tokens: ["canary"],
+                    deadline: .now + .seconds(600),
+                    origin: RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
+                )
+            )
+        }
+        let call = try #require(tracer.spans.last)
+        let template =
+            switch api {
+            case .v1: "/v1/projects/{project}/registrations/{token}/topicSubscriptions/{topic}"
+            case .instanceID: "/iid/v1:batchRemove"
+            }
+        #expect(call.attributes["url.template"] == template)
+        #expect(call.name == "\(api == .v1 ? "DELETE" : "POST") \(template)")
+        #expect(!"\(call)".contains("canary"))
+    }
+
+    @Test(
+        "A failed wait for an access token is an error of its span, whoever waits",
+        arguments: ["send", "topic", "group"]
+    )
+    func failedWaits(kind: String) async throws {
+        let tracer = RecordingTracer()
+        let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
+        let fault = Fault(
+            path: "/token",
+            times: 9,
+            action: .status(400, body: #"{"error":"invalid_grant"}"#, headers: [])
+        )
+        if kind == "group" {
+            try await GroupFixture.v1 { fixture in
+                fixture.emulator.addFault(fault)
+                let (request, deadline) = (GroupRequest.lookUp(name: "g"), ContinuousClock.now + .seconds(600))
+                _ = await fixture.sender.perform(request, of: fixture.profile, deadline: deadline, origin: origin)
+            }
+        } else {
+            try await TopicFixture.run { fixture in
+                fixture.emulator.addFault(fault)
+                if kind == "send" {
+                    _ = await fixture.v1.sender.send(try fixture.v1.call(trace: origin.trace))
+                } else {
+                    let call = RegistrationCall(
+                        profile: try fixture.profile(),
+                        token: "device",
+                        part: .everything,
+                        deadline: .now + .seconds(600),
+                        origin: origin
+                    )
+                    _ = await fixture.caller.look(up: call)
+                }
+            }
+        }
+        #expect(tracer.spans.dropFirst().map(\.kind) == [.internal])
+        let wait = try #require(tracer.spans.last)
+        #expect(wait.name == "access token" && wait.ends == 1 && wait.parentID == tracer.spans.first?.id)
+        #expect(wait.status?.code == .error)
+        #expect(wait.attributes["error.type"] == "invalid_grant")
+        #expect(wait.errors == 1)
+    }
+
+    @Test("Topics and groups wait for an access token in a span of its own, once for many calls")
+    func waits() async throws {
+        let tracer = RecordingTracer()
+        try await TopicFixture.run { fixture in
+            let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
+            let call = SubscriptionCall(
+                profile: try fixture.profile(),
+                change: .subscribe,
+                topic: try #require(TopicName("news")),
+                tokens: ["a", "b"],
+                deadline: .now + .seconds(600),
+                origin: origin
+            )
+            _ = await fixture.caller.change(call)
+            _ = await fixture.caller.change(call)
+        }
+        #expect(tracer.spans.dropFirst().map(\.kind) == [.internal] + Array(repeating: .client, count: 4))
+        #expect(tracer.spans.filter { $0.kind == .internal }.allSatisfy { $0.status == nil && $0.ends == 1 })
+    }
+
+    @Test("A request about a device group has a span")
+    func groups() async throws {
+        let tracer = RecordingTracer()
+        try await GroupFixture.legacy { fixture in
+            let change = GroupChange(.create, name: "canary-group", tokens: ["canary-device"])
+            for trace in [RequestTrace.recorded(by: tracer), .sample] {
+                _ = await fixture.sender.perform(
+                    .change(change),
+                    of: fixture.profile,
+                    deadline: .now + .seconds(600),
+                    origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
+                )
+            }
+            let call = try #require(tracer.spans.last)
+            #expect(call.name == "POST /fcm/notification" && call.ends == 1)
+            #expect(!"\(call)".contains("canary"))
+            let sent = fixture.requests.flatMap { Self.value(of: "traceparent", in: $0) }
+            #expect(sent == ["00-\(RequestTrace.sampleID)-\(call.id)-01", RequestTrace.sampleParent])
+        }
+    }
+
+    // MARK: Logs
+
+    @Test("A call's line at debug says what became of it and to whom it belongs, and nothing of the message")
+    func lines() async throws {
+        let logs = InMemoryLogHandler()
+        var logger = Logger(label: "test") { _ in logs }
+        for level in [Logger.Level.debug, .info] {
+            logger.logLevel = level
+            let log = AttemptLog(logger)
+            let origin = try #require(OriginPools.sample().pool(for: "http://127.0.0.1:8085")).origin
+            let call = try UpstreamCall.sample(credential: Self.key, trace: .sample)
+            let subject = AttemptRecorder.Subject(server: origin, profile: call.profile, origin: call.origin)
+            log.ended("503", subject, in: .milliseconds(2))
+        }
+        #expect(logs.entries.count == 1)
+        #expect(
+            logs.entries.first?.metadata == [
+                "outcome": "503", "server": "127.0.0.1:8085", "tenant": "acme", "duration_us": "2000",
+                "request_id": "request-1", "trace_id": "\(RequestTrace.sampleID)", "span_id": "00f067aa0ba902b7",
+            ]
+        )
+    }
+
+    @Test("The lines of calls about topics and groups tell which request they belong to")
+    func linesOfOthers() async throws {
+        let logs = InMemoryLogHandler()
+        var logger = Logger(label: "test") { _ in logs }
+        logger.logLevel = .debug
+        try await TopicFixture.run(log: AttemptLog(logger)) { fixture in
+            _ = try await fixture.change(["device"])
+            _ = try await fixture.look(up: "device", .everything)
+        }
+        let count = logs.entries.count
+        #expect(count >= 2)
+        try await GroupFixture.legacy(log: AttemptLog(logger)) { fixture in
+            var caller = try fixture.caller()
+            caller.origin = .sample
+            _ = try await fixture.groups().put("g", tokens: ["device"], by: caller)
+        }
+        #expect(logs.entries.count > count)
+        for entry in logs.entries {
+            #expect(entry.metadata["request_id"] == "request-1")
+            #expect(entry.metadata["trace_id"] == "\(RequestTrace.sampleID)")
+            #expect(entry.metadata["span_id"] == "00f067aa0ba902b7")
+        }
+    }
+}
