@@ -1,0 +1,247 @@
+"""The examples for HAProxy and nginx in front of two gateways, with nothing replaced but addresses and files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import socket
+import subprocess
+import time
+import unittest
+from collections.abc import Callable
+
+from deployment import DEPLOY, LIMIT_S, PROGRAM, gateway_pair, substituted
+from lab import Gateway, Lab, Load, Proxy, Stub, Tenant, call, free_ports, raw, read_request
+
+HAPROXY = (DEPLOY / "haproxy/haproxy.cfg").read_text()
+NGINX = (DEPLOY / "nginx/fcm-gateway.conf").read_text()
+# What a distribution's nginx.conf has around a file of conf.d.
+NGINX_MAIN = """
+pid @folder@/nginx.pid;
+worker_processes 2;
+events {}
+http {
+    access_log @folder@/access.log;
+    client_body_temp_path @folder@/body;
+    proxy_temp_path @folder@/proxy;
+    fastcgi_temp_path @folder@/fastcgi;
+    uwsgi_temp_path @folder@/uwsgi;
+    scgi_temp_path @folder@/scgi;
+%s
+}
+"""
+RATE = 60
+CONNECTIONS = 4
+
+
+class HAProxy:
+    """The example, in front of two servers."""
+
+    # Active checks find out within inter x fall.
+    notices_s = 3.0
+
+    def __init__(self, lab: Lab, one: Gateway | Stub, two: Gateway | Stub, tls: bool = False) -> None:
+        self.lab = lab
+        (self.stats_port,) = free_ports(1)
+        plain = ("bind :8080", f"bind 127.0.0.1:{free_ports(1)[0] if tls else '@port@'}")
+        self.text = substituted(
+            HAPROXY, plain, ("bind 127.0.0.1:8404", f"bind 127.0.0.1:{self.stats_port}"), ("check port 8081", "check"),
+            *((f" gateway-{number}:8080", f" 127.0.0.1:{server.port} port {getattr(server, 'admin_port', server.port)}")
+              for number, server in enumerate((one, two), 1)),
+        )
+        if tls:
+            made = lab.certificate("push")
+            both = lab.folder / "push.pem"
+            both.write_text(made.certificate.read_text() + made.key.read_text())
+            self.text = substituted(
+                self.text, ("# bind :8443", "bind 127.0.0.1:@port@"), ("/etc/haproxy/certs/", str(both))
+            )
+        self.proxy: Proxy = lab.haproxy(self.text)
+        self.url = self.proxy.url.replace("http:", "https:") if tls else self.proxy.url
+
+    def wait_until_up(self) -> None:
+        self.lab.wait_until("HAProxy to see both", lambda: set(self.states().values()) == {"UP"}, 20)
+
+    def states(self) -> dict[str, str]:
+        text = call("GET", f"http://127.0.0.1:{self.stats_port}/stats;csv").body.decode().lstrip("# ")
+        rows = csv.DictReader(io.StringIO(text))
+        return {row["svname"]: row["status"] for row in rows if row["svname"].startswith("gateway-")}
+
+
+class Nginx:
+    """The example, in front of two servers."""
+
+    # A refused connection is noticed by the request that meets it.
+    notices_s = 2.0
+
+    def __init__(self, lab: Lab, one: Gateway | Stub, two: Gateway | Stub) -> None:
+        made = lab.certificate("push")
+        text = substituted(
+            NGINX, ("listen 443", "listen 127.0.0.1:@port@"), ("/etc/nginx/tls/push.crt", str(made.certificate)),
+            ("/etc/nginx/tls/push.key", str(made.key)), ("server gateway-1:8080", f"server 127.0.0.1:{one.port}"),
+            ("server gateway-2:8080", f"server 127.0.0.1:{two.port}"),
+        )
+        self.proxy: Proxy = lab.nginx(NGINX_MAIN % text)
+        self.url = self.proxy.url.replace("http:", "https:")
+
+    def wait_until_up(self) -> None:
+        """It asks nobody; what it has left out it tries again after `fail_timeout`."""
+        time.sleep(1.2)
+
+
+class Proxies:
+    """What holds with either of them; the classes below say which."""
+
+    make: Callable[[Lab, Gateway | Stub, Gateway | Stub], HAProxy | Nginx]
+    too_large: str
+    """What a refusal of a body that is too large says of it."""
+
+    def setUp(self) -> None:
+        self.lab = self.enterContext(Lab(PROGRAM))
+
+    def send(self, url: str, tenant: Tenant) -> None:
+        answer = call("POST", f"{url}/v1/tenants/shop/messages", tenant.headers, tenant.message())
+        self.assertEqual(answer.status, 200, str(answer))
+
+    def loads(self, url: str, tenant: Tenant, part: str) -> list[Load]:
+        """Load over kept and over fresh connections."""
+        return [
+            tenant.load(
+                lambda number, name=name: tenant.message(f"{part}-{name}-{number}"), url=f"{url}/v1/tenants/shop/messages",
+                concurrency=CONNECTIONS, rate=RATE / 2, keep_alive=name == "kept",
+            ).start()
+            for name in ("kept", "fresh")
+        ]
+
+    def test_gateways_come_and_go(self) -> None:
+        """A stop under load loses nothing, a sudden death only what was under way, and nothing is sent twice."""
+        fcm, tenant, one, two = gateway_pair(self.lab)
+        proxy = self.make(self.lab, one, two)
+        proxy.wait_until_up()
+        self.send(proxy.url, tenant)
+
+        loads = self.loads(proxy.url, tenant, "stop")
+        self.assertEqual(one.stop(), 0)
+        # The other one serves alone for a while.
+        time.sleep(1)
+        answers = [answer for load in loads for answer in load.stop().answers]
+        self.assertGreater(len(answers), RATE * 3)
+        failed = [str(answer) for answer in answers if answer.status != 200]
+        self.assertEqual(failed[:1], [], f"{len(failed)} of {len(answers)} failed")
+
+        one.start()
+        proxy.wait_until_up()
+        loads = self.loads(proxy.url, tenant, "kill")
+        time.sleep(1)
+        killed = time.monotonic()
+        two.kill()
+        time.sleep(proxy.notices_s + 2)
+        answers = [answer for load in loads for answer in load.stop().answers]
+        failed = [answer for answer in answers if answer.status != 200]
+        # Each connection had at most one request under way, and a few more were written to where nobody read any more.
+        self.assertLessEqual(len(failed), 2 * CONNECTIONS + RATE / 4, str(failed[:1]))
+        late = [answer for answer in failed if answer.at > killed + proxy.notices_s]
+        self.assertEqual(len(late), 0, str(late[:1]))
+
+        tokens = [entry["body"] for entry in fcm.journal("stop-") + fcm.journal("kill-")]
+        self.assertEqual(len(set(tokens)), len(tokens), "messages were sent twice")
+        print(f"\n{type(proxy).__name__}: {len(answers)} requests around a kill -9, {len(failed)} without an answer of a "
+              f"gateway; none of those around a stop")
+
+    def test_a_message_whose_answer_is_lost_is_not_repeated(self) -> None:
+        taken: list[str] = []
+
+        def take_and_close(one: socket.socket) -> None:
+            while True:
+                first, _, _ = read_request(one)
+                if first.startswith("POST"):
+                    taken.append(first)
+                    return
+                one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+        proxy = self.make(self.lab, self.lab.stub(take_and_close), self.lab.stub(take_and_close))
+        proxy.wait_until_up()
+        for number in range(1, 6):
+            answer = call("POST", f"{proxy.url}/v1/tenants/shop/messages", {}, "{}")
+            self.assertEqual((answer.status, len(taken)), (502, number), str(answer))
+
+    def test_the_gateways_answers_arrive_as_they_are(self) -> None:
+        fcm, tenant, one, two = gateway_pair(self.lab)
+        proxy = self.make(self.lab, one, two)
+        proxy.wait_until_up()
+        url = f"{proxy.url}/v1/tenants/shop/messages"
+        # The largest that the gateway takes arrives whole: these are blanks, so what is wrong is what they are not.
+        largest = call("POST", url, tenant.headers, b" " * 2**20)
+        self.assertEqual((largest.status, largest.headers["content-type"]), (400, "application/problem+json"), str(largest))
+        too_large = call("POST", url, tenant.headers, b" " * (2**20 + 1))
+        self.assertEqual((too_large.status, too_large.code), (413, self.too_large), str(too_large))
+        stranger = call("POST", url, {"Authorization": "Bearer fgw_no_such_key"}, tenant.message())
+        self.assertEqual(stranger.status, 401, str(stranger))
+        one.admin("PUT", "tenants/shop/limits", {"tenant": [{"rate": 1, "per_s": 3600, "burst": 1}]})
+        two.admin("PUT", "tenants/shop/limits", {"tenant": [{"rate": 1, "per_s": 3600, "burst": 1}]})
+        answers = [call("POST", url, tenant.headers, tenant.message()) for _ in range(4)]
+        # Each gateway has a quota of its own; a refusal is an answer and goes to nobody else.
+        self.assertEqual(sorted(answer.status for answer in answers), [200, 200, 429, 429])
+        for answer in answers:
+            self.assertEqual("retry-after" in answer.headers, answer.status == 429, answer.headers)
+        self.assertEqual(fcm.hits(), 2)
+
+
+class HAProxyTests(Proxies, unittest.TestCase):
+    make = HAProxy
+    too_large = "body_too_large"
+
+    def test_a_gateway_that_drains_gets_no_traffic(self) -> None:
+        """HAProxy leaves it out before it stops to listen."""
+        _, tenant, one, two = gateway_pair(self.lab)
+        proxy = self.make(self.lab, one, two)
+        proxy.wait_until_up()
+        load = self.loads(proxy.url, tenant, "drain")
+        start = time.monotonic()
+        one.signal(15)
+        self.lab.wait_until("HAProxy to see it", lambda: proxy.states()["gateway-1"] != "UP", 10, one.process)
+        noticed = time.monotonic() - start
+        # It listens for 5 seconds; what it is asked after a connection was closed is asked of the other one.
+        self.assertLess(noticed, 5)
+        one.process.wait(LIMIT_S)
+        self.assertEqual({answer.status for each in load for answer in each.stop().answers}, {200})
+
+    def test_tls_ends_at_the_line_that_is_commented_out(self) -> None:
+        _, tenant, one, two = gateway_pair(self.lab)
+        proxy = HAProxy(self.lab, one, two, tls=True)
+        proxy.wait_until_up()
+        for version, option in (("1.1", "--http1.1"), ("2", "--http2")):
+            done = subprocess.run(
+                ["curl", "-sSk", option, "-w", "\n%{http_code} %{http_version}", "-H", f"Authorization: Bearer {tenant.key}",
+                 "-H", "Content-Type: application/json", "-d", tenant.message(), f"{proxy.url}/v1/tenants/shop/messages"],
+                capture_output=True, text=True, timeout=LIMIT_S,
+            )
+            self.assertEqual(done.stdout.splitlines()[-1:], [f"200 {version}"], done.stdout + done.stderr)
+
+    def test_names_that_are_not_there_yet_do_not_keep_it_from_starting(self) -> None:
+        """Under compose, a gateway may come later than HAProxy."""
+        with Lab(PROGRAM) as lab:
+            file = lab.folder / "haproxy.cfg"
+            file.write_text(HAPROXY)
+            done = subprocess.run(["/usr/sbin/haproxy", "-c", "-f", file], capture_output=True, text=True, timeout=LIMIT_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        alerts = [line for line in done.stderr.splitlines() if "[ALERT]" in line or "[WARNING]" in line]
+        self.assertTrue(all("could not resolve address 'gateway-" in line for line in alerts), alerts)
+
+
+class NginxTests(Proxies, unittest.TestCase):
+    make = Nginx
+    # Its own page, which is no problem details.
+    too_large = ""
+
+    def test_plain_http_is_not_served(self) -> None:
+        one, two = self.lab.stub(lambda _: None), self.lab.stub(lambda _: None)
+        proxy = self.make(self.lab, one, two)
+        answer = raw(("127.0.0.1", proxy.proxy.port), b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        self.assertRegex(answer.decode("latin-1"), re.compile(r"^HTTP/1.1 400 "))
+        self.assertEqual(one.connections + two.connections, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
