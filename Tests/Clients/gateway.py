@@ -63,7 +63,7 @@ class Gateway:
             self._process.wait(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            self._process.wait(timeout=LIMIT_S)
         atexit.unregister(self._process.kill)
         self._process.stdout.close()
         self._errors.close()
