@@ -5,10 +5,19 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 SOURCES := Sources Tests Benchmarks Package.swift
+# What is tried against the built program, beside the Swift tests.
+SUITES := Lab Clients Contract Deploy Documents Monitoring
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \
 	-Xswiftc -use-ld=lld -Xlinker --icf=safe -Xlinker -z -Xlinker pack-relative-relocs -Xlinker -lmimalloc
+
+# Names what failed by the lines of a log that say so, or by its end where none does: pattern, log, whose log it is.
+what_failed = echo; echo "What failed$(if $(3), in $(3)):"; grep -a '$(1)' $(2) || tail -n 20 $(2)
+
+# Names the Swift tests that had begun and never ended, if there are any.
+unended = awk -F '"' '/^◇ Test "/ { begun[$$2] } /^(✔|✘) Test "/ { delete begun[$$2] } \
+	END { for (test in begun) print "did not end: " test }' $(1)
 
 .PHONY: help
 help: ## Show this list
@@ -29,15 +38,24 @@ build: ## Build the program as it is deployed: .build/release/fcm-gateway
 build-bench: build ## Build what `make bench` measures
 	swift build $(RELEASE) --product Micro
 
+# A test that has begun should go on soon, so only so many begin at once; where one hangs all the same, it is named.
 .PHONY: test
 test: ## Run all functional tests; with ARGS="--filter FCMModelTests" some of the Swift tests
 	@scripts/install-system-packages build test
 	@mkdir -p .build
-	@swift test $(ARGS) 2>&1 | tee .build/test.log || \
-		{ echo; echo "What failed:"; grep -a '^✘\|error:' .build/test.log; exit 1; }
+	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 Tests/supervised 3000 stdbuf -oL swift test $(ARGS) 2>&1 | tee .build/test.log || \
+		{ $(call what_failed,^✘\|error:,.build/test.log); $(call unended,.build/test.log); exit 1; }
 ifeq ($(strip $(ARGS)),)
-	@Tests/Clients/run 2>&1 | tee .build/clients.log || \
-		{ echo; echo "What failed:"; grep -a '^FAIL: \|^ERROR: \|^Tests/Clients/run: ' .build/clients.log; exit 1; }
+	@failed=(); \
+	for suite in $(SUITES); do \
+		Tests/$$suite/run 2>&1 | tee .build/$$suite.log || failed+=("$$suite"); \
+	done; \
+	[ $${#failed[@]} -eq 0 ] || { \
+		for suite in "$${failed[@]}"; do \
+			$(call what_failed,^FAIL: \|^ERROR: ,.build/$$suite.log,Tests/$$suite/run); \
+		done; \
+		exit 1; \
+	}
 endif
 
 .PHONY: fuzz
@@ -55,6 +73,11 @@ faults: build ## Play the faults that the gateway survives, and write docs/fault
 	@scripts/install-system-packages faults
 	Tests/Faults/run --program .build/release/fcm-gateway $(ARGS)
 
+.PHONY: container
+container: build ## Run the steps of deploy/Dockerfile in a clean system and try the image, as root (ARGS="--from-source")
+	@scripts/install-system-packages container
+	Tests/Deploy/container $(ARGS)
+
 .PHONY: format
 format: ## Format all Swift source
 	swift format --in-place --parallel --recursive $(SOURCES)
@@ -64,8 +87,9 @@ lint: ## Run the checks that need no build
 	@export PYTHONDONTWRITEBYTECODE=1; \
 	.ci/checks/imports.py --self-test; \
 	.ci/checks/doc_comments.py --self-test; \
+	.ci/checks/bounded_waits.py --self-test; \
 	failed=(); \
-	for check in format imports.py doc_comments.py file_length.py vectors tracked_files openapi; do \
+	for check in format imports.py doc_comments.py file_length.py bounded_waits.py vectors tracked_files openapi; do \
 		echo "check $$check"; \
 		".ci/checks/$$check" || failed+=("$$check"); \
 	done; \

@@ -27,7 +27,8 @@ Further: `lab.stub(handler)` is a server of plain sockets whose connections a fu
 `lab.nginx(text)` run with a configuration of the row's, `raw(…)` speaks bytes to a listener, `lab.certificate(…)` makes
 certificates, `lab.wait_until(…)` waits for something with an end, `lab.folder` is a temporary folder.
 
-Every time limit here is generous and ends in an error, so nothing hangs. Only processes started here are ended.
+Every time limit here is generous and ends in an error, so nothing hangs. Only processes started here, and what they have
+started, are ended.
 """
 
 from __future__ import annotations
@@ -752,6 +753,9 @@ class Certificate:
 class Lab:
     """What one row works with; a context manager that ends everything it started."""
 
+    # How long a proxy may take to listen.
+    ACCEPT_S = 10
+
     def __init__(self, program: Path, keep: bool = False) -> None:
         self.program = program
         self.processes = Processes(keep)
@@ -770,12 +774,10 @@ class Lab:
             stub.close()
         for process in self.processes.running:
             # What a row has stopped would not hear of its end.
-            with contextlib.suppress(ProcessLookupError):
-                process.send_signal(signal.SIGCONT)
+            process.send_signal(signal.SIGCONT)
         # Nothing of it is needed any more, so nobody waits for a drain.
         for process in self.processes.running:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
+            process.kill()
         self.processes.__exit__(*error)
 
     @property
@@ -838,7 +840,7 @@ class Lab:
             return False
 
         try:
-            self.wait_until(f"{name} to accept", accepts, 10, process)
+            self.wait_until(f"{name} to accept", accepts, self.ACCEPT_S, process)
         except LabError as error:
             raise LabError(f"{error}\n{self.processes.log(f'{name}.log', 20)}") from error
         return Proxy(f"http://127.0.0.1:{port}", port, process)

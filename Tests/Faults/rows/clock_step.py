@@ -79,7 +79,7 @@ def timers(lab: Lab) -> Path:
         raise LabError("neither clang, which Swift brings along, nor cc is there")
     source, library = lab.folder / "timers.c", lab.folder / "timers.so"
     source.write_text(TIMERS)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True, timeout=120)
     return library
 
 

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from lab import Gateway, Lab, LabError, call
+from lab import LIMIT_S, Gateway, Lab, LabError, call
 
 FAULT = "The disk is full"
 INJECTED = "a file system of 2 MiB, filled to its last byte while messages are sent"
@@ -26,13 +26,14 @@ def run(lab: Lab) -> str:
     fcm = lab.emulator()
     gateway = lab.gateway(start=False)
     gateway.data_dir.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "tmpfs", gateway.data_dir], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SIZE},mode=700", "tmpfs", gateway.data_dir], check=True,
+                   timeout=LIMIT_S)
     try:
         return play(lab, fcm, gateway)
     finally:
         if gateway.process and gateway.process.poll() is None:
             gateway.kill()
-        subprocess.run(["umount", gateway.data_dir], check=True)
+        subprocess.run(["umount", gateway.data_dir], check=True, timeout=LIMIT_S)
 
 
 def play(lab: Lab, fcm, gateway: Gateway) -> str:

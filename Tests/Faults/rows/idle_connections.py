@@ -8,7 +8,7 @@ import resource
 import subprocess
 import sys
 
-from overload import ANSWER, FCM, generator, measure
+from overload import ANSWER, FCM, NICENESS, generator, measure
 
 FAULT = "10,000 idle connections"
 INJECTED = "a process that opens them, has one request served on each, and holds them"
@@ -19,6 +19,7 @@ ROUNDS = 7
 RATE = 1000
 HOLDER = """
 import resource, socket, sys, time
+socket.setdefaulttimeout(60)
 port, count = int(sys.argv[1]), int(sys.argv[2])
 held = [socket.create_connection(("127.0.0.1", port)) for _ in range(count)]
 # A connection that never says anything is closed after a while; one that has been served may rest.
@@ -51,7 +52,7 @@ def run(lab) -> str:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     assert hard >= COUNT + 600, f"the machine allows {hard} open files, which is too few"
     program = generator(lab)
-    fcm = lab.nginx(FCM, answer=ANSWER)
+    fcm = lab.nginx(FCM, answer=ANSWER, niceness=NICENESS)
     gateway = lab.gateway({"http": {"keepAliveTimeoutMs": 600_000}})
     tenant = gateway.tenant("shop", fcm.url)
     measure(program, tenant, 16, RATE, 2)
@@ -76,7 +77,7 @@ def run(lab) -> str:
                 assert closed.strip() == "0", f"{closed.strip()} idle connections were closed"
             finally:
                 holder.kill()
-                holder.wait()
+                holder.wait(timeout=60)
             lab.wait_until("the idle connections to be gone", lambda: gateway.descriptors() < 2000, 30)
     ratio = median(beside) / median(alone)
     figures = (

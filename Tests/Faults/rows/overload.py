@@ -1,7 +1,11 @@
 """Five times as many messages as the gateway can send.
 
-The load is open: it keeps its rate whatever the gateway answers, as many independent clients would. The program that
-makes it (openloop.c), the server that stands for FCM and the gateway share the machine's cores, so figures of different
+The load is open: it keeps its rate whatever the gateway answers, as many independent clients would. The peak is the most
+that the same clients get answered at any rate: a gateway that is busy serves 64 clients better than 1,000, so the peak of a
+few would not tell what refusing costs.
+
+The program that makes the load (openloop.c) and the server that stands for FCM would run on other machines. Here they share
+the gateway's cores, so they come first (a lower niceness), and the gateway gets what they leave. Figures of different
 machines, and of busy ones, can't be compared; those of one run can.
 """
 
@@ -12,18 +16,25 @@ import subprocess
 from pathlib import Path
 
 FAULT = "Five times the load that can be served"
-INJECTED = "open-loop generator at five times the measured peak"
+INJECTED = "open-loop generator at five times the most that the same 1,000 clients get at any rate"
 EXPECTED = "goodput ≥ 90% of the peak; p99 of what is admitted ≤ 5 × the usual; memory flat; the admin listener answers"
 
-# How often the usual and five times that are measured, by turns; the medians count.
+# How often the usual, the rates below and five times the peak are measured, by turns; the medians count.
 ROUNDS = 7
 SECONDS = 3
-CONNECTIONS = 1000
+# As many clients as keep the gateway busy, each with one message at a time: their p99 is the usual one.
+FEW = 64
+MANY = 1000
+# Where the peak of many is looked for, in parts of what the few get.
+PARTS = (0.6, 0.75, 0.9)
+# How far the generator and FCM come before the gateway.
+NICENESS = -10
 MESSAGE = json.dumps({"token": "d" * 140 + "%07d", "notification": {"title": "Hello", "body": "A new message"},
                       "data": {"room": "abc"}, "priority": "high", "ttl": 3600})
 ANSWER = '{"multicast_id":1,"success":1,"failure":0,"canonical_ids":0,"results":[{"message_id":"0:1"}]}'
 FCM = """
 pid @folder@/fcm.pid;
+worker_priority @niceness@;
 events { worker_connections 8192; multi_accept on; }
 http {
     access_log off;
@@ -52,7 +63,7 @@ def generator(lab) -> Path:
 
 def measure(program: Path, tenant, connections: int, rate: float, seconds: float = SECONDS) -> dict:
     path = tenant.url.removeprefix(tenant.gateway.url)
-    command = [program, tenant.gateway.port, path, tenant.key, connections, rate, 1, seconds, MESSAGE]
+    command = ["nice", "-n", NICENESS, program, tenant.gateway.port, path, tenant.key, connections, rate, 1, seconds, MESSAGE]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=seconds + 60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -60,36 +71,37 @@ def measure(program: Path, tenant, connections: int, rate: float, seconds: float
 
 def run(lab) -> str:
     program = generator(lab)
-    fcm = lab.nginx(FCM, answer=ANSWER)
+    fcm = lab.nginx(FCM, answer=ANSWER, niceness=NICENESS)
     gateway = lab.gateway()
     tenant = gateway.tenant("shop", fcm.url)
-    measure(program, tenant, 64, 0, 1)
+    measure(program, tenant, FEW, 0, 1)
 
-    # What can be kept up: as much as 64 clients get that repeat as soon as they are answered.
-    peak = measure(program, tenant, 64, 0)["ok_per_s"]
-    measure(program, tenant, CONNECTIONS, peak * 5, 1)
+    few = measure(program, tenant, FEW, 0)["ok_per_s"]
+    measure(program, tenant, MANY, few * 5, 1)
     before = gateway.rss_mib()
-    usual, loaded = [], []
+    usual, loaded, peaks = [], [], []
     for _ in range(ROUNDS):
-        usual.append(measure(program, tenant, 64, 0))
-        loaded.append(measure(program, tenant, CONNECTIONS, usual[-1]["ok_per_s"] * 5))
+        usual.append(measure(program, tenant, FEW, 0))
+        peaks.append(max(measure(program, tenant, MANY, few * part)["ok_per_s"] for part in PARTS))
+        loaded.append(measure(program, tenant, MANY, peaks[-1] * 5))
         assert gateway.admin("GET", "tenants"), "the admin listener does not answer"
     after = gateway.rss_mib()
 
     def median(results: list[dict], name: str) -> float:
         return statistics.median(result[name] for result in results)
 
-    goodput, peak = median(loaded, "ok_per_s"), median(usual, "ok_per_s")
+    goodput, peak = median(loaded, "ok_per_s"), statistics.median(peaks)
+    kept = statistics.median(result["ok_per_s"] / peak for result, peak in zip(loaded, peaks))
     p99, usual_p99 = median(loaded, "ok_p99_ms"), median(usual, "ok_p99_ms")
-    refused = median(loaded, "refused_per_s")
     figures = (
-        f"peak {peak:.0f}/s; at 5 × {goodput:.0f}/s ({goodput / peak:.0%}), {refused:.0f}/s refused; p99 {usual_p99:.1f} ms "
-        f"at the peak and {p99:.1f} ms at 5 × ({p99 / usual_p99:.1f} ×); RSS {before:.0f} → {after:.0f} MiB"
+        f"peak of {MANY} clients {peak:.0f}/s; at 5 × {goodput:.0f}/s ({kept:.0%}, median of {ROUNDS} rounds), "
+        f"{median(loaded, 'refused_per_s'):.0f}/s refused; p99 {p99:.1f} ms; {FEW} clients, one message at a time: "
+        f"{median(usual, 'ok_per_s'):.0f}/s, p99 {usual_p99:.1f} ms ({p99 / usual_p99:.1f} ×); RSS {before:.0f} → {after:.0f} MiB"
     )
     strange = {status for result in loaded for status in result["statuses"]} - {"200", "503"}
     assert not strange and not any(result["lost"] for result in loaded), f"{figures}; also {strange or 'lost connections'}"
     assert gateway.metric("fcmgw_shed_total") > 0, f"nothing was shed: {figures}"
-    assert goodput >= 0.9 * peak, figures
+    assert kept >= 0.9, figures
     assert p99 <= 5 * usual_p99, figures
     assert after <= before + 8, figures
     return figures
