@@ -30,8 +30,15 @@ struct DevCommand: AsyncParsableCommand {
             configuration.http.host = "127.0.0.1"
             configuration.http.port = self.port
             configuration.http.drainGrace = .zero
-            // It shares the processor with whatever else is tried; that is no overload to refuse requests for.
+            // It shares processor and disk with whatever else is tried; slowness is no reason to refuse requests.
             configuration.http.maxLag = .seconds(10)
+            configuration.http.bounds.headTimeout = .seconds(60)
+            configuration.http.bounds.bodyTimeout = .seconds(60)
+            configuration.upstream.connectTimeout = .seconds(10)
+            configuration.upstream.timeout = .seconds(30)
+            configuration.upstream.deadline = .seconds(60)
+            configuration.audit.commitTimeout = .seconds(20)
+            configuration.audit.spoolAfter = .seconds(2)
             configuration.admin.port = self.adminPort
             let gateway = try await Gateway(
                 configuration,

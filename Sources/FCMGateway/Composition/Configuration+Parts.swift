@@ -41,14 +41,16 @@ extension LimitPolicies {
 }
 
 extension GatewayCore.AuditConfiguration {
-    /// The configured queue and interval.
+    /// The configured mode, queue and times.
     init(_ configuration: AuditConfiguration) {
         self.init(
             queueCapacity: configuration.queueRecords,
             queueBytes: configuration.queueBytes,
-            flushInterval: configuration.flushInterval
+            flushInterval: configuration.flushInterval,
+            commitTimeout: configuration.commitTimeout
         )
         self.isStrict = configuration.mode == .strict
+        self.lateAfter = configuration.spoolAfter
     }
 }
 

@@ -8,6 +8,8 @@ extension AuditConfiguration {
     /// - `audit.checkpointIntervalMs` (ms, 100–600,000, default 10,000).
     /// - `audit.sink` (text, default none): `stdout`, or `file:` and a path, relative to `dataDir`.
     /// - `audit.flushIntervalMs` (ms, 1–1,000, default 10).
+    /// - `audit.commitTimeoutMs` (ms, 100–60,000, default 2,000).
+    /// - `audit.spoolAfterMs` (ms, 10–60,000, default 100).
     /// - `audit.queueRecords` (records, 100–1,000,000, default 10,000).
     /// - `audit.queueBytes` (bytes, 1 MiB–4 GiB, default 64 MiB).
     /// - `audit.spoolDir` (text, default empty: the data directory).
@@ -28,6 +30,8 @@ extension AuditConfiguration {
             return path.isEmpty || path.hasSuffix("/") ? "names no file after file:" : nil
         }
         section.milliseconds("flushIntervalMs", in: 1...1_000, into: &self.flushInterval)
+        section.milliseconds("commitTimeoutMs", in: 100...60_000, into: &self.commitTimeout)
+        section.milliseconds("spoolAfterMs", in: 10...60_000, into: &self.spoolAfter)
         section.wholeNumber("queueRecords", in: 100...1_000_000, into: &self.queueRecords)
         section.wholeNumber("queueBytes", in: (1 << 20)...(4 << 30), into: &self.queueBytes)
         section.text("spoolDir", into: &self.spoolDir)

@@ -23,6 +23,12 @@ struct AuditConfiguration: Sendable, Equatable {
     /// How long a record may wait in the queue before it is written.
     var flushInterval: Duration
 
+    /// How long a change by an operator, or a send in strict mode, may wait for its record; then it is refused.
+    var commitTimeout: Duration
+
+    /// How long the store may hold a batch of records before they go to the spool.
+    var spoolAfter: Duration
+
     /// How many records the queue holds; beyond it, sends are refused.
     var queueRecords: Int
 
@@ -42,6 +48,8 @@ struct AuditConfiguration: Sendable, Equatable {
         checkpointInterval: Duration = .seconds(10),
         sink: String = "",
         flushInterval: Duration = .milliseconds(10),
+        commitTimeout: Duration = .seconds(2),
+        spoolAfter: Duration = .milliseconds(100),
         queueRecords: Int = 10_000,
         queueBytes: Int = 64 << 20,
         spoolDir: String = "",
@@ -52,6 +60,8 @@ struct AuditConfiguration: Sendable, Equatable {
         self.checkpointInterval = checkpointInterval
         self.sink = sink
         self.flushInterval = flushInterval
+        self.commitTimeout = commitTimeout
+        self.spoolAfter = spoolAfter
         self.queueRecords = queueRecords
         self.queueBytes = queueBytes
         self.spoolDir = spoolDir

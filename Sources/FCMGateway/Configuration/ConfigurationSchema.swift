@@ -216,6 +216,16 @@ enum ConfigurationSchema {
                 .wholeNumber(value.flushInterval.wholeMilliseconds),
                 "how long a record may wait to be written"
             ),
+            ConfigurationKey(
+                "audit.commitTimeoutMs",
+                .wholeNumber(value.commitTimeout.wholeMilliseconds),
+                "how long what needs its record first may wait for it"
+            ),
+            ConfigurationKey(
+                "audit.spoolAfterMs",
+                .wholeNumber(value.spoolAfter.wholeMilliseconds),
+                "how long the store may hold records before they go to the spool"
+            ),
             ConfigurationKey("audit.queueRecords", .wholeNumber(value.queueRecords), "records that may wait"),
             ConfigurationKey("audit.queueBytes", .wholeNumber(value.queueBytes), "bytes of records that may wait"),
             ConfigurationKey(

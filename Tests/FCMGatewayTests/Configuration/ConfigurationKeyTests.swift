@@ -65,6 +65,7 @@ struct ConfigurationKeyTests {
             ("audit.mode", "bounded"), ("audit.retentionDays", "400"),
             ("audit.checkpointIntervalMs", "10000"), ("audit.sink", ""),
             ("audit.flushIntervalMs", "10"), ("audit.queueRecords", "10000"),
+            ("audit.commitTimeoutMs", "2000"), ("audit.spoolAfterMs", "100"),
             ("audit.spoolDir", ""), ("audit.spoolBytes", "67108864"),
             ("log.level", "info"), ("log.format", "json"),
             ("masterKey", ""), ("admin.token", ""),
