@@ -8,7 +8,6 @@ package final class UpstreamMetrics: Sendable {
     private let attempts: Mutex<MetricFamily<String, Timer>>
     private let answered: Timer
     private let inflight: Meter
-    private let inflightCount = Atomic(0)
 
     /// Metrics of a protocol, made by a factory.
     package convenience init(api: UpstreamKind, factory: any MetricsFactory) {
@@ -32,7 +31,7 @@ package final class UpstreamMetrics: Sendable {
 
     /// Notes that an attempt begins.
     func began() {
-        self.inflight.set(self.inflightCount.add(1, ordering: .relaxed).newValue)
+        self.inflight.increment()
     }
 
     /// Notes that an attempt was answered.
@@ -46,7 +45,7 @@ package final class UpstreamMetrics: Sendable {
     }
 
     private func ended(_ attempts: Timer, in duration: Duration) {
-        self.inflight.set(self.inflightCount.subtract(1, ordering: .relaxed).newValue)
+        self.inflight.decrement()
         attempts.record(duration: duration)
     }
 }

@@ -11,7 +11,6 @@ package final class HTTPMetrics: Sendable {
     private let authentications: Mutex<MetricFamily<String, Counter>>
     private let acceptances: Counter
     private let active: Meter
-    private let activeCount = Atomic(0)
 
     /// Metrics made by a factory.
     ///
@@ -48,7 +47,7 @@ package final class HTTPMetrics: Sendable {
 
     /// Notes that a request began.
     func began() {
-        self.active.set(self.activeCount.add(1, ordering: .relaxed).newValue)
+        self.active.increment()
     }
 
     /// Notes that a request ended with an answer.
@@ -59,7 +58,7 @@ package final class HTTPMetrics: Sendable {
     ///   - status: the answer's status.
     ///   - duration: from the last byte of the request to the finished answer.
     func ended(route: String, method: String, status: Int, in duration: Duration) {
-        self.active.set(self.activeCount.subtract(1, ordering: .relaxed).newValue)
+        self.active.decrement()
         // A method that a route doesn't have is answered without a key, for every route and method there is.
         let key = HTTPDurations.Key(
             route: status == 405 ? "none" : route,
@@ -75,7 +74,7 @@ package final class HTTPMetrics: Sendable {
             self.ended(route: SendRoute.template, method: "POST", status: status, in: duration)
             return
         }
-        self.active.set(self.activeCount.subtract(1, ordering: .relaxed).newValue)
+        self.active.decrement()
         self.acceptedSends.record(duration: duration)
     }
 
