@@ -49,6 +49,8 @@ package final class SpoolFile: AuditSpoolFile {
     }
 
     deinit {
+        // A program that is just being started may have the file open for a moment, and with it the lock.
+        flock(self.descriptor, LOCK_UN)
         close(self.descriptor)
     }
 

@@ -65,7 +65,10 @@ package final class StoreLock: Sendable {
             defer { descriptor = nil }
             return descriptor
         }
-        if let descriptor { close(descriptor) }
+        guard let descriptor else { return }
+        // A program that is just being started may have the file open for a moment, and with it the lock.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
     }
 
     /// Tells other processes something of this one, for as long as it holds the lock; replaces what was told before.
