@@ -87,7 +87,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.writeStallTimeout = .seconds(10)
         self.keepAliveTimeout = .seconds(75)
         self.lingerTimeout = .seconds(2)
-        self.settlingTime = .milliseconds(50)
+        self.settlingTime = .milliseconds(200)
         self.refusalResponse = { refusal, _ in Self.plainText(refusal) }
         self.onCut = { _ in }
         self.wallClock = SystemTime.sinceEpoch

@@ -63,8 +63,8 @@ struct ListenerService: Service {
         try? await gracefulShutdown()
         // Balancers need a moment to notice; until then they still send new connections.
         self.readiness?.set(false)
-        self.drain.gauge?.set(1)
         self.server.beginDraining()
+        self.drain.gauge?.set(1)
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
                 try? await self.drain.pause(self.drain.grace)
