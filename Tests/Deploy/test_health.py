@@ -6,12 +6,12 @@ import subprocess
 import unittest
 
 from deployment import LIMIT_S, PROGRAM
-from lab import Gateway, Lab
+from lab import PATIENT, Gateway, Lab
 
 
 class HealthTests(unittest.TestCase):
     def setUp(self) -> None:
-        self.lab = self.enterContext(Lab(PROGRAM))
+        self.lab = self.enterContext(Lab(PROGRAM, defaults=PATIENT))
 
     def health(self, gateway: Gateway, *arguments: str) -> tuple[int, str, str]:
         """By the configuration alone, without a secret."""
@@ -20,19 +20,20 @@ class HealthTests(unittest.TestCase):
         return done.returncode, done.stdout.strip(), done.stderr.strip()
 
     def test_a_gateway_that_comes_and_goes(self) -> None:
-        gateway = self.lab.gateway(start=False)
+        # The second signal ends it before that.
+        gateway = self.lab.gateway({"http": {"drainGraceMs": 300_000}}, start=False)
         refused = f"Error: no answer from {gateway.admin_url}: the connection was refused"
         self.assertEqual(self.health(gateway), (1, "", refused))
         self.assertEqual(self.health(gateway, "--wait", "1s"), (1, "", refused))
         # Asked before it starts: the answer comes when it is ready.
-        command = [PROGRAM, "health", "--config", gateway.config_file, "--wait", "30s"]
+        command = [PROGRAM, "health", "--config", gateway.config_file, "--wait", "10m"]
         waiting = subprocess.Popen([str(part) for part in command], env={}, stdout=subprocess.PIPE, text=True)
         self.addCleanup(waiting.kill)
         gateway.start()
         self.assertEqual((waiting.communicate(timeout=LIMIT_S)[0], waiting.returncode), ("ready\n", 0))
         self.assertEqual(self.health(gateway, "--live"), (0, "live", ""))
         gateway.signal(15)
-        self.lab.wait_until("the drain", lambda: gateway.metric("fcmgw_draining") == 1, 4, gateway.process)
+        self.lab.wait_until("the drain", lambda: gateway.metric("fcmgw_draining") == 1, process=gateway.process)
         answer = f"Error: {gateway.admin_url}/readyz answered HTTP 503, it starts or drains"
         self.assertEqual(self.health(gateway), (1, "", answer))
         self.assertEqual(self.health(gateway, "--live"), (0, "live", ""))
@@ -46,7 +47,7 @@ class HealthTests(unittest.TestCase):
         tls = {"certificateFile": str(made.certificate), "privateKeyFile": str(made.key)}
         gateway = self.lab.gateway({"admin": {"tls": tls}}, start=False)
         gateway.start(wait=False)
-        self.assertEqual(self.health(gateway, "--wait", "30s"), (0, "ready", ""))
+        self.assertEqual(self.health(gateway, "--wait", "10m"), (0, "ready", ""))
         status, _, error = self.health(gateway, "--admin-url", f"https://127.0.0.1:{gateway.admin_port}")
         self.assertEqual(status, 1)
         self.assertIn("CERTIFICATE_VERIFY_FAILED", error)

@@ -116,7 +116,7 @@ class SystemdTests(unittest.TestCase):
 
     def test_the_check_works_under_the_units_bounds(self) -> None:
         """Beside a gateway that runs and after it has ended, it leaves its result for node_exporter."""
-        with Lab(PROGRAM) as lab:
+        with Lab(PROGRAM, defaults=PATIENT) as lab:
             gateway = lab.gateway({"http": {"drainGraceMs": 0}}, name="checked")
             credentials = self.folder / "credentials"
             credentials.mkdir(mode=0o700)
@@ -148,7 +148,7 @@ class SystemdTests(unittest.TestCase):
 
     def test_the_commands_work_under_the_units_bounds(self) -> None:
         """Start, wait, reload, send and stop with every system call filtered; one that is not allowed is deadly."""
-        with Lab(PROGRAM) as lab:
+        with Lab(PROGRAM, defaults=PATIENT) as lab:
             fcm = lab.emulator()
             gateway = ConfinedGateway(lab)
             after = self.command("ExecStartPost", gateway)
@@ -156,7 +156,7 @@ class SystemdTests(unittest.TestCase):
             # By the unit: as soon as the process runs, and it comes back when requests are taken.
             gateway.start(wait=False)
             done = subprocess.run(
-                [after[0][1:], *after[1:]], env=gateway.environment, capture_output=True, text=True, timeout=LIMIT_S
+                [after[0][1:], *(word.replace("30s", "10m") for word in after[1:])], env=gateway.environment, capture_output=True, text=True, timeout=LIMIT_S
             )
             self.assertEqual((done.returncode, done.stdout), (0, "ready\n"), done.stderr + gateway.log_text())
             tenant = gateway.tenant("shop", fcm)
@@ -170,7 +170,7 @@ class SystemdTests(unittest.TestCase):
             self.assertEqual(run(*command).returncode, 0)
             lab.wait_until(
                 "the reload", lambda: any("The configuration was reloaded." in line.values()
-                                          for line in gateway.log_lines()), 20, gateway.process,
+                                          for line in gateway.log_lines()), process=gateway.process,
             )
             self.assertEqual(gateway.stop(), 0, gateway.log_text())
             self.assertEqual(gateway.verify(), 0)

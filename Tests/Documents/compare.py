@@ -17,6 +17,7 @@ _VARIABLE = [
     (re.compile(r"\b[0-9a-f]{12,}\b"), "<hex>"),
     (re.compile(r"(?<![\d.])\d+\.\d+\.\d+(?![\d.])"), "<version>"),
     (re.compile(r'(?<="multicast_id":)\s*\d+'), "<number>"),
+    (re.compile(r'(?<="retry_after":)\s*\d+'), "<number>"),
     (re.compile(r"(?<![\d.])\d{13,}(?![\d.])"), "<number>"),
 ]
 # Members of JSON of which only the kind is compared.

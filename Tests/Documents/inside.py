@@ -25,9 +25,9 @@ HOME = "/root"
 PROJECT = f"{HOME}/fcm-gateway"
 STATE = "/run/documents"
 # One document, waiting for alerts included.
-LIMIT_S = 900
+LIMIT_S = 1800
 # For a program that runs on to print what shows that it is up.
-READY_LIMIT_S = 120
+READY_LIMIT_S = 300
 
 
 def mount(*arguments: str) -> None:

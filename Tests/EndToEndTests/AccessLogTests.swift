@@ -129,11 +129,10 @@ extension EndToEnd {
 
         /// How many records the audit has of the trace, which may appear a moment after the answers.
         private static func recorded(_ gateway: RunningGateway) async throws -> Int {
-            var count = 0
-            for _ in 1...1_000 where count < 5 {
-                count = try await gateway.audit().count { $0["trace_id"]?.text == Self.traceID }
+            try await eventually {
+                let count = try await gateway.audit().count { $0["trace_id"]?.text == Self.traceID }
+                return count >= 5 ? count : nil
             }
-            return count
         }
 
         private func callWithTrace(_ gateway: RunningGateway, _ key: String, groups: Bool) async throws {

@@ -79,12 +79,16 @@ extension EndToEnd {
         }
 
         private func checkAudit(_ admin: [String: String], messageID: String, keyID: String) async throws {
-            let query = try await Program.gateway(
-                ["audit", "query", "--tenant", "shop", "--output", "json"],
-                environment: admin
-            )
-            #expect(query.end == .code(0), "\(query.errors)")
-            let records = try JSONValue(parsing: Data(query.output.utf8))["records"]?.elements ?? []
+            // The last ones appear a moment after their answers.
+            let records = try await eventually {
+                let query = try await Program.gateway(
+                    ["audit", "query", "--tenant", "shop", "--output", "json"],
+                    environment: admin
+                )
+                #expect(query.end == .code(0), "\(query.errors)")
+                let records = try JSONValue(parsing: Data(query.output.utf8))["records"]?.elements ?? []
+                return records.count >= 10 ? records : nil
+            }
             let actions = records.reversed().map { "\($0["action"]?.text ?? "") \($0["outcome"]?.text ?? "")" }
             #expect(
                 actions == [

@@ -18,6 +18,13 @@ extension EndToEnd {
             try await Program.gateway(["audit", "verify"] + arguments, environment: environment)
         }
 
+        /// Returns when a sink's file has begun.
+        private func waitForCheckpoint(in sink: String) async throws {
+            try await wait {
+                (try? String(contentsOfFile: sink, encoding: .utf8))?.contains(#"{"type":"checkpoint""#) == true
+            }
+        }
+
         private func send(_ gateway: RunningGateway, _ key: String, count: Int) async throws {
             for _ in 0..<count {
                 #expect(try await gateway.send(#"{"token": "a-device"}"#, key: key).status == 200)
@@ -33,6 +40,7 @@ extension EndToEnd {
                     let key = try await RunningGateway.serving(environment) { gateway in
                         let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
                         try await self.send(gateway, key, count: 5)
+                        try await self.waitForCheckpoint(in: sink)
                         let live = try await self.verify(environment, "--sink", sink)
                         #expect(live.end == .code(0), "\(live.output)\(live.errors)")
                         let metrics = try await Reply.to("GET", "\(gateway.adminAddress)/metrics").text
@@ -51,6 +59,7 @@ extension EndToEnd {
                     try FileManager.default.moveItem(atPath: sink, toPath: old)
                     try await RunningGateway.serving(environment) { gateway in
                         try await self.send(gateway, key, count: 20)
+                        try await self.waitForCheckpoint(in: sink)
                         gateway.process.signal(SIGKILL)
                         _ = try await gateway.process.end()
                     }
@@ -78,6 +87,7 @@ extension EndToEnd {
                     try await RunningGateway.serving(environment) { gateway in
                         let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
                         try await self.send(gateway, key, count: 3)
+                        try await self.waitForCheckpoint(in: sink)
                         try FileManager.default.moveItem(atPath: sink, toPath: old)
                         try await gateway.reload(expecting: 1)
                         try await self.send(gateway, key, count: 3)

@@ -43,8 +43,8 @@ extension EndToEnd {
                     environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
                         emulator.address.dropFirst("http://".count)
                     )
-                    environment["GATEWAY_HTTP_HEAD_TIMEOUT_MS"] = "200"
-                    environment["GATEWAY_HTTP_BODY_TIMEOUT_MS"] = "200"
+                    environment["GATEWAY_HTTP_HEAD_TIMEOUT_MS"] = "5000"
+                    environment["GATEWAY_HTTP_BODY_TIMEOUT_MS"] = "5000"
                     try await RunningGateway.serving(environment) { gateway in
                         var trial = Trial(gateway: gateway, emulator: emulator, environment: environment)
                         try await self.run(&trial)

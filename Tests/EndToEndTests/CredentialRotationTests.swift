@@ -1,4 +1,5 @@
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -17,9 +18,11 @@ extension EndToEnd {
             keys: [String],
             during body: () async throws -> Void
         ) async throws -> Int {
-            try await withThrowingTaskGroup(of: Int.self) { group in
+            let busy = Observed(Set<Int>())
+            return try await withThrowingTaskGroup(of: Int.self) { group in
                 for sender in 0..<Self.senders {
                     group.addTask {
+                        defer { busy.change { _ = $0.insert(sender) } }
                         var count = 0
                         while !Task.isCancelled {
                             let key = keys[(sender + count) % keys.count]
@@ -28,6 +31,7 @@ extension EndToEnd {
                                 let reply = try await gateway.send(body, key: key)
                                 #expect(reply.status == 200, "\(reply.text)")
                                 count += 1
+                                if count == 10 { busy.change { _ = $0.insert(sender) } }
                             } catch {
                                 if !Task.isCancelled { Issue.record(error) }
                                 break
@@ -37,9 +41,21 @@ extension EndToEnd {
                     }
                 }
                 try await body()
+                // The machine may have had other things to do than to let them send meanwhile.
+                try await wait { busy.current.count == Self.senders }
                 group.cancelAll()
                 return try await group.reduce(0, +)
             }
+        }
+
+        /// The call that sent to a device, which others may have followed.
+        private static func call(to device: String, _ emulator: Emulator) async throws -> JSONValue? {
+            for limit in [50, 10_000] {
+                let call = try await emulator.journal(limit: limit)
+                    .first { $0["body"]?.text?.contains("\"\(device)\"") == true }
+                if let call { return call }
+            }
+            return nil
         }
 
         @Test("A server key is replaced, again and again, and no send fails")
@@ -62,10 +78,7 @@ extension EndToEnd {
                                 #expect(reply.status == 200)
                                 // From the answer on, the new one is used.
                                 _ = try await gateway.send(#"{"token": "marker-\#(number)"}"#, key: key)
-                                let call = try #require(
-                                    await emulator.journal(limit: 200)
-                                        .first { $0["body"]?.text?.contains("marker-\(number)\"") == true }
-                                )
+                                let call = try #require(await Self.call(to: "marker-\(number)", emulator))
                                 #expect(call.headers("authorization") == ["key=key-\(number)"])
                             }
                         }

@@ -126,8 +126,8 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
                 for listener in ["HTTP", "ADMIN"] {
-                    environment["GATEWAY_\(listener)_HEAD_TIMEOUT_MS"] = "1000"
-                    environment["GATEWAY_\(listener)_BODY_TIMEOUT_MS"] = "1000"
+                    environment["GATEWAY_\(listener)_HEAD_TIMEOUT_MS"] = "5000"
+                    environment["GATEWAY_\(listener)_BODY_TIMEOUT_MS"] = "5000"
                 }
                 try await RunningGateway.serving(environment) { gateway in
                     for (attack, port) in Self.attacks.flatMap({ [($0, gateway.port), ($0, gateway.adminPort)] }) {

@@ -11,6 +11,8 @@ extension EndToEnd {
         private static let project = "acme-push"
         /// How many recipients of a list are marked as started at once.
         private static let startsPerMark = 200
+        /// How many calls by HTTP v1 a list makes at a time.
+        private static let callsAtATime = 100
 
         /// Gateways of one folder, one after the other, and the fake FCM that outlives them.
         private struct Scene {
@@ -39,12 +41,9 @@ extension EndToEnd {
                 #expect([.code(0), .code(2)].contains(verification.end), "\(verification.output)")
             }
 
-            /// Returns when so many calls have come to FCM; each look is a whole exchange.
-            func wait(forCalls count: Int) async throws {
-                for _ in 1...2_000 {
-                    if try await self.calls().count >= count { return }
-                }
-                Issue.record("No \(count) calls came to FCM")
+            /// Returns when so many calls have come to FCM.
+            func waitForCalls(_ count: Int) async throws {
+                try await wait { try await self.calls().count >= count }
             }
 
             /// The sends that came to FCM.
@@ -139,7 +138,7 @@ extension EndToEnd {
                 let key = try await scene.shortLife { gateway in
                     let key = try await self.makeTenant(gateway, scene, upstream)
                     async let lost = try? gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
-                    try await scene.wait(forCalls: 1)
+                    try await scene.waitForCalls(1)
                     let early = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
                     #expect(early.status == 409)
                     #expect(early.code == "idempotency_in_progress")
@@ -172,15 +171,22 @@ extension EndToEnd {
         func list() async throws {
             try await self.run { scene in
                 let (tokens, body) = Self.list(900)
-                try await scene.emulator.set(#"{"latency_ms": 40}"#)
+                let path = "/v1/projects/\(Self.project)/messages:send"
+                for (times, action) in [(250, #"{"type": "delay", "ms": 0}"#), (1_000, #"{"type": "hang"}"#)] {
+                    try await scene.emulator.add(
+                        #"{"times": \#(times), "match": {"path": "\#(path)"}, "action": \#(action)}"#
+                    )
+                }
                 let key = try await scene.shortLife { gateway in
                     let key = try await self.makeTenant(gateway, scene, "v1")
                     async let lost = try? gateway.send(body, key: key, headers: Self.once)
-                    try await scene.wait(forCalls: 250)
+                    // As many as are under way at a time, and all of them hang.
+                    try await scene.waitForCalls(250 + Self.callsAtATime)
                     try await scene.kill(gateway)
                     #expect(await lost == nil)
                     return key
                 }
+                try await scene.emulator.deleteFaults()
                 let before = try await scene.counts()
                 #expect(before.count < tokens.count)
                 try await scene.life { gateway in
@@ -236,7 +242,7 @@ extension EndToEnd {
                     let key = try await self.makeTenant(gateway, scene, "legacy")
                     async let lostLegacy = try? sendLegacy(gateway, key)
                     async let lostV1 = try? sendV1(gateway, key)
-                    try await scene.wait(forCalls: 2)
+                    try await scene.waitForCalls(2)
                     let early = try await sendLegacy(gateway, key)
                     #expect(early.status == 503)
                     #expect(early.headers["retry-after"] == "1")
@@ -271,12 +277,12 @@ extension EndToEnd {
                     let lost = Task {
                         try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
                     }
-                    try await scene.wait(forCalls: 1)
+                    try await scene.waitForCalls(1)
                     lost.cancel()
                     _ = await lost.result
-                    var again = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
-                    for _ in 1...5_000 where again.status == 409 {
-                        again = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                    let again = try await eventually {
+                        let reply = try await gateway.send(#"{"token": "device-a"}"#, key: key, headers: Self.once)
+                        return reply.status == 409 ? nil : reply
                     }
                     #expect(again.status == 200, "\(again.text)")
                     #expect(again.headers["idempotent-replayed"] == "true")

@@ -172,7 +172,7 @@ extension EndToEnd {
                 environment["GATEWAY_HTTP_SHUTDOWN_TIMEOUT_MS"] = "600000"
                 try await RunningGateway.serving(environment) { gateway in
                     gateway.process.signal(SIGTERM)
-                    while try await gateway.metric("fcmgw_draining") != "1" {}
+                    try await wait { try await gateway.metric("fcmgw_draining") == "1" }
                     #expect(try await Reply.to("GET", "\(gateway.adminAddress)/readyz").status == 503)
                     #expect(try await Reply.to("GET", "\(gateway.address)/").headers["connection"] == "close")
                     gateway.process.signal(SIGTERM)

@@ -48,20 +48,17 @@ extension EndToEnd {
             }
         }
 
-        /// Reads the feed until it has so many entries; each try is a whole exchange.
+        /// Reads the feed until it has so many entries.
         private func feed(_ dev: DevGateway, until count: Int, query: String = "") async throws -> JSONValue {
-            var json = JSONValue.null
-            for _ in 1...2_000 {
+            try await eventually {
                 let reply = try await Reply.to(
                     "GET",
                     "\(dev.gateway.address)/v1/tenants/demo/retired-tokens\(query)",
                     headers: ["Authorization": "Bearer \(dev.key)"]
                 )
                 #expect(reply.status == 200)
-                json = reply.json
-                if json["retired_tokens"]?.elements?.count == count { return json }
+                return reply.json["retired_tokens"]?.elements?.count == count ? reply.json : nil
             }
-            return json
         }
     }
 }

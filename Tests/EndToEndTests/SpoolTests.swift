@@ -29,14 +29,12 @@ extension EndToEnd {
             }
         }
 
-        /// Asks for metrics until one has reached a value; each look is a whole exchange.
+        /// Asks for metrics until one has reached a value.
         private func wait(_ dev: DevGateway, _ metric: String, until isMet: (Int) -> Bool) async throws {
-            var last = 0
-            for _ in 1...5_000 {
-                last = try await self.metric(dev, metric)
-                if isMet(last) { return }
+            _ = try await eventually {
+                let value = try await self.metric(dev, metric)
+                return isMet(value) ? value : nil
             }
-            Issue.record("\(metric) stays \(last)")
         }
 
         private func metric(_ dev: DevGateway, _ name: String) async throws -> Int {

@@ -7,12 +7,16 @@ import Testing
 extension EndToEnd {
     @Suite("Strict recording")
     struct StrictAuditTests {
-        private func run(_ body: (RunningGateway, Emulator, String, _ key: String) async throws -> Void) async throws {
+        private func run(
+            commitTimeoutMilliseconds: Int = 60_000,
+            _ body: (RunningGateway, Emulator, String, _ key: String) async throws -> Void
+        ) async throws {
             try await Emulator.with { emulator in
                 try await PrivateDirectory.with { directory in
                     let data = directory.path("data")
                     var environment = RunningGateway.environment(dataDirectory: data)
                     environment["GATEWAY_AUDIT_MODE"] = "strict"
+                    environment["GATEWAY_AUDIT_COMMIT_TIMEOUT_MS"] = String(commitTimeoutMilliseconds)
                     try await RunningGateway.serving(environment) { gateway in
                         let key = try await gateway.makeTenant("demo", serverKey: "key", endpoint: emulator.address)
                         try await body(gateway, emulator, data, key)
@@ -72,10 +76,7 @@ extension EndToEnd {
                 try await emulator.add(#"{"match": {"token": "device"}, "action": {"type": "hang"}}"#)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { _ = try? await gateway.send(#"{"token": "device"}"#, key: key) }
-                    for _ in 1...2_000 {
-                        if try await !emulator.journal().isEmpty { break }
-                    }
-                    #expect(try await emulator.journal().count == 1)
+                    try await emulator.waitForCalls(1)
                     gateway.process.signal(SIGKILL)
                     _ = try await gateway.process.end()
                     try await group.waitForAll()
@@ -95,8 +96,10 @@ extension EndToEnd {
 
         @Test("While the store can't be written nothing is sent", .enabled(if: StoreHold.isAvailable))
         func refused() async throws {
-            try await self.run { gateway, emulator, data, key in
-                #expect(try await gateway.send(#"{"token": "before"}"#, key: key).status == 200)
+            try await self.run(commitTimeoutMilliseconds: 2_000) { gateway, emulator, data, key in
+                var before = try await gateway.send(#"{"token": "before"}"#, key: key)
+                while before.status == 503 { before = try await gateway.send(#"{"token": "before"}"#, key: key) }
+                #expect(before.status == 200)
                 try await StoreHold.on(data) {
                     for _ in 1...3 {
                         let reply = try await gateway.send(#"{"token": "refused"}"#, key: key)
@@ -105,11 +108,7 @@ extension EndToEnd {
                     }
                     #expect(try await emulator.journal().count == 1)
                 }
-                var reply = try await gateway.send(#"{"token": "after"}"#, key: key)
-                for _ in 1...20 where reply.status != 200 {
-                    reply = try await gateway.send(#"{"token": "after"}"#, key: key)
-                }
-                #expect(reply.status == 200)
+                try await wait { try await gateway.send(#"{"token": "after"}"#, key: key).status == 200 }
                 try await gateway.stopInOrder()
                 #expect(try await self.verify(data) == .code(0))
                 #expect(try await self.intents(data).isEmpty)

@@ -102,6 +102,8 @@ extension EndToEnd {
                             #expect(!text.contains(key) && !text.contains("server-key") && !text.contains("PRIVATE"))
                         }
 
+                        // The two sends are recorded a moment after their answers.
+                        try await wait { try await gateway.audit("&action=message.send").count == 2 }
                         let before = try await gateway.audit().count
                         for arguments in [["--dry-run"], [], ["--dry-run", "--output", "json"]] {
                             let again = try await Program.gateway(

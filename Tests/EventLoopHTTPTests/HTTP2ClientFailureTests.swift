@@ -131,6 +131,7 @@ struct HTTP2ClientFailureTests {
         #expect(error.code == .connectionClosed)
         #expect(error.requestSent)
         #expect(error.cause as? HTTP2ClientFault == .silent)
+        await peer.record.requested.wait()
         #expect(peer.record.requests.count == 1)
         #expect(peer.record.accepted.count == 1)
         await pool.shutdown()

@@ -353,8 +353,11 @@ struct HTTPClientPoolTests {
     @Test("A server's request and its exchange share one loop, and come back to it")
     func staysOnLoop() async throws {
         let upstream = try await RawServer.start { _, _ in .send(Self.ok) }
+        var configuration = HTTPClientConfiguration()
+        configuration.connectTimeout = .seconds(600)
         let pool = try HTTPClientPool(
             origin: try #require(HTTPOrigin("http://127.0.0.1:\(upstream.port)")),
+            configuration: configuration,
             eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )

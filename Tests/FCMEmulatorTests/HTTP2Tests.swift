@@ -340,9 +340,11 @@ struct HTTP2Tests {
                     for await _ in client.frames {}
                 }
             }
-            let silent = Task { try await raw.exchange("") }
-            let begun = Task { try await raw.exchange("PRI * HT") }
-            _ = await ended.stream.first { _ in true }
+            let silent = Task { try await raw.exchange("") { ended.continuation.yield() } }
+            let begun = Task { try await raw.exchange("PRI * HT") { ended.continuation.yield() } }
+            // Each is connected and has sent what it has to send.
+            var iterator = ended.stream.makeAsyncIterator()
+            for _ in 1...3 { await iterator.next() }
             return (idle, silent, begun)
         }
         try await client.0.value

@@ -69,7 +69,7 @@ class LabTests(unittest.TestCase):
                 with self.lab:
                     proxy, pids = start()
                     proxy.process.kill()
-                    proxy.process.wait(timeout=10)
+                    proxy.process.wait(timeout=180)
                     left = group_members(proxy.process.pid)
                     if start == self.nginx:
                         self.assertEqual(len(left), 2, "nginx' workers end by themselves; nothing is tried here")
@@ -122,7 +122,7 @@ class LabTests(unittest.TestCase):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 other.kill()
-            other.wait(timeout=10)
+            other.wait(timeout=180)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from test_lab import runs
 
 SUPERVISED = Path(__file__).resolve().parents[1] / "supervised"
 # Only something that hangs comes near it.
-LIMIT_S = 60
+LIMIT_S = 180
 # A process with a session of its own, whose parent has ended: it leaves its number in a file and goes on.
 DAEMON = (
     "setsid sh -c 'echo $$ >> \"$PIDS\"; exec sleep 600 </dev/null >/dev/null 2>&1' & "
@@ -58,7 +58,9 @@ class SupervisedTests(unittest.TestCase):
     def test_what_is_left_behind_is_named_and_ended(self) -> None:
         status, output = self.run_to_end(DAEMON)
         (pid,) = self.started()
-        self.assertEqual((status, output), (1, f"FAIL: left behind: {pid} sleep 600\n"))
+        # It may not have become what it is to be yet.
+        self.assertEqual((status, output.partition(f" {pid} ")[0]), (1, "FAIL: left behind:"))
+        self.assertEqual(output.count("\n"), 1, output)
         self.assert_gone()
 
     def test_a_failure_stays_that_failure(self) -> None:
@@ -73,8 +75,8 @@ class SupervisedTests(unittest.TestCase):
         self.assert_gone()
 
     def test_nothing_is_left_of_a_command_that_hangs(self) -> None:
-        status, output = self.run_to_end(f"{DAEMON}; exec sleep 600", limit=2)
-        self.assertEqual((status, output), (124, "FAIL: not done after 2 s\n"))
+        status, output = self.run_to_end(f"{DAEMON}; exec sleep 600", limit=10)
+        self.assertEqual((status, output), (124, "FAIL: not done after 10 s\n"))
         self.assert_gone()
 
     def test_nothing_is_left_when_it_is_told_to_end(self) -> None:

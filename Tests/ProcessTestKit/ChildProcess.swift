@@ -25,6 +25,8 @@ package final class ChildProcess: Sendable {
     package let errors = ProcessOutput()
     private let process: Spawned
     private let ends: AsyncStream<End>
+    /// Finishes with the process.
+    private let life: AsyncStream<Void>
 
     /// Starts a program, runs a body, and kills the program if it still runs then, or when the test is cancelled.
     ///
@@ -61,6 +63,8 @@ package final class ChildProcess: Sendable {
             }
             child.signal(SIGKILL)
             await child.drained()
+            // Its locks and its files are let go of by then, and its output may have ended before.
+            for await _ in child.life {}
             return try result.get()
         }
     }
@@ -73,6 +77,8 @@ package final class ChildProcess: Sendable {
     ) throws {
         let (ends, continuation) = AsyncStream.makeStream(of: End.self)
         self.ends = ends
+        let (life, lifeContinuation) = AsyncStream.makeStream(of: Void.self)
+        self.life = life
         let inherited = ProcessInfo.processInfo.environment.filter { name, _ in
             ["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"].contains(name)
         }
@@ -92,6 +98,7 @@ package final class ChildProcess: Sendable {
         self.process.whenEnded { end in
             continuation.yield(end)
             continuation.finish()
+            lifeContinuation.finish()
         }
         self.output.start()
         self.errors.start()

@@ -15,9 +15,6 @@ final class LogOutput: Sendable {
     private static let fullBytes = 64 * 1_024
     /// How long a line may wait for others.
     private static let delay = DispatchTimeInterval.milliseconds(5)
-    /// How long the end of a process waits for a reader.
-    private static let patience = DispatchTimeInterval.seconds(2)
-
     private struct State {
         var pending: [UInt8] = []
         /// What was written last, emptied, so that its memory is used again.
@@ -32,15 +29,22 @@ final class LogOutput: Sendable {
     private let state = Mutex(State())
     private let file: Mutex<LineFile>
     private let queue = DispatchQueue(label: "fcm-gateway.log")
+    private let patience: DispatchTimeInterval
     private let lossLine: @Sendable (Int) -> [UInt8]
 
     /// An output.
     ///
     /// - Parameters:
     ///   - handle: what is written to.
+    ///   - patience: how long the end of a process waits for a reader.
     ///   - lossLine: the line that tells how many were lost.
-    init(_ handle: sending FileHandle, lossLine: @escaping @Sendable (Int) -> [UInt8]) {
+    init(
+        _ handle: sending FileHandle,
+        patience: DispatchTimeInterval = .seconds(2),
+        lossLine: @escaping @Sendable (Int) -> [UInt8]
+    ) {
         self.file = Mutex(LineFile(handle))
+        self.patience = patience
         self.lossLine = lossLine
     }
 
@@ -65,14 +69,14 @@ final class LogOutput: Sendable {
         if let deadline { self.queue.asyncAfter(deadline: deadline) { self.drain() } }
     }
 
-    /// Returns when every line is written that came before, or after two seconds if nobody reads them.
+    /// Returns when every line is written that came before, or when patience ends because nobody reads them.
     func flush() {
         let isDrained = DispatchSemaphore(value: 0)
         self.queue.async {
             self.drain()
             isDrained.signal()
         }
-        _ = isDrained.wait(timeout: .now() + Self.patience)
+        _ = isDrained.wait(timeout: .now() + self.patience)
     }
 
     /// Writes what waits; on the queue only, so that lines stay in order.

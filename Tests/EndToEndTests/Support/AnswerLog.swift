@@ -1,13 +1,13 @@
 import Synchronization
 
-/// The messages that were answered as accepted, and when.
+/// The messages that were answered as accepted.
 final class AnswerLog: Sendable {
     /// One answer.
     struct Answer: Sendable {
         /// The message's id.
         let messageID: String
-        /// When the answer had arrived.
-        let time: ContinuousClock.Instant
+        /// Who sent it.
+        let sender: Int
     }
 
     private struct State {
@@ -23,8 +23,8 @@ final class AnswerLog: Sendable {
     var answers: [Answer] { self.state.withLock { $0.answers } }
 
     /// Notes one.
-    func add(_ messageID: String) {
-        let answer = Answer(messageID: messageID, time: .now)
+    func add(_ messageID: String, of sender: Int) {
+        let answer = Answer(messageID: messageID, sender: sender)
         let waiter: CheckedContinuation<Void, Never>? = self.state.withLock { state in
             state.answers.append(answer)
             guard state.answers.count >= state.awaited else { return nil }

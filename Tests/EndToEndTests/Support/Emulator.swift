@@ -14,6 +14,11 @@ struct Emulator: Sendable {
         return reply.json["entries"]?.elements ?? []
     }
 
+    /// Returns when it has received that many requests.
+    func waitForCalls(_ count: Int) async throws {
+        try await wait { try await self.journal().count >= count }
+    }
+
     /// Scripts faults: the body of `POST /_emulator/faults`.
     func add(_ fault: String) async throws {
         let reply = try await Reply.to("POST", "\(self.address)/_emulator/faults", body: fault)

@@ -50,14 +50,14 @@ struct FrontProxy: Sendable {
         }
     }
 
-    /// Tries to connect until it can; each try is a system call or more.
+    /// Tries to connect until it can.
     private static func waitUntilListening(_ address: SocketAddress, _ process: ChildProcess) async throws {
         let probe = HostileRequest.probe("start")
-        for _ in 1...50_000 {
-            guard let answer = try? await RawExchange.bytes(to: address, sending: probe) else { continue }
-            if !answer.isEmpty { return }
+        do {
+            try await wait { (try? await RawExchange.bytes(to: address, sending: probe))?.isEmpty == false }
+        } catch {
+            throw NotListening(errors: process.errors.text + process.output.text)
         }
-        throw NotListening(errors: process.errors.text + process.output.text)
     }
 
     private static func haproxy(socket: String, port: Int) -> String {

@@ -43,7 +43,7 @@ struct Reply: Sendable {
         request.method = HTTPMethod(rawValue: method)
         for (name, value) in headers { request.headers.add(name: name, value: value) }
         if let body { request.body = .bytes(ByteBuffer(string: body)) }
-        let response = try await (client ?? self.client).execute(request, timeout: .seconds(30))
+        let response = try await (client ?? self.client).execute(request, timeout: .minutes(10))
         return Reply(
             status: Int(response.status.code),
             headers: Dictionary(response.headers.map { ($0.name.lowercased(), $0.value) }) { first, _ in first },

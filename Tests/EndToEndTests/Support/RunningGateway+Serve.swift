@@ -21,9 +21,21 @@ extension RunningGateway {
             "GATEWAY_HTTP_HOST": "127.0.0.1",
             "GATEWAY_HTTP_PORT": "0",
             "GATEWAY_HTTP_DRAIN_GRACE_MS": "0",
-            // The machine may be busy with other tests.
-            "GATEWAY_HTTP_MAX_LAG_MS": "60000",
             "GATEWAY_ADMIN_PORT": "0",
+            // The machine may be busy with other tests: nothing is refused or given up for being slow.
+            "GATEWAY_HTTP_MAX_LAG_MS": "60000",
+            "GATEWAY_HTTP_HEAD_TIMEOUT_MS": "60000",
+            "GATEWAY_HTTP_BODY_TIMEOUT_MS": "600000",
+            "GATEWAY_HTTP_WRITE_STALL_TIMEOUT_MS": "600000",
+            "GATEWAY_HTTP_SHUTDOWN_TIMEOUT_MS": "600000",
+            "GATEWAY_ADMIN_HEAD_TIMEOUT_MS": "60000",
+            "GATEWAY_ADMIN_BODY_TIMEOUT_MS": "600000",
+            "GATEWAY_ADMIN_WRITE_STALL_TIMEOUT_MS": "600000",
+            "GATEWAY_UPSTREAM_CONNECT_TIMEOUT_MS": "60000",
+            "GATEWAY_UPSTREAM_TIMEOUT_MS": "120000",
+            "GATEWAY_UPSTREAM_DEADLINE_MS": "120000",
+            "GATEWAY_AUDIT_COMMIT_TIMEOUT_MS": "60000",
+            "GATEWAY_AUDIT_SPOOL_AFTER_MS": "60000",
         ]
     }
 

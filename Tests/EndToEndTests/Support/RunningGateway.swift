@@ -15,9 +15,6 @@ struct RunningGateway: Sendable {
     /// The admin token.
     let adminToken: String
 
-    /// The gateway did not become ready.
-    struct NotReady: Error {}
-
     /// The data listener's port.
     var port: Int { Self.port(of: self.address) }
 
@@ -82,13 +79,10 @@ struct RunningGateway: Sendable {
 
     /// The audit record of a message, which may appear a moment after the answer.
     ///
-    /// - Returns: `nil` when it has not appeared after a bounded number of exchanges.
+    /// - Returns: `nil` when the answer is of no message.
     func auditRecord(of answer: JSONValue) async throws -> JSONValue? {
-        let messageID = answer["id"]?.text ?? "none"
-        for _ in 1...1_000 {
-            if let record = try await self.audit("&message=\(messageID)").first { return record }
-        }
-        return nil
+        guard let messageID = answer["id"]?.text else { return nil }
+        return try await eventually { try await self.audit("&message=\(messageID)").first }
     }
 
     /// Makes a tenant with a credential and a key that may do everything.
@@ -129,12 +123,8 @@ struct RunningGateway: Sendable {
         #expect(try await self.process.end() == .code(0), sourceLocation: sourceLocation)
     }
 
-    /// Asks `/readyz` until it agrees; each try is a whole exchange.
+    /// Asks `/readyz` until it agrees.
     func waitUntilReady() async throws {
-        for _ in 1...1_000 {
-            let reply = try await Reply.to("GET", "\(self.adminAddress)/readyz")
-            if reply.status == 200 { return }
-        }
-        throw NotReady()
+        try await wait { try await Reply.to("GET", "\(self.adminAddress)/readyz").status == 200 }
     }
 }

@@ -7,7 +7,7 @@ enum SQL {
     private static let python = Program.named("python3")
     private static let script = """
         import sqlite3, sys
-        connection = sqlite3.connect(sys.argv[1])
+        connection = sqlite3.connect(sys.argv[1], timeout=60)
         connection.executescript(sys.argv[2])
         for row in connection.execute(sys.argv[3]) if sys.argv[3] else []:
             print("|".join(map(str, row)))
@@ -37,7 +37,8 @@ enum SQL {
     static func change(_ path: String, _ statements: String, thenRead query: String) async throws -> [String] {
         let outcome: Program.Outcome
         if let shell = self.shell {
-            outcome = try await Program.run(shell, ["-batch", "-bail", path, "\(statements);\(query)"])
+            let options = ["-batch", "-bail", "-cmd", ".timeout 60000"]
+            outcome = try await Program.run(shell, options + [path, "\(statements);\(query)"])
         } else if let python = self.python {
             outcome = try await Program.run(python, ["-c", self.script, path, statements, query])
         } else {

@@ -30,7 +30,7 @@ struct UpstreamFault: Sendable, CustomTestStringConvertible {
         UpstreamFault(
             name: "no answer in time",
             action: #"{"type": "hang"}"#,
-            timeoutMilliseconds: 300,
+            timeoutMilliseconds: 3_000,
             status: 504,
             code: "outcome_unknown",
             callerAction: nil
@@ -77,7 +77,7 @@ struct UpstreamFault: Sendable, CustomTestStringConvertible {
             name: "503 without Retry-After",
             action: #"{"type": "status", "status": 503}"#,
             maxCalls: 3,
-            timeoutMilliseconds: 1_000,
+            timeoutMilliseconds: 15_000,
             status: 503,
             code: "upstream_unavailable",
             callerAction: "wait",
@@ -87,7 +87,7 @@ struct UpstreamFault: Sendable, CustomTestStringConvertible {
             name: "500",
             action: #"{"type": "status", "status": 500, "body": "oops"}"#,
             maxCalls: 3,
-            timeoutMilliseconds: 1_000,
+            timeoutMilliseconds: 15_000,
             status: 502,
             code: "upstream_internal",
             callerAction: "wait"

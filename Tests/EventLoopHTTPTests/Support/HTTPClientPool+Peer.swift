@@ -14,6 +14,7 @@ extension HTTPClientPool {
         var configuration = HTTPClientConfiguration(tls: try TestCertificate.client())
         // Only tests of the deadline meet it, however busy the machine is.
         configuration.connectTimeout = .seconds(600)
+        configuration.http2.pingTimeout = .seconds(600)
         configure(&configuration)
         return try HTTPClientPool(
             origin: try #require(HTTPOrigin("https://localhost:\(port)")),

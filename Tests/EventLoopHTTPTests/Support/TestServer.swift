@@ -43,6 +43,7 @@ func withServer<Result>(
     // Only tests of the deadlines meet them, however busy the machine is.
     configuration.headTimeout = .seconds(600)
     configuration.bodyTimeout = .seconds(600)
+    configuration.writeStallTimeout = .seconds(600)
     configure(&configuration)
     let server = HTTPServer(
         configuration: configuration,

@@ -15,8 +15,15 @@ struct RawClient: Sendable {
     var protocols: [String] = []
 
     /// Sends a request in one piece, and reads until the connection ends.
-    func exchange(_ request: String) async throws -> RawReply {
+    ///
+    /// - Parameters:
+    ///   - request: what is sent.
+    ///   - whenSent: called once that has left.
+    /// - Returns: what came.
+    /// - Throws: what keeps the connection from being made.
+    func exchange(_ request: String, whenSent: @Sendable () -> Void = {}) async throws -> RawReply {
         try await self.withConnection(sending: request) { inbound in
+            whenSent()
             var text = ""
             do {
                 for try await part in inbound { text += String(buffer: part) }

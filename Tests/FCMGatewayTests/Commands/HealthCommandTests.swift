@@ -1,5 +1,7 @@
 import ArgumentParser
 import Foundation
+import GatewayTestKit
+import NIOCore
 import Synchronization
 import Testing
 
@@ -44,7 +46,9 @@ struct HealthCommandTests {
         let headers = status == 301 ? ["Location": "/livez"] : [:]
         try await StubServer.with({ _ in StubServer.Reply(status: status, headers: headers, body: "{}") }) { server in
             let command = try Self.command(["--admin-url", server.address] + arguments)
-            let probe = try command.probe(environment: [:])
+            var patient = try command.probe(environment: [:])
+            patient.timeout = .seconds(600)
+            let probe = patient
             let ask = { try await probe.withClient { try await probe.ask(command.path, http: $0) } }
             if let failure {
                 let error = await #expect(throws: CommandFailure.self) { try await ask() }
@@ -59,13 +63,14 @@ struct HealthCommandTests {
 
     @Test("A gateway that is not there is a failure that names its address")
     func refused() async throws {
-        // A listener that is closed again leaves a port where nobody answers.
-        let address = try await StubServer.with({ _ in StubServer.Reply() }, \.address)
-        let probe = try Self.command(["--admin-url", address]).probe(environment: [:])
-        let error = await #expect(throws: CommandFailure.self) {
-            try await probe.withClient { try await probe.ask("readyz", http: $0) }
+        try await ClosedPort.with { port in
+            let address = "http://127.0.0.1:\(port)"
+            let probe = try Self.command(["--admin-url", address]).probe(environment: [:])
+            let error = await #expect(throws: CommandFailure.self) {
+                try await probe.withClient { try await probe.ask("readyz", http: $0) }
+            }
+            #expect(error?.message == "no answer from \(address): the connection was refused")
         }
-        #expect(error?.message == "no answer from \(address): the connection was refused")
     }
 
     @Test(

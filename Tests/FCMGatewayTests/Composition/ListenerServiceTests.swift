@@ -127,7 +127,7 @@ struct ListenerServiceTests {
             async let held = self.get(port, "/held")
             for await _ in responder.begun.stream { break }
             stop()
-            await self.until { !self.readiness.isReady }
+            await self.until { self.gauge().contains("fcmgw_draining 1") }
             self.grace.continuation.yield()
             // Of the two connections only the one with the request is left.
             await self.until { server.openConnections <= 1 }

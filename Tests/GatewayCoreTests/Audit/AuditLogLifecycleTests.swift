@@ -128,7 +128,7 @@ struct AuditLogLifecycleTests {
                 try await self.store.wait { $0.batches.count == 1 }
                 trigger.triggerGracefulShutdown()
                 // Nothing new is promised, and the log waits for what was.
-                #expect(!log.hasPlace)
+                while log.hasPlace { await Task.yield() }
                 await #expect(throws: GatewayError.self) { try await log.commit(.sample("late commit")) }
                 #expect(self.store.current.heads.map(\.state) == [.open])
                 place.fill(.sample("late record"))

@@ -9,13 +9,16 @@ struct LiveListener {
     /// Where it listens.
     let port: Int
 
-    /// Runs a gateway's data listener for the length of a test, with the bounds that it has in production.
+    /// Runs a gateway's data listener for the length of a test, with its bounds on sizes and with all the time it needs.
     static func run<Result: Sendable>(
         _ gateway: TestGateway,
         _ body: (LiveListener) async throws -> Result
     ) async throws -> Result {
         var configuration = HTTPServerConfiguration()
         configuration.bodyLimit = DataListener.bodyLimit(of:)
+        configuration.headTimeout = .seconds(600)
+        configuration.bodyTimeout = .seconds(600)
+        configuration.writeStallTimeout = .seconds(600)
         let server = HTTPServer(
             configuration: configuration,
             responder: gateway.dataListener,

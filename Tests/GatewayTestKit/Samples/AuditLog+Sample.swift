@@ -3,14 +3,16 @@ package import Logging
 import ServiceLifecycleTestKit
 
 extension AuditConfiguration {
-    /// No pause between batches, a millisecond between attempts, and a commit's time is not up before a test's is.
+    /// No pause between batches, a millisecond between attempts, and no time that is up before a test's is.
     package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(600)) -> Self {
-        AuditConfiguration(
+        var configuration = AuditConfiguration(
             queueCapacity: queueCapacity,
             flushInterval: .zero,
             retryInterval: .milliseconds(1),
             commitTimeout: commitTimeout
         )
+        configuration.lateAfter = .seconds(3_600)
+        return configuration
     }
 }
 

@@ -35,7 +35,10 @@ struct AccessTokenSourceTests {
 
     private func whileRunning(_ body: @Sendable (AccessTokens, HeldExchange) async throws -> Void) async throws {
         let exchange = HeldExchange()
-        let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: NOOPMetricsHandler.instance))
+        // A failure stands for as long as the test takes.
+        let now = ContinuousClock.now
+        let metrics = TokenMetrics(factory: NOOPMetricsHandler.instance)
+        let tokens = AccessTokens(exchange: exchange, metrics: metrics) { now }
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await tokens.run() }

@@ -56,7 +56,12 @@ struct GroupFixture: Sendable {
         try await Self.whileRunning(emulator, logger) {
             let endpoint = try await emulator.baseURL()
             let hosts = TokenHosts([String(endpoint.dropFirst("http://".count))])
-            let configuration = UpstreamConfiguration(v1Endpoint: endpoint, tokenHosts: hosts)
+            let configuration = UpstreamConfiguration(
+                v1Endpoint: endpoint,
+                tokenHosts: hosts,
+                attemptTimeout: .seconds(600),
+                client: .patient
+            )
             let exchange = JWTBearerExchange(
                 configuration: configuration,
                 eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
@@ -125,9 +130,9 @@ struct GroupFixture: Sendable {
         )
     }
 
-    /// The tenant, waiting a minute.
+    /// The tenant, waiting ten minutes.
     func caller() throws -> GroupCaller {
-        try .sample(Principal(profile: self.profile, key: .sample(of: .generate())))
+        try .sample(Principal(profile: self.profile, key: .sample(of: .generate())), timeLeft: .seconds(600))
     }
 
     /// The members at FCM; `nil` where there is no such group.

@@ -71,7 +71,7 @@ struct TopicFixture: Sendable {
         _ tokens: [String],
         topic: String = "news",
         of profile: TenantProfile? = nil,
-        timeLeft: Duration = .seconds(60)
+        timeLeft: Duration = .seconds(600)
     ) async throws -> SubscriptionResult {
         await self.caller.change(
             SubscriptionCall(
@@ -90,7 +90,7 @@ struct TopicFixture: Sendable {
         _ tokens: [String],
         topic: String = "news",
         of profile: TenantProfile? = nil,
-        timeLeft: Duration = .seconds(60)
+        timeLeft: Duration = .seconds(600)
     ) async throws -> SubscriptionResult {
         try await self.change(.subscribe, tokens, topic: topic, of: profile, timeLeft: timeLeft)
     }

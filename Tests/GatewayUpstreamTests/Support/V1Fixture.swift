@@ -65,7 +65,8 @@ struct V1Fixture: Sendable {
                 v1Endpoint: endpoint,
                 tokenHosts: allowsTokenHost ? hosts : .google,
                 attemptTimeout: .seconds(600),
-                fanOut: fanOut
+                fanOut: fanOut,
+                client: .patient
             )
             let exchange = JWTBearerExchange(
                 configuration: configuration,
@@ -133,7 +134,7 @@ struct V1Fixture: Sendable {
         message: Message = Message(),
         projectID: String? = nil,
         credential: ServiceAccountCredential? = nil,
-        timeLeft: Duration = .seconds(60),
+        timeLeft: Duration = .seconds(600),
         trace: RequestTrace? = nil
     ) throws -> UpstreamCall {
         try .sample(
@@ -153,7 +154,7 @@ struct V1Fixture: Sendable {
         message: Message = Message(),
         projectID: String? = nil,
         credential: ServiceAccountCredential? = nil,
-        timeLeft: Duration = .seconds(60)
+        timeLeft: Duration = .seconds(600)
     ) async throws -> UpstreamResult {
         let call = try self.call(
             to: target,

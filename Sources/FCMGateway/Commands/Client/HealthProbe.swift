@@ -7,7 +7,7 @@ import NIOSSL
 /// Asks an admin listener how its gateway is.
 struct HealthProbe: Sendable, Equatable {
     /// How long one question may take; shorter than the intervals at which service managers ask.
-    static let timeout = TimeAmount.seconds(4)
+    var timeout = TimeAmount.seconds(4)
 
     /// The listener's address.
     let url: BaseURL
@@ -81,7 +81,7 @@ struct HealthProbe: Sendable, Equatable {
         request.headers.add(name: "User-Agent", value: "fcm-gateway/\(GatewayVersion.current)")
         let status: UInt
         do {
-            status = try await http.execute(request, timeout: Self.timeout).status.code
+            status = try await http.execute(request, timeout: self.timeout).status.code
         } catch {
             throw CommandFailure("no answer from \(self.url): \(APIClient.reason(error))")
         }
