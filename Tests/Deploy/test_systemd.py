@@ -14,7 +14,7 @@ from signal import SIGSYS
 
 import unit
 from deployment import DEPLOY, LIMIT_S, PROGRAM, longest_stop_s, substituted
-from lab import Gateway, Lab
+from lab import PATIENT, Gateway, Lab
 
 FOLDER = DEPLOY / "systemd"
 SERVICE = FOLDER / "fcm-gateway.service"
@@ -116,7 +116,7 @@ class SystemdTests(unittest.TestCase):
 
     def test_the_check_works_under_the_units_bounds(self) -> None:
         """Beside a gateway that runs and after it has ended, it leaves its result for node_exporter."""
-        with Lab(PROGRAM, defaults=PATIENT) as lab:
+        with Lab(PROGRAM) as lab:
             gateway = lab.gateway({"http": {"drainGraceMs": 0}}, name="checked")
             credentials = self.folder / "credentials"
             credentials.mkdir(mode=0o700)
@@ -148,7 +148,7 @@ class SystemdTests(unittest.TestCase):
 
     def test_the_commands_work_under_the_units_bounds(self) -> None:
         """Start, wait, reload, send and stop with every system call filtered; one that is not allowed is deadly."""
-        with Lab(PROGRAM, defaults=PATIENT) as lab:
+        with Lab(PROGRAM) as lab:
             fcm = lab.emulator()
             gateway = ConfinedGateway(lab)
             after = self.command("ExecStartPost", gateway)
@@ -200,7 +200,8 @@ class ConfinedGateway(Gateway):
     """A gateway of the lab that is started by the unit's own command, under its bounds."""
 
     def __init__(self, lab: Lab) -> None:
-        super().__init__(lab, "confined", {"http": {"drainGraceMs": 500}}, {}, [], None, "http")
+        config = PATIENT | {"http": PATIENT["http"] | {"drainGraceMs": 500}}
+        super().__init__(lab, "confined", config, {}, [], None, "http")
         credentials = self.folder / "credentials"
         credentials.mkdir(mode=0o700)
         for line in UNIT["LoadCredential"]:
