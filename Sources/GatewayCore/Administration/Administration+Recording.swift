@@ -51,6 +51,7 @@ extension Administration {
                 try await self.directory.reload()
             } catch {
                 failure = error
+                self.directory.reloadEventually()
             }
         }
         record.time = self.clock.now()

@@ -16,11 +16,15 @@ package final class Directory: Sendable {
         var version = 0
     }
 
+    /// The pause before a failed reading is repeated.
+    private static let retryInterval = Duration.seconds(1)
+
     private let store: any DirectoryStore
     private let masterKey: MasterKey
     private let auditKey: Secret
     private let source: Mutex<Source>
     private let current = Mutex(DirectorySnapshot())
+    private let isRetrying = Atomic(false)
 
     /// A directory that starts empty; call ``reload()`` before serving.
     package init(store: any DirectoryStore, masterKey: MasterKey, auditKey: Secret, defaultLimits: LimitPolicies) {
@@ -37,8 +41,35 @@ package final class Directory: Sendable {
 
     /// Reads the store and swaps the picture.
     ///
+    /// It goes on when its caller's task is cancelled: what was changed must come into force whoever still waits for it.
+    ///
     /// - Throws: `storeUnavailable`; the old picture stays.
     package func reload() async throws(GatewayError) {
+        let failure = await Task { () -> GatewayError? in
+            do throws(GatewayError) {
+                try await self.read()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        .value
+        if let failure { throw failure }
+    }
+
+    /// Reads the store again and again until that works: what was changed comes into force late rather than never.
+    func reloadEventually() {
+        guard !self.isRetrying.exchange(true, ordering: .relaxed) else { return }
+        Task {
+            var isDone = false
+            while !isDone, (try? await Task.sleep(for: Self.retryInterval)) != nil {
+                isDone = (try? await self.reload()) != nil
+            }
+            self.isRetrying.store(false, ordering: .relaxed)
+        }
+    }
+
+    private func read() async throws(GatewayError) {
         let read = self.source.withLock { source in
             source.reads += 1
             return source.reads

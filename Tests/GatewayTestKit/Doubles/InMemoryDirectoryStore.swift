@@ -39,6 +39,8 @@ package final class InMemoryDirectoryStore: DirectoryStore {
     ///
     /// - Throws: `storeUnavailable` while told to refuse.
     package func load() async throws(GatewayError) -> DirectoryContents {
+        // As with a database, a reader that is cancelled gets nothing.
+        if Task.isCancelled { throw GatewayError(.cancelled, "The reader was cancelled") }
         let state = self.state.withLock { $0 }
         guard !state.refusesLoads else { throw Self.unavailable }
         return state.contents
