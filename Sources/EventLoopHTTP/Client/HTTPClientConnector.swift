@@ -74,7 +74,9 @@ struct HTTPClientConnector: Sendable {
                         negotiation.whenOpened(until: deadline, completion)
                     }
                 } catch {
-                    completion(.failure(HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)))
+                    let failure = HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)
+                    // Never at once: who is told may open another, which may fail at once as well.
+                    lane.eventLoop.assumeIsolated().execute { completion(.failure(failure)) }
                 }
             }
     }

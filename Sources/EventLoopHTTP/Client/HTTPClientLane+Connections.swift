@@ -15,7 +15,10 @@ extension HTTPClientLane {
 
     /// Forgets a connection that has ended, and opens another if an exchange waits for its place.
     func ended(_ connection: HTTPClientConnection) {
-        self.state.value.exclusiveConnections[ObjectIdentifier(connection)] = nil
+        // One that was never handed out has failed to open, and its place is freed where that is told.
+        guard self.state.value.exclusiveConnections.removeValue(forKey: ObjectIdentifier(connection)) != nil else {
+            return
+        }
         self.freeSlot(of: connection)
     }
 

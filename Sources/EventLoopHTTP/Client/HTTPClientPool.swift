@@ -58,6 +58,8 @@ package final class HTTPClientPool: Sendable {
         guard let lane = self.lane(on: eventLoop) else {
             throw HTTPClientError(code: .shutDown, requestSent: false)
         }
+        // On its own loop an exchange would be written before its cancellation is heard of.
+        guard !Task.isCancelled else { throw HTTPClientError(code: .cancelled, requestSent: false) }
         let exchange = HTTPClientExchange(request: request, deadline: deadline, eventLoop: lane.eventLoop)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

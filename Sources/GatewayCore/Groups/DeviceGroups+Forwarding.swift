@@ -50,6 +50,17 @@ extension DeviceGroups {
         group.begin(change.operation, change.tokens)
         group = try await self.save(group)
         let result = await self.perform(request, by: caller, trace)
+        // What FCM said is the answer, even where it can't be written down: the intent that is has the next change settle it.
+        try? await self.note(result, of: change, before, &group)
+        return result
+    }
+
+    private func note(
+        _ result: GroupResult,
+        of change: GroupChange,
+        _ before: DeviceGroup,
+        _ group: inout DeviceGroup
+    ) async throws(GroupObstacle) {
         switch result.answer {
         case .success(let key):
             if change.operation == .create { (group.members, group.isComplete) = ([], true) }
@@ -64,7 +75,6 @@ extension DeviceGroups {
         case .failure:
             break
         }
-        return result
     }
 
     private func restore(_ before: DeviceGroup, over group: DeviceGroup) async throws(GroupObstacle) {

@@ -104,6 +104,9 @@ package final class LegacySender: UpstreamSender {
 
     // MARK: Attempts
 
+    /// What a server answers with that was too busy, or failed before it took the message; 200 with an error's name.
+    private static let repeatableStatuses = [200, 500, 503]
+
     /// What one attempt came to.
     private struct AttemptEnd {
         let result: UpstreamResult
@@ -147,14 +150,18 @@ package final class LegacySender: UpstreamSender {
     ) -> AttemptEnd {
         let now = self.attempts.answered(attempt, status: response.status.code, Self.subject(plan, call))
         let result = self.read(response, for: call.target)
-        let isTrouble = result.answer == .failed(.upstreamUnavailable) || result.answer == .failed(.upstreamInternal)
+        let isFailure = result.answer == .failed(.upstreamUnavailable) || result.answer == .failed(.upstreamInternal)
         let isRefusal = result.answer == .failed(.upstreamCredentials)
+        // Too many requests are no fault of the server's.
+        let isExcess = response.status == .tooManyRequests
         plan.health.report(
-            server: isTrouble ? .trouble : .healthy,
-            credential: isRefusal ? .trouble : isTrouble ? .silent : .healthy,
+            server: isExcess ? .silent : isFailure ? .trouble : .healthy,
+            credential: isRefusal ? .trouble : isFailure ? .silent : .healthy,
             at: now
         )
-        return AttemptEnd(result: result, repeatReason: isTrouble ? .trouble : nil)
+        // A proxy's 502 or 504 may stand for a message that arrived.
+        let mayRepeat = isFailure && Self.repeatableStatuses.contains(response.status.code)
+        return AttemptEnd(result: result, repeatReason: mayRepeat ? .trouble : nil)
     }
 
     @inline(never)  // As for `prepare`.

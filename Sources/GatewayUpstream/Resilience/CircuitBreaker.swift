@@ -144,10 +144,10 @@ struct CircuitBreaker {
 
     private mutating func openIfNeeded(at now: Instant) -> Bool {
         switch self.phase {
-        case .resting:
+        case .resting(let end) where now < end:
             // A call that had begun before.
             return false
-        case .probing:
+        case .resting, .probing:
             break
         case .closed, .ramping:
             let (calls, failures) = self.recent.counts(at: now)

@@ -38,12 +38,13 @@ final class UpstreamHealth: Sendable {
 
     // MARK: Calls
 
-    /// Counts a call that is no repeat, and says whether it may be made.
+    /// Says whether a call that is no repeat may be made, and counts it if so.
     func begin(at now: Instant) -> Obstacle? {
         self.state.withLock { state in
-            state.budget.deposit()
             defer { self.show(&state) }
-            return Self.obstacle(&state, at: now)
+            if let obstacle = Self.obstacle(&state, at: now) { return obstacle }
+            state.budget.deposit()
+            return nil
         }
     }
 

@@ -158,7 +158,7 @@ package final class TopicCaller: TopicUpstream {
         await withDiscardingTaskGroup { group in
             for _ in 0..<min(self.configuration.fanOut, call.tokens.count) {
                 group.addTask {
-                    while ContinuousClock.now < call.deadline, let index = fanOut.next() {
+                    while !Task.isCancelled, ContinuousClock.now < call.deadline, let index = fanOut.next() {
                         let request = requests.change(call.change, call.tokens[index], call.topic)
                         let reading = await self.exchange.ask(request, .v1, by: route, until: call.deadline) {
                             V1TopicResponseReader.change($0, call.change, now: $1)

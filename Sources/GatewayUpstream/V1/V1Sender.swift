@@ -113,7 +113,7 @@ package final class V1Sender: UpstreamSender {
     }
 
     private func work(on job: V1Job, _ fanOut: FanOut<V1Reading>) async {
-        while ContinuousClock.now < job.deadline, let index = fanOut.next() {
+        while !Task.isCancelled, ContinuousClock.now < job.deadline, let index = fanOut.next() {
             if let gate = job.gate, !(await gate.pass(index)) {
                 fanOut.finish(index, .notKept, holdsForAll: true)
                 return

@@ -89,6 +89,18 @@ struct CircuitBreakerTests {
         #expect(breaker.permit(at: self.at(45)) == .granted)
     }
 
+    @Test("A call to see that is neither good nor bad, but turns out to be trouble, has it rest again, and for longer")
+    func lateVerdict() {
+        let (breaker, _, _) = self.opened()
+        #expect(breaker.permit(at: self.at(30)) == .granted)
+        #expect(!breaker.report(.silent, at: self.at(30.1)))
+        #expect(breaker.report(.trouble, at: self.at(30.1)))
+        #expect(breaker.permit(at: self.at(31)) == .refused(wait: .seconds(59.1)))
+        // One that had begun before the rest changes nothing.
+        #expect(!breaker.report(.trouble, at: self.at(40)))
+        #expect(breaker.permit(at: self.at(91)) == .granted)
+    }
+
     @Test("A connection that is lost with a hundred calls is one failure; five such moments in a row are five")
     func lost() {
         let breaker = Subject()

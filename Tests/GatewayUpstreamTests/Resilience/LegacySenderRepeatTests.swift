@@ -87,6 +87,30 @@ struct LegacySenderRepeatTests {
         }
     }
 
+    @Test(
+        "What a proxy says in a server's stead, or that there were too many requests, is not repeated",
+        arguments: ["429 Too Many Requests", "502 Bad Gateway", "504 Gateway Timeout"]
+    )
+    func notRepeated(status: String) async throws {
+        try await RawUpstream.run(.send(WireAnswer.text(status, ""))) { upstream in
+            try await LegacySender.run { sender in
+                let result = await sender.send(try Self.call(upstream.endpoint))
+                #expect(result.answer == .failed(.upstreamUnavailable))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test("Too many requests open no breaker")
+    func excess() async throws {
+        try await RawUpstream.run(.send(WireAnswer.text("429 Too Many Requests", ""))) { upstream in
+            try await LegacySender.run { sender in
+                for _ in 1...20 { _ = await sender.send(try Self.call(upstream.endpoint)) }
+                #expect(upstream.seen.current.requests.count == 20)
+            }
+        }
+    }
+
     @Test("What was not sent goes again at once, and is counted")
     func notSent() async throws {
         let metrics = TestMetrics()
