@@ -1,16 +1,17 @@
+import Dispatch
 import GatewayCore
-import NIOPosix
 import Synchronization
 
-/// A state that only threads which may wait work on, one at a time.
+/// A state that is worked on by a queue of its own, one after the other: work that hangs keeps nobody else waiting.
 final class BlockingState<State: Sendable>: Sendable {
     private let state: Mutex<State>
+    private let queue = DispatchQueue(label: "fcm-gateway.audit-sink")
 
     init(_ state: State) {
         self.state = Mutex(state)
     }
 
-    /// Works on the state on such a thread.
+    /// Works on the state, on a thread that may wait.
     ///
     /// - Parameters:
     ///   - failure: what an error is called that has no name of its own.
@@ -22,7 +23,11 @@ final class BlockingState<State: Sendable>: Sendable {
         _ body: @escaping @Sendable (inout State) throws -> T
     ) async throws(GatewayError) -> T {
         do {
-            return try await NIOThreadPool.singleton.runIfActive { try self.state.withLock { try body(&$0) } }
+            return try await withCheckedThrowingContinuation { continuation in
+                self.queue.async {
+                    continuation.resume(with: Result { try self.state.withLock { try body(&$0) } })
+                }
+            }
         } catch let error as GatewayError {
             throw error
         } catch {

@@ -257,7 +257,8 @@ struct Gateway: Sendable {
                 timeout: configuration.http.shutdownTimeout,
                 impatience: impatience,
                 gauge: Meter(label: "fcmgw_draining", factory: registry)
-            )
+            ),
+            after: { await audit.whenOpen() }
         )
         self.adminListener = ListenerService(
             server: adminServer,

@@ -23,6 +23,7 @@ struct ListenerService: Service {
     private let server: HTTPServer
     private let address: String
     private let readiness: Readiness?
+    private let mayBegin: @Sendable () async -> Bool
     private let drain: Drain
     private let ports: AsyncStream<Int>
     private let portsContinuation: AsyncStream<Int>.Continuation
@@ -32,7 +33,15 @@ struct ListenerService: Service {
     ///   - address: where it will listen, for an operator who must find out why it can't.
     ///   - readiness: told when the listener begins and ends to welcome traffic; `nil` for one that no balancer watches.
     ///   - drain: how it leaves.
-    init(server: HTTPServer, address: String, readiness: Readiness?, drain: Drain) {
+    ///   - mayBegin: waits for what has to be there before anybody is served, and says whether it is.
+    init(
+        server: HTTPServer,
+        address: String,
+        readiness: Readiness?,
+        drain: Drain,
+        after mayBegin: @escaping @Sendable () async -> Bool = { true }
+    ) {
+        self.mayBegin = mayBegin
         self.server = server
         self.address = address
         self.readiness = readiness
@@ -53,6 +62,11 @@ struct ListenerService: Service {
 
     func run() async throws {
         defer { self.portsContinuation.finish() }
+        guard await cancelWhenGracefulShutdown({ await self.mayBegin() }) else {
+            // Whoever failed ends the group.
+            try? await gracefulShutdown()
+            return
+        }
         do {
             try await self.server.start()
         } catch {

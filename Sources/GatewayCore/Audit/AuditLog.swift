@@ -30,6 +30,8 @@ package final class AuditLog: Service {
 
     struct State {
         var phase = Phase.open
+        /// Whether this process's chain is there, and everything of earlier processes is behind it.
+        var isChainOpen = false
         var isRunning = false
         var records: [AuditEntry] = []
         /// How much memory the records take that wait or are being written, in bytes.
@@ -73,6 +75,8 @@ package final class AuditLog: Service {
     /// When commits give up, in the order of their numbers.
     private let deadlines: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>
     private let deadlineContinuation: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>.Continuation
+    /// Finishes when the chain is open, or when the log ends without one.
+    private let opening = AsyncStream.makeStream(of: Void.self)
 
     /// A log that has not started; without a spool, what the store refuses waits in memory.
     ///
@@ -111,6 +115,17 @@ package final class AuditLog: Service {
     }
 
     // MARK: Taking records
+
+    /// Waits until what earlier processes left is in the store and this one's chain is open.
+    ///
+    /// Records are taken before that as well, but a crash would lose them: requests are to be served afterwards only.
+    /// One caller may ask, once.
+    ///
+    /// - Returns: whether the chain is open; it is not when the log has ended, or the caller was cancelled.
+    package func whenOpen() async -> Bool {
+        for await _ in self.opening.stream {}
+        return self.state.withLock { $0.isChainOpen }
+    }
 
     /// Records something and returns when it is durable.
     ///
@@ -318,6 +333,8 @@ package final class AuditLog: Service {
 
     private func write() async throws {
         var writer = AuditWriter(chain: try await self.open())
+        self.state.withLock { $0.isChainOpen = true }
+        self.opening.continuation.finish()
         await withGracefulShutdownHandler {
             for await _ in self.wake {
                 // Wait a moment, so that one transaction holds many records. Where each is awaited, the transaction under
@@ -351,6 +368,7 @@ package final class AuditLog: Service {
 
     /// Turns away whoever comes or waits from now on.
     private func end() {
+        self.opening.continuation.finish()
         let (commits, lost) = self.state.withLock { state in
             defer {
                 (state.phase, state.commits, state.strict, state.records) = (.closed, [:], [], [])

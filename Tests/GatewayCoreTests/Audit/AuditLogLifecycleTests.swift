@@ -95,6 +95,16 @@ struct AuditLogLifecycleTests {
         #expect(self.store.current.records.isEmpty)
     }
 
+    @Test("Who waits until the chain is open hears of it, also when it never will be", arguments: [false, true])
+    func whenOpen(isRefusing: Bool) async throws {
+        let log = AuditLog.sample(store: self.store)
+        if isRefusing { self.store.refuse() }
+        let isOpen = Task { await log.whenOpen() }
+        try? await log.whileRunning { _ = await isOpen.value }
+        #expect(await isOpen.value == !isRefusing)
+        #expect(self.store.actions.first == (isRefusing ? nil : "audit.opened"))
+    }
+
     @Test("The log runs once")
     func secondRun() async {
         await #expect(processExitsWith: .failure) {

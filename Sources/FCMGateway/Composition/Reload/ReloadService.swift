@@ -11,12 +11,10 @@ struct ReloadService: Service {
     let reopen: @Sendable () async -> Void
 
     func run() async throws {
-        await withDiscardingTaskGroup { group in
-            for await _ in self.signals.cancelOnGracefulShutdown() {
-                // A disk that hangs keeps no reload waiting.
-                group.addTask { await self.reopen() }
-                self.reloader.reload()
-            }
+        for await _ in self.signals.cancelOnGracefulShutdown() {
+            // A disk that hangs keeps neither a reload waiting nor a stop, so nobody waits for this.
+            Task { await self.reopen() }
+            self.reloader.reload()
         }
     }
 }

@@ -33,23 +33,32 @@ package struct AuditCheckpointService: Service {
 
     /// Makes checkpoints until shutdown, then the last.
     package func run() async throws {
-        let (wake, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask {
-                for await _ in wake { await self.feeder?.deliver() }
-            }
-            // What an earlier process left undelivered need not wait for something new.
-            continuation.yield()
-            // The first one without a wait: an interval may be long, and the audit of this start has begun.
-            while !Task.isShuttingDownGracefully, !Task.isCancelled {
-                _ = await self.checkpointer.checkpoint(delivered: self.delivered)
-                continuation.yield()
-                try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.interval) }
-            }
-            continuation.finish()
-            self.feeder?.stop()
+        let (wake, continuation) = AsyncStream<Duration?>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let (life, lifeContinuation) = AsyncStream.makeStream(of: Void.self)
+        // Not awaited but by ``life``: a sink that hangs must not keep the process from ending.
+        let deliveries = Task {
+            for await limit in wake { await self.feeder?.deliver(within: limit) }
+            lifeContinuation.finish()
         }
+        // What an earlier process left undelivered need not wait for something new.
+        continuation.yield(nil)
+        // The first one without a wait: an interval may be long, and the audit of this start has begun.
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            _ = await self.checkpointer.checkpoint(delivered: self.delivered)
+            continuation.yield(nil)
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.interval) }
+        }
+        self.feeder?.stop()
         _ = await self.checkpointer.checkpoint(delivered: self.delivered)
-        await self.feeder?.deliver(within: Self.lastDelivery)
+        continuation.yield(Self.lastDelivery)
+        continuation.finish()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in life {} }
+            // As long for the piece that the sink is at as for the last delivery.
+            group.addTask { try? await Task.sleep(for: Self.lastDelivery * 2) }
+            await group.next()
+            group.cancelAll()
+        }
+        deliveries.cancel()
     }
 }

@@ -83,6 +83,7 @@ package struct AuditExportVerifier: Sendable {
     /// - Returns: whether it is intact, and the first place where it is not.
     package mutating func finish(stated: AuditExporter.Summary?) -> Verdict {
         self.finishPart()
+        if self.publicKey != nil, self.claims == nil { self.fail(self.next, "no checkpoint vouches for the chains") }
         if let failure = self.claims?.failure(after: self.part?.start.writer ?? 0) {
             self.fail(failure.place, failure.reason)
         }

@@ -67,16 +67,18 @@ final class AuditErrands<Outcome: Sendable>: Sendable {
 
     /// Waits for the end of the errand under way.
     ///
-    /// - Parameter patience: for how long at most; `nil` for as long as it takes.
+    /// - Parameters:
+    ///   - patience: for how long at most; `nil` for as long as it takes.
+    ///   - mayHurry: whether ``hurry()`` ends the wait as well.
     /// - Returns: its outcome; `nil` when there is none yet.
-    func outcome(within patience: Duration?) async -> Outcome? {
+    func outcome(within patience: Duration?, mayHurry: Bool = true) async -> Outcome? {
         let deadline = patience.map { ContinuousClock.now + $0 }
         await withCheckedContinuation { continuation in
             let wait = self.state.withLock { state -> Int? in
                 guard state.isUnderWay, !state.isOver else { return nil }
                 state.waiter = continuation
                 state.waits += 1
-                state.mayLeave = deadline != nil
+                state.mayLeave = deadline != nil && mayHurry
                 return state.waits
             }
             guard let wait else { return continuation.resume() }

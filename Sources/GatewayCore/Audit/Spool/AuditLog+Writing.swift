@@ -40,11 +40,11 @@ extension AuditLog {
         for item in batch.strict { chained.append(longer.append(item.entry)) }
         let (records, end) = (chained, longer)
         self.errands.begin { await self.deliver(records, through: end) }
-        // Whoever waits for a commit waits for the store.
-        let mayDetour = batch.strict.isEmpty && !batch.records.isEmpty && self.hasSpool(writer)
-        var delivery = await self.errands.outcome(within: mayDetour ? self.configuration.lateAfter : nil)
+        var delivery = await self.delivery(of: batch, writer)
         if delivery == nil {
-            if await self.spool(batch, &writer) { return true }
+            // The time of commits is up as well by then: their records go with the others, in the places that they have
+            // where the store takes them after all.
+            if await self.spool(batch, with: batch.strict.map(\.entry), &writer) { return true }
             delivery = await self.errands.outcome(within: nil)
         }
         guard let delivery, case .stored(let stored) = delivery.result else {
@@ -58,6 +58,17 @@ extension AuditLog {
         self.note(stored: delivery)
         self.finish(batch)
         return true
+    }
+
+    /// What became of a batch; `nil` when the store takes so long that its records are better off in the spool.
+    private func delivery(of batch: Batch, _ writer: AuditWriter) async -> AuditDelivery? {
+        guard self.hasSpool(writer), !batch.records.isEmpty || !batch.strict.isEmpty else {
+            return await self.errands.outcome(within: nil)
+        }
+        // Whoever waits for a commit waits for the store, but no longer than that may take.
+        return batch.strict.isEmpty
+            ? await self.errands.outcome(within: self.configuration.lateAfter)
+            : await self.errands.outcome(within: self.configuration.commitTimeout, mayHurry: false)
     }
 
     private func deliver(
@@ -92,13 +103,17 @@ extension AuditLog {
 
     /// Spools a batch's records but those of commits: who waits for one hears that it was refused.
     ///
+    /// - Parameters:
+    ///   - gathered: the batch.
+    ///   - late: records of commits whose time is up, which the store may have all the same.
+    ///   - writer: where the chain and the spool stand.
     /// - Returns: whether they are in the spool.
-    private func spool(_ gathered: Batch, _ writer: inout AuditWriter) async -> Bool {
+    private func spool(_ gathered: Batch, with late: [AuditEntry] = [], _ writer: inout AuditWriter) async -> Bool {
         var batch = gathered
         batch.strict = []
         guard let spool = self.spool, self.hasSpool(writer) else { return false }
         do throws(GatewayError) {
-            let end = try await spool.append(batch.records, after: writer.course.tail, to: &writer.end)
+            let end = try await spool.append(batch.records + late, after: writer.course.tail, to: &writer.end)
             if writer.course.isDirect {
                 self.logger.warning("The audit's store does not take its records; they go to the spool")
             }
@@ -107,7 +122,7 @@ extension AuditLog {
             self.logger.error("The audit's spool can't be written", metadata: ["cause": "\(error.message)"])
             return false
         }
-        self.metrics.spooled(batch.records.count, bytes: writer.end.size - writer.cursor.offset)
+        self.metrics.spooled(batch.records.count + late.count, bytes: writer.end.size - writer.cursor.offset)
         self.finish(batch)
         return true
     }

@@ -84,6 +84,15 @@ struct SignedAuditExportTests {
         #expect(keyless.checkpoint == 1)
     }
 
+    @Test("An export without a checkpoint or anything else is not intact to who has the key")
+    func emptied() {
+        let nothing = AuditExporter.Summary(records: 0, removed: 0)
+        #expect(self.verify([], nothing) != .intact(nothing))
+        var keyless = AuditExportVerifier(isWhole: true, isLive: true, sealer: nil)
+        let verdict = keyless.finish(stated: nothing)
+        #expect(verdict == .intact(nothing))
+    }
+
     @Test("The first record after a removal can't be dropped, whatever the beginning says then")
     func droppedFirst() async throws {
         let (items, summary) = try await self.export()

@@ -117,6 +117,29 @@ struct AuditLogSpoolTests {
         #expect(try await self.verdict() == .intact(records: 4))
     }
 
+    @Test("A commit that a hanging store has in its hands keeps nothing from the spool once its time is up")
+    func hangingCommit() async throws {
+        var configuration = AuditConfiguration.sample(commitTimeout: .milliseconds(20))
+        configuration.lateAfter = .milliseconds(1)
+        let log = self.log(configuration)
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.hang()
+            let error = await #expect(throws: GatewayError.self) { try await log.commit(.sample("commit")) }
+            #expect(error?.code == .auditUnavailable)
+            try log.place().fill(.sample("later"))
+            try await self.spool.wait { $0.writes >= 1 }
+            #expect(await log.settle() || self.spool.current.writes >= 1)
+            self.store.hang(false)
+            try await self.store.wait { !$0.records(of: "later").isEmpty }
+        }
+        // Whether the store had the commit in its hands before its time was up is up to the machine.
+        let expected = ["audit.opened", "commit", "later", "audit.closed"]
+        let actions = self.store.actions
+        #expect(actions == expected || actions == expected.filter { $0 != "commit" })
+        #expect(try await self.verdict() == .intact(records: actions.count))
+    }
+
     @Test("A store that is slow while the queue fills up is not waited for until it is full")
     func pressed() async throws {
         var configuration = AuditConfiguration.sample(queueCapacity: 10)
