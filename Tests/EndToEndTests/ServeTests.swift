@@ -32,6 +32,7 @@ extension EndToEnd {
                 ("http:\n  host: 127.0.0.1\n  port: 80a", [:], "gateway.yaml:3: http.port"),
                 ("htpp:\n  port: 1", [:], "gateway.yaml:1: htpp"),
                 ("audit:\n  mode: lax", [:], "gateway.yaml:2: audit.mode"),
+                ("upstream:\n  caFile: /none.pem", [:], "gateway.yaml:2: upstream.caFile"),
                 ("log:\n  level: info", ["GATEWAY_UPSTREAM_TIMEOUT_MS": "soon"], "GATEWAY_UPSTREAM_TIMEOUT_MS"),
                 ("log:\n  level: info", ["GATEWAY_MASTER_KEY": "c2hvcnQ="], "GATEWAY_MASTER_KEY"),
                 ("http:\n  tls:\n    certificateFile: /none.pem", [:], "gateway.yaml:3: http.tls.certificateFile"),
@@ -72,6 +73,28 @@ extension EndToEnd {
                     let limits = try await gateway.admin("GET", "tenants/a/limits")
                     #expect(limits.json["tenant"]?.elements?.first?["per_s"]?.wholeNumber == 7)
                     try await gateway.stopInOrder()
+                }
+            }
+        }
+
+        @Test(
+            "A stop during the start ends it at once",
+            .enabled(if: StoreHold.isAvailable),
+            arguments: [SIGTERM, SIGINT]
+        )
+        func earlyStop(signal: Int32) async throws {
+            try await PrivateDirectory.with { directory in
+                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                try await RunningGateway.serving(environment) { try await $0.stopInOrder() }
+                environment["GATEWAY_LOG_LEVEL"] = "debug"
+                // Whoever starts waits for the store, and gives up after two seconds.
+                try await StoreHold.on(directory.path("data")) {
+                    try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
+                        _ = try await process.errors.first { $0.contains(#""message":"Starting.""#) ? true : nil }
+                        process.signal(signal)
+                        #expect(try await process.end() == .code(0), "\(process.errors.text)")
+                        #expect(!process.errors.text.contains("Listening."))
+                    }
                 }
             }
         }

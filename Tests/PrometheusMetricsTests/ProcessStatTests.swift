@@ -28,17 +28,4 @@ struct ProcessStatTests {
         #expect(ProcessStat.bootTimeSeconds(stat: "cpu 1 2\nctxt 5\nbtime 1700000000\n") == 1_700_000_000)
         #expect(ProcessStat.bootTimeSeconds(stat: "cpu 1 2\n") == nil)
     }
-
-    @Test(
-        "The soft limit of open files is read",
-        arguments: [
-            ("Max open files            1024                 524288               files", 1024),
-            ("Max open files            unlimited            unlimited            files", Double.infinity),
-            ("Max open files", nil),
-            ("Max processes             7                    7                    processes", nil),
-        ] as [(String, Double?)]
-    )
-    func limits(line: String, limit: Double?) {
-        #expect(ProcessStat.maximumFiles(limits: "Limit  Soft Limit  Hard Limit  Units\n\(line)\n") == limit)
-    }
 }

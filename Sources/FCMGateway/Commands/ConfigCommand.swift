@@ -42,6 +42,7 @@ struct ConfigCommand: ParsableCommand {
                 _ = try LimitPolicies(configuration.limits.defaults)
             }
             try input.locating { () throws(ConfigurationProblems) in _ = try ListenerCertificates(configuration) }
+            try input.locating { () throws(ConfigurationProblems) in try configuration.upstream.checkAuthorities() }
             return configuration
         }
 

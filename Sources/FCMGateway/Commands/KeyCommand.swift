@@ -69,7 +69,13 @@ struct KeyCommand: ParsableCommand {
                 members["key"] = .string(key)
             }
             let body = try JSONValue.object(members).encoded()
-            let answer = try await client.call(.post, ["tenants", self.tenant.name, "keys"], body: body)
+            let answer: JSONValue
+            do {
+                answer = try await client.call(.post, ["tenants", self.tenant.name, "keys"], body: body)
+            } catch {
+                // What is imported can be imported again.
+                throw self.keyFile == nil ? KeyCommand.doubting(error, tenant: self.tenant.name) : error
+            }
             guard self.keyFile == nil else {
                 var output = try CommandOutput.object(answer, columns: KeyCommand.columns, json: self.wantsJSON)
                 output.remark = "the key is the tenant's"
@@ -111,7 +117,12 @@ struct KeyCommand: ParsableCommand {
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
             let body = try JSONValue.object(["overlap_s": .integer(self.overlap.seconds)]).encoded()
             let path = ["tenants", self.tenant.name, "keys", self.id, "rotate"]
-            let answer = try await client.call(.post, path, body: body)
+            let answer: JSONValue
+            do {
+                answer = try await client.call(.post, path, body: body)
+            } catch {
+                throw KeyCommand.doubting(error, tenant: self.tenant.name)
+            }
             try print(KeyCommand.once(answer, tenant: self.tenant.name, json: self.wantsJSON))
         }
     }
@@ -129,6 +140,15 @@ struct KeyCommand: ParsableCommand {
             let members: [String: JSONValue] = ["id": .string(self.id), "revoked": .bool(true)]
             try print(.done("key \(self.id) revoked", answer, members: members, json: self.wantsJSON))
         }
+    }
+
+    /// Why no key came, with what to do where one may have been made all the same.
+    private static func doubting(_ error: any Error, tenant: String) -> any Error {
+        Refusal.doubting(
+            error,
+            "Whether a key was made is not known: if fcm-gateway key list \(tenant) shows one more, revoke it and make "
+                + "another, since nobody has it."
+        )
     }
 
     /// What to do about a key that was made and that nobody has.

@@ -26,25 +26,33 @@ struct ServeCommand: AsyncParsableCommand {
         let logLevel = LogLevelSetting(started.configuration.log)
         let logger = started.configuration.log.bootstrap(logLevel)
         defer { logger.flush() }
+        let stop = await EarlyStop(logger: logger)
+        logger.debug("Starting.")
         try await GatewayError.reporting(after: logger) {
-            let gateway = try await Gateway(
-                started.configuration,
-                secrets: secrets,
-                certificates: started.certificates,
-                tracing: try .installed(),
-                logger: logger
-            )
-            let reloader = ConfigurationReloader(
-                started: started,
-                parts: gateway.reloadable,
-                logLevel: logLevel,
-                clock: SystemWallClock(),
-                logger: logger
-            ) { () throws(ConfigurationProblems) in
-                try LoadedConfiguration.read(options.input(environment: environment)).0
+            try await stop.watching {
+                let gateway = try await Gateway(
+                    started.configuration,
+                    secrets: secrets,
+                    certificates: started.certificates,
+                    tracing: try .installed(),
+                    logger: logger
+                )
+                let reloader = ConfigurationReloader(
+                    started: started,
+                    parts: gateway.reloadable,
+                    logLevel: logLevel,
+                    clock: SystemWallClock(),
+                    logger: logger
+                ) { () throws(ConfigurationProblems) in
+                    try LoadedConfiguration.read(options.input(environment: environment)).0
+                }
+                let reloads = ReloadService(signals: signals, reloader: reloader) {
+                    await gateway.auditSinkFile?.reopen()
+                }
+                let group = gateway.group(with: [reloads], logger: logger)
+                stop.arm(group)
+                try await group.run()
             }
-            let reloads = ReloadService(signals: signals, reloader: reloader) { await gateway.auditSinkFile?.reopen() }
-            try await gateway.group(with: [reloads], logger: logger).run()
         }
         withExtendedLifetime(signals) {}
     }

@@ -159,7 +159,22 @@ extension TLSConfiguration {
         do {
             self.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(path))]
         } catch {
-            throw GatewayError(.invalid, "upstream.caFile: \(path) holds no certificate in PEM, or can't be read")
+            throw GatewayError(.invalid, "upstream.caFile: \(path) \(UpstreamConfiguration.badAuthorities)")
         }
+    }
+}
+
+extension UpstreamConfiguration {
+    fileprivate static let badAuthorities = "holds no certificate in PEM, or can't be read"
+
+    /// Checks that the file of authorities, if there is one, can be used.
+    ///
+    /// - Throws: what is wrong with it.
+    func checkAuthorities() throws(ConfigurationProblems) {
+        guard let file = self.caFile, (try? TLSConfiguration(trusting: file)) == nil else { return }
+        let message = "\(file) \(Self.badAuthorities)"
+        throw ConfigurationProblems([
+            ConfigurationProblem(place: .unknown, key: "upstream.caFile", message: message)
+        ])
     }
 }

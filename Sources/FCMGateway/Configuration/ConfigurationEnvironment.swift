@@ -2,7 +2,8 @@
 struct ConfigurationEnvironment {
     /// The variables the command line's own verbs read; they configure no server.
     static let clientVariables: Set<String> = [
-        "GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_ADMIN_URL", "GATEWAY_ADMIN_TOKEN", "GATEWAY_ADMIN_TOKEN_FILE",
+        "GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_ADMIN_URL", "GATEWAY_ADMIN_TOKEN",
+        "GATEWAY_ADMIN_TOKEN_FILE",
     ]
 
     /// The values by the key's own variable.

@@ -1,4 +1,5 @@
 import Configuration
+import EventLoopHTTP
 import Foundation
 
 extension UpstreamConfiguration {
@@ -61,6 +62,8 @@ extension UpstreamConfiguration {
             "must name a scheme, host and port only, without a path or query"
         } else if let port = url.port, !(1...65_535).contains(port) {
             "names a port outside 1 to 65535"
+        } else if HTTPOrigin(text) == nil {
+            "must hold a host's name in ASCII, and a port behind a colon"
         } else {
             nil
         }

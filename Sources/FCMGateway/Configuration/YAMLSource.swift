@@ -60,6 +60,16 @@ struct YAMLSource {
         self.problem = ConfigurationProblem(place: .file(name, line: nil), message: message)
     }
 
+    /// What kind of node one is, in words that quote nothing of it: it may be a secret in the wrong place.
+    static func kind(of node: Node) -> String {
+        switch node {
+        case .mapping: "keys and values"
+        case .sequence: "a list"
+        case .alias: "the use of an anchor"
+        case .scalar(let scalar): scalar.resolvedTagName == .null ? "no value" : "one value"
+        }
+    }
+
     /// What a node is instead of what was expected, for the end of a message.
     static func butFound(_ node: Node) -> String {
         switch node {

@@ -29,6 +29,12 @@ struct ConfigurationCheck {
                     _ = try LimitPolicies(configuration.limits.defaults)
                 }
             }
+            result.collect {
+                () throws(ConfigurationProblems) in
+                try input.locating { () throws(ConfigurationProblems) in
+                    try configuration.upstream.checkAuthorities()
+                }
+            }
             do {
                 result.certificates = try input.locating { () throws(ConfigurationProblems) in
                     try ListenerCertificates(configuration)

@@ -98,8 +98,14 @@ struct DeclaredSecrets {
 
     private func secret(_ node: Node, _ path: String, _ reader: inout NodeReader) -> String? {
         guard let name = reader.text(node, path) else { return nil }
+        let file = URL(fileURLWithPath: name, relativeTo: self.directory).path
+        // What names no file may be the secret itself, so it is not quoted.
+        guard FileManager.default.fileExists(atPath: file) else {
+            reader.report(node, path, "must name a file that is there; a relative name begins at this file's folder")
+            return nil
+        }
         do {
-            return try SecretVariable.read(file: URL(fileURLWithPath: name, relativeTo: self.directory).path)
+            return try SecretVariable.read(file: file)
         } catch {
             reader.report(node, path, error.message)
             return nil

@@ -38,7 +38,7 @@ struct NodeReader {
     /// The members of a mapping by name, or nil when it is none; those that are not known are noted and left out.
     mutating func members(_ node: Node, _ path: String, known: [String]) -> [String: Node]? {
         guard case .mapping(let mapping) = node else {
-            self.report(node, path, "expected keys and values\(YAMLSource.butFound(node))")
+            self.report(node, path, "expected keys and values, but found \(YAMLSource.kind(of: node))")
             return nil
         }
         var members: [String: Node] = [:]
@@ -60,7 +60,7 @@ struct NodeReader {
     /// The elements of a list, each with its path, or nil when it is none.
     mutating func elements(_ node: Node, _ path: String) -> [(node: Node, path: String)]? {
         guard case .sequence(let sequence) = node else {
-            self.report(node, path, "expected a list\(YAMLSource.butFound(node))")
+            self.report(node, path, "expected a list, but found \(YAMLSource.kind(of: node))")
             return nil
         }
         return sequence.enumerated().map { (node: $1, path: "\(path)[\($0)]") }

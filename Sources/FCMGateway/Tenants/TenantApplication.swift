@@ -127,10 +127,11 @@ struct TenantApplication {
 
     /// Why a change failed; of a key that may have been made all the same, what to do about it.
     private static func explained(_ error: any Error, _ change: TenantChange) -> any Error {
-        // The gateway's own refusal says that nothing was made, and what is imported can be imported again.
-        guard let failure = error as? CommandFailure, change.makesKey else { return error }
-        return CommandFailure(
-            "\(failure.message)\nWhether the \(change.title) was made is not known: if fcm-gateway key list "
+        // What is imported can be imported again.
+        guard change.makesKey else { return error }
+        return Refusal.doubting(
+            error,
+            "Whether the \(change.title) was made is not known: if fcm-gateway key list "
                 + "\(change.tenant) shows it, revoke it before the file is applied again, since nobody has it."
         )
     }

@@ -96,8 +96,13 @@ extension RetiredTokens: Service {
     package func trim() async {
         let candidates = self.ledgers.withLock { Array($0.keys) }
         let living = Dictionary(self.profiles().map { ($0.limitKey, $0.id) }) { first, _ in first }
-        self.ledgers.withLock { ledgers in
-            for key in candidates where living[key] == nil { ledgers[key] = nil }
+        let gone = self.ledgers.withLock { ledgers in
+            candidates.filter { living[$0] == nil }.compactMap { ledgers.removeValue(forKey: $0) }
+        }
+        for tenant in Set(gone.filter(\.isJumping).map(\.owner.tenant)) {
+            // Another tenant of the same name may have a jump of its own.
+            let isHeldBack = self.ledgers.withLock { $0.values.contains { $0.owner.tenant == tenant && $0.isJumping } }
+            if !isHeldBack { self.metrics.holdsBack(false, of: tenant) }
         }
         let cutoff = self.clock.now().advanced(by: .zero - self.configuration.retention)
         let dropped: [RetiredTokenEntry]

@@ -67,6 +67,21 @@ package struct ProcessMetrics: Sendable {
         #endif
     }
 
+    #if os(Linux)
+    /// The soft limit of open files, which can be asked for when no descriptor is left; without a limit, infinity.
+    private static var openFilesLimit: Double? {
+        var limits = rlimit()
+        #if canImport(Glibc)
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+        let resource = RLIMIT_NOFILE
+        #endif
+        // The call fills the structure it is handed and keeps no reference to it.
+        guard unsafe getrlimit(resource, &limits) == 0 else { return nil }
+        return limits.rlim_cur == .max ? .infinity : Double(limits.rlim_cur)
+    }
+    #endif
+
     /// Reads the metrics; one that cannot be read is left out.
     func samples() -> [Sample] {
         var samples: [Sample] = []
@@ -82,13 +97,15 @@ package struct ProcessMetrics: Sendable {
         if let value = self.startTimeSeconds {
             samples.append(Sample(description: Self.startTime, value: value))
         }
+        let maximumFiles = Self.openFilesLimit
         // Reading the folder opens a descriptor, which is in the folder too.
         if let entries = ProcessFile.entryCount(of: "/proc/self/fd"), entries > 0 {
             samples.append(Sample(description: Self.openFiles, value: Double(entries - 1)))
+        } else if errno == EMFILE, let maximumFiles {
+            // There was none left to read the folder with.
+            samples.append(Sample(description: Self.openFiles, value: maximumFiles))
         }
-        if let limit = ProcessFile.text(of: "/proc/self/limits").flatMap(ProcessStat.maximumFiles(limits:)) {
-            samples.append(Sample(description: Self.maximumFiles, value: limit))
-        }
+        if let maximumFiles { samples.append(Sample(description: Self.maximumFiles, value: maximumFiles)) }
         #endif
         return samples
     }

@@ -40,14 +40,4 @@ struct ProcessStat: Sendable, Equatable {
         }
         return nil
     }
-
-    /// Reads the soft limit of open files from `/proc/PID/limits`; without a limit, infinity.
-    static func maximumFiles(limits: String) -> Double? {
-        let title = "Max open files"
-        for line in limits.split(separator: "\n") where line.hasPrefix(title) {
-            guard let limit = line.dropFirst(title.count).split(separator: " ").first else { return nil }
-            return limit == "unlimited" ? .infinity : Double(limit)
-        }
-        return nil
-    }
 }

@@ -65,7 +65,7 @@ struct ArgumentTests {
             ("https://gw.example/admin-proxy", "https://gw.example/admin-proxy"),
             ("http://[::1]:8081", "http://[::1]:8081"),
             ("gw.example", nil), ("ftp://gw", nil), ("http://", nil), ("http://u:p@gw", nil), ("http://gw?a=b", nil),
-            ("", nil),
+            ("", nil), ("http://gw:80811", nil), ("http://gw:0", nil), ("http://gw:65535", "http://gw:65535"),
         ] as [(String, String?)]
     )
     func baseURL(text: String, address: String?) {

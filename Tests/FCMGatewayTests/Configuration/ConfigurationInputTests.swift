@@ -165,6 +165,10 @@ struct ConfigurationInputTests {
                 "upstream: {iidEndpoint: 'ftp://a'}",
                 "g.yaml:1: upstream.iidEndpoint: expected a URL such as https://fcm.googleapis.com"
             ),
+            (
+                "upstream: {v1Endpoint: 'https://fcm.example:'}",
+                "g.yaml:1: upstream.v1Endpoint: must hold a host's name in ASCII, and a port behind a colon"
+            ),
             ("upstream: {topicApi: v2}", "g.yaml:1: upstream.topicApi: must be one of v1, iid, not \"v2\""),
             (
                 "upstream: {v1Endpoint: 'https://a/b'}",

@@ -80,7 +80,17 @@ struct TenantsFileTests {
             ("{}", ["t.yaml:1: tenants: is missing"]),
             ("tenant: []", ["t.yaml:1: tenant: is not known; did you mean tenants?"]),
             ("tenants: {a: 1}", ["t.yaml:1: tenants: expected a list, but found keys and values"]),
-            ("tenants: [shop]", [#"t.yaml:1: tenants[0]: expected keys and values, but found the text "shop""#]),
+            ("tenants: [shop]", ["t.yaml:1: tenants[0]: expected keys and values, but found one value"]),
+            (
+                // Secrets where files should be named are not quoted.
+                "tenants:\n  - tenant: a\n    credentials: {legacy: AAAA, v1: {service_account_file: AAAA}}\n    keys: fgw_a",
+                [
+                    "t.yaml:3: tenants[0].credentials.legacy: expected keys and values, but found one value",
+                    "t.yaml:3: tenants[0].credentials.v1.service_account_file: must name a file that is there; a relative "
+                        + "name begins at this file's folder",
+                    "t.yaml:4: tenants[0].keys: expected a list, but found one value",
+                ]
+            ),
             ("tenants:\n  - display_name: x", ["t.yaml:2: tenants[0].tenant: is missing; it is the tenant's name"]),
             (
                 "tenants:\n  - tenant: Shop",
@@ -143,7 +153,8 @@ struct TenantsFileTests {
                 "tenants:\n  - tenant: a\n    credentials:\n      legacy: {server_key_file: /nowhere/k, endpoint: 'http://x/y'}",
                 [
                     "t.yaml:4: tenants[0].credentials.legacy.endpoint: must be http(s)://host[:port] without a path",
-                    "t.yaml:4: tenants[0].credentials.legacy.server_key_file: /nowhere/k cannot be read",
+                    "t.yaml:4: tenants[0].credentials.legacy.server_key_file: must name a file that is there; a relative name "
+                        + "begins at this file's folder",
                 ]
             ),
             (

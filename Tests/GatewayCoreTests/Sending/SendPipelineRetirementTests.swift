@@ -327,6 +327,7 @@ struct SendPipelineRetirementTests {
         let suspected = fixture.retiredStore.entries.filter { $0.row.state == .suspected }
         #expect(suspected.count == 950)
         #expect(fixture.retiredStore.entries.count == 950)
+        #expect(try self.guardGauge(fixture) == 1)
 
         let calls = fixture.upstream.calls.count
         _ = await self.send(fixture, principal, .tokens(Self.audience))

@@ -10,7 +10,7 @@ struct BaseURL: Sendable, Equatable {
     init?(_ text: String) {
         guard let url = URLComponents(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme),
             let host = url.host, !host.isEmpty, url.user == nil, url.password == nil, url.query == nil,
-            url.fragment == nil
+            url.fragment == nil, url.port.map({ (1...65_535).contains($0) }) ?? true
         else { return nil }
         self.text = text.hasSuffix("/") ? String(text.dropLast()) : text
     }

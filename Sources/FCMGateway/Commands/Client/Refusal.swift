@@ -1,3 +1,4 @@
+import FCMModel
 import Foundation
 
 /// An answer other than success: problem details where the gateway sent them.
@@ -17,6 +18,24 @@ struct Refusal: Error, Sendable, Equatable {
     /// The problem's code, or nil.
     var code: String? {
         self.problem?["code"]?.text
+    }
+
+    /// Whether the gateway itself says that nothing was done.
+    var meansUndone: Bool {
+        guard let code = self.code else { return false }
+        return (400...499).contains(self.status) || code == OutcomeCode.auditUnavailable.rawValue
+    }
+
+    /// Why something failed, with what to do where nobody knows whether it was done all the same.
+    static func doubting(_ error: any Error, _ advice: String) -> any Error {
+        switch error {
+        case var refusal as Refusal:
+            guard !refusal.meansUndone else { return refusal }
+            refusal.hint = [refusal.hint, advice].compactMap(\.self).joined(separator: "\n")
+            return refusal
+        case let failure as CommandFailure: return CommandFailure("\(failure.message)\n\(advice)")
+        default: return error
+        }
     }
 }
 

@@ -36,6 +36,7 @@ struct LoadedConfiguration: Sendable {
             try LimitPolicies(given.limits.defaults)
         }
         self.certificates = try input.locating { () throws(ConfigurationProblems) in try ListenerCertificates(given) }
+        try input.locating { () throws(ConfigurationProblems) in try given.upstream.checkAuthorities() }
         var configuration = given
         configuration.masterKey = nil
         configuration.previousMasterKey = nil
