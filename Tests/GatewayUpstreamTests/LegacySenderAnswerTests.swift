@@ -42,6 +42,32 @@ struct LegacySenderAnswerTests {
         }
     }
 
+    @Test("The answer to a list may be as long as its outcomes are", arguments: [1, 1_000])
+    func listAnswer(recipients: Int) async throws {
+        let results = Array(repeating: #"{"message_id":"0:\#(String(repeating: "1", count: 60))"}"#, count: recipients)
+        let padding = String(repeating: " ", count: 150_000)
+        let body =
+            #"{"multicast_id":1,"success":\#(recipients),"failure":0,"canonical_ids":0,\#(padding)"results":["#
+            + results.joined(separator: ",") + "]}"
+        let answer =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n" + body
+        try await RawUpstream.run(.send(answer)) { upstream in
+            try await LegacySender.run { sender in
+                let tokens = (0..<recipients).map { "token-\($0)" }
+                let result = await sender.send(try .sample(to: .tokens(tokens), endpoint: upstream.endpoint))
+                guard recipients > 1 else {
+                    #expect(result.upstreamCode == "responseTooLarge")
+                    return
+                }
+                guard case .recipients(let outcomes) = result.answer else {
+                    Issue.record("The answer was not read: \(result.upstreamCode)")
+                    return
+                }
+                #expect(outcomes.count == recipients)
+            }
+        }
+    }
+
     @Test(
         "Once the request is out, an answer that breaks off leaves the outcome open",
         arguments: [

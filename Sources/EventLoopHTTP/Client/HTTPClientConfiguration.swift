@@ -14,8 +14,12 @@ package struct HTTPClientConfiguration: Sendable {
     package var maxWaitersPerLoop: Int
     /// How long an unused connection is kept.
     package var idleTimeout: Duration
-    /// The body of an answer, in bytes.
+    /// The body of an answer, in bytes, whatever its request allows.
     package var maxResponseBodyBytes: Int
+    /// Bounds the bytes of the answers that are not complete, in every pool with this configuration or a copy of it.
+    ///
+    /// One origin gets half of them, so that a hostile one fails its own exchanges.
+    package var collecting: HTTPBodyGauge
     /// The head of an answer on the wire, in bytes; one field may fill it.
     package var maxResponseHeadBytes: Int
     /// Field lines of one answer.
@@ -37,6 +41,7 @@ package struct HTTPClientConfiguration: Sendable {
         self.maxWaitersPerLoop = 1024
         self.idleTimeout = .seconds(60)
         self.maxResponseBodyBytes = 1024 * 1024
+        self.collecting = HTTPBodyGauge(limit: 64 * 1024 * 1024)
         self.maxResponseHeadBytes = 32 * 1024
         self.maxResponseFields = 128
         self.http2 = HTTP2ClientConfiguration()

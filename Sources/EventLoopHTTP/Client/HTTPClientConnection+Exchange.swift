@@ -31,6 +31,7 @@ extension HTTPClientConnection {
 
     /// Takes bytes from the wire.
     func receive(_ bytes: ByteBuffer) {
+        let byteCount = bytes.readableBytes
         switch self.phase {
         case .head, .body:
             if self.pending.readableBytes == 0 {
@@ -39,6 +40,7 @@ extension HTTPClientConnection {
                 self.pending.writeImmutableBuffer(bytes)
             }
             self.advance()
+            self.hold(byteCount)
         case .settling:
             self.isReusable = false
         case .idle:
@@ -68,9 +70,30 @@ extension HTTPClientConnection {
             body: self.bodyReader.body
         )
         self.bodyReader = HTTPBodyReader()
+        self.releaseAnswer()
         self.phase = .settling
         self.timer.clear()
         exchange.finish(.success(response))
+    }
+
+    /// Counts bytes that have just arrived, if the answer is not complete with them.
+    private func hold(_ byteCount: Int) {
+        switch self.phase {
+        case .head, .body:
+            guard self.core.hold(byteCount) else {
+                self.abort(.responseTooLarge)
+                return
+            }
+            self.heldBytes += byteCount
+        case .idle, .settling, .closed:
+            break
+        }
+    }
+
+    /// Nothing is held of an answer any more.
+    func releaseAnswer() {
+        self.core.release(self.heldBytes)
+        self.heldBytes = 0
     }
 
     private func advance() {
@@ -111,7 +134,8 @@ extension HTTPClientConnection {
     }
 
     private func accept(_ head: ByteBuffer, for exchange: HTTPClientExchange) {
-        switch self.core.parser.parse(head, method: exchange.request.method) {
+        let limit = self.core.maxBodyBytes(for: exchange.request)
+        switch HTTPResponseHeadParser(maxBodyBytes: limit).parse(head, method: exchange.request.method) {
         case .refused(let code):
             self.abort(code)
         case .informational:
@@ -128,7 +152,6 @@ extension HTTPClientConnection {
                 self.deliver(response, to: exchange)
                 return
             }
-            let limit = self.core.configuration.maxResponseBodyBytes
             self.bodyReader = HTTPBodyReader(
                 framing: framing,
                 maxBodyBytes: limit,

@@ -32,6 +32,8 @@ final class HTTPClientConnection {
     var bodyReader = HTTPBodyReader()
     var informationalHeads = 0
     var isReusable = true
+    /// Bytes counted of the answer that is arriving.
+    var heldBytes = 0
 
     init(lane: HTTPClientLane) {
         self.core = lane.core
@@ -112,6 +114,7 @@ final class HTTPClientConnection {
         self.timer.stop()
         self.pending = ByteBuffer()
         self.partialHead = ByteBuffer()
+        self.releaseAnswer()
         self.lane.ended(self)
     }
 

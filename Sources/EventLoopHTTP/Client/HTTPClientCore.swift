@@ -11,7 +11,8 @@ final class HTTPClientCore: Sendable {
     let idleTimeout: TimeAmount
     let connectTimeout: TimeAmount
     let scanLimits: HTTPHeadScanner.Limits
-    let parser: HTTPResponseHeadParser
+    /// What is held of answers of this origin that are not complete.
+    private let collecting: HTTPBodyGauge
     let http2: HTTP2ClientSettings
     let logger: Logger
 
@@ -26,8 +27,32 @@ final class HTTPClientCore: Sendable {
             maxFieldBytes: configuration.maxResponseHeadBytes,
             maxFields: configuration.maxResponseFields
         )
-        self.parser = HTTPResponseHeadParser(maxBodyBytes: configuration.maxResponseBodyBytes)
+        self.collecting = HTTPBodyGauge(limit: configuration.collecting.limit / 2)
         self.http2 = HTTP2ClientSettings(configuration)
         self.logger = logger
+    }
+
+    /// How long the body of the answer to a request may be, in bytes.
+    func maxBodyBytes(for request: HTTPClientRequest) -> Int {
+        min(request.maxResponseBodyBytes, self.configuration.maxResponseBodyBytes)
+    }
+
+    /// Counts bytes of an answer that is not complete with them.
+    ///
+    /// - Returns: false, with nothing counted, where that is more than may be held.
+    func hold(_ byteCount: Int) -> Bool {
+        guard self.collecting.hold(byteCount) else { return false }
+        guard self.configuration.collecting.hold(byteCount) else {
+            self.collecting.release(byteCount)
+            return false
+        }
+        return true
+    }
+
+    /// An answer of which bytes were counted is complete, or given up.
+    func release(_ byteCount: Int) {
+        guard byteCount > 0 else { return }
+        self.collecting.release(byteCount)
+        self.configuration.collecting.release(byteCount)
     }
 }

@@ -11,6 +11,11 @@ package struct HTTPClientRequest: Sendable {
     package var headers: HTTPHeaderLines
     /// The whole body.
     package var body: ByteBuffer
+    /// The body of the answer, in bytes; the pool's own limit holds besides.
+    package var maxResponseBodyBytes = Self.usualResponseBodyBytes
+
+    /// What suffices for the answer to one message, in bytes.
+    package static let usualResponseBodyBytes = 64 * 1024
 
     /// Creates a request.
     ///

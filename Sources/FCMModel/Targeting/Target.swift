@@ -40,6 +40,12 @@ package enum Target: Sendable, Hashable {
         }
     }
 
+    /// How long an answer may be that holds so many outcomes, in bytes: several times what FCM writes, which names a
+    /// message of some fifty characters, or an error, for each.
+    package static func maxAnswerBytes(recipients: Int) -> Int {
+        max(64 * 1024, 300 * recipients)
+    }
+
     /// The largest payload in bytes (T9 MessageTooBig): smaller where topics are addressed.
     package var maxPayloadBytes: Int {
         switch self {

@@ -26,7 +26,13 @@ package enum InstanceIDRequest {
             case .subscribe: "/iid/v1:batchAdd"
             case .unsubscribe: "/iid/v1:batchRemove"
             }
-        return TopicRequest(.post, path, of: path, body: writer.finish())
+        return TopicRequest(
+            .post,
+            path,
+            of: path,
+            body: writer.finish(),
+            maxAnswerBytes: Target.maxAnswerBytes(recipients: tokens.count)
+        )
     }
 
     /// Asks for what is known of a device, its subscriptions included.

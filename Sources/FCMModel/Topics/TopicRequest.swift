@@ -17,11 +17,20 @@ package struct TopicRequest: Sendable, Hashable {
     package let template: String
     /// The body; empty where there is none.
     package let body: ByteBuffer
+    /// How long an answer may be, in bytes; the default lists all subscriptions that a device may have.
+    package let maxAnswerBytes: Int
 
-    init(_ method: Method, _ path: String, of template: String, body: ByteBuffer = ByteBuffer()) {
+    init(
+        _ method: Method,
+        _ path: String,
+        of template: String,
+        body: ByteBuffer = ByteBuffer(),
+        maxAnswerBytes: Int = 1024 * 1024
+    ) {
         self.method = method
         self.path = path
         self.template = template
         self.body = body
+        self.maxAnswerBytes = maxAnswerBytes
     }
 }

@@ -26,10 +26,16 @@ package struct V1TopicRequest: Sendable {
                 .post,
                 "\(subscriptions)?topic_name=\(topic)",
                 of: Self.template,
-                body: ByteBuffer(string: "{}")
+                body: ByteBuffer(string: "{}"),
+                maxAnswerBytes: Target.maxAnswerBytes(recipients: 1)
             )
         case .unsubscribe:
-            TopicRequest(.delete, "\(subscriptions)/\(topic)?allow_missing=true", of: "\(Self.template)/{topic}")
+            TopicRequest(
+                .delete,
+                "\(subscriptions)/\(topic)?allow_missing=true",
+                of: "\(Self.template)/{topic}",
+                maxAnswerBytes: Target.maxAnswerBytes(recipients: 1)
+            )
         }
     }
 

@@ -99,7 +99,9 @@ package final class LegacySender: UpstreamSender {
         if let obstacle = health.begin(at: .now) {
             return .failure(Obstacle(obstacle.code, obstacle.upstreamCode, retryAfter: obstacle.retryAfter))
         }
-        return .success(Plan(pool: pool, request: Self.request(body, authorizedBy: credential), health: health))
+        var request = Self.request(body, authorizedBy: credential)
+        request.maxResponseBodyBytes = Target.maxAnswerBytes(recipients: call.target.recipientCount)
+        return .success(Plan(pool: pool, request: request, health: health))
     }
 
     // MARK: Attempts

@@ -47,5 +47,6 @@ extension HTTPClientRequest {
             case .delete: .delete
             }
         self.init(method: method, path: request.path, headers: headers, body: request.body)
+        self.maxResponseBodyBytes = request.maxAnswerBytes
     }
 }

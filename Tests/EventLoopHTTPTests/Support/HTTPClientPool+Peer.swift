@@ -26,7 +26,8 @@ extension HTTPClientPool {
 
     /// The answer to a request that has all the time it needs.
     func answer(_ path: String = "/", body: ByteBuffer = ByteBuffer()) async throws -> HTTPClientResponse {
-        let request = HTTPClientRequest(method: body.readableBytes == 0 ? .get : .post, path: path, body: body)
+        var request = HTTPClientRequest(method: body.readableBytes == 0 ? .get : .post, path: path, body: body)
+        request.maxResponseBodyBytes = .max
         return try await self.execute(request, deadline: .now() + .seconds(600))
     }
 

@@ -89,7 +89,12 @@ extension HTTP2ClientConnection {
     private func advance(_ stream: HTTP2ClientStream, _ step: HTTP2ResponseReader.Step) {
         switch step {
         case .incomplete:
-            break
+            let added = stream.reader.heldBytes - stream.heldBytes
+            guard added == 0 || self.core.hold(added) else {
+                self.reset(stream, .cancel, .responseTooLarge)
+                return
+            }
+            stream.heldBytes += added
         case .complete(let response):
             // The frame handler closes the stream right after this frame, unless the request is not written yet.
             stream.isAnswered = true

@@ -115,7 +115,9 @@ final class HTTP2ClientConnection {
         guard exchange.run(on: .http2(self, id)) else { return false }
         self.nextStreamID = id.advanced(by: 2)
         let isFirst = self.streams.isEmpty
-        self.streams[id] = HTTP2ClientStream(id: id, exchange: exchange, limits: self.core.http2.responseLimits)
+        var limits = self.core.http2.responseLimits
+        limits.maxBodyBytes = self.core.maxBodyBytes(for: exchange.request)
+        self.streams[id] = HTTP2ClientStream(id: id, exchange: exchange, limits: limits)
         let body = exchange.request.body
         let hasBody = body.readableBytes > 0
         let block = self.headWriter.block(for: exchange.request)
@@ -161,6 +163,7 @@ final class HTTP2ClientConnection {
     /// - Returns: false if it is not in them.
     func forget(_ stream: HTTP2ClientStream) -> Bool {
         guard self.streams.removeValue(forKey: stream.id) != nil else { return false }
+        self.core.release(stream.heldBytes)
         if stream.isAnswered {
             self.answeredEarly -= 1
         }
@@ -210,6 +213,7 @@ final class HTTP2ClientConnection {
             self.leave()
             self.context?.closeAtOnce()
             for stream in streams.values {
+                self.core.release(stream.heldBytes)
                 stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
             }
         }

@@ -19,7 +19,9 @@ struct HTTP2ClientSettings: Sendable {
     let maxStreamsPerConnection: Int
     let maxConnections: Int
     let maxRefusals: Int
-    /// The window of one stream, in bytes: an answer that fits its limit never waits for it to be widened.
+    /// The window of one stream, in bytes: a usual answer that fits its limit never waits for it to be widened.
+    ///
+    /// Where a request allows more, the window is widened as the answer arrives.
     let streamWindowBytes: Int
     private let maxHeaderListBytes: Int
 
@@ -33,7 +35,8 @@ struct HTTP2ClientSettings: Sendable {
         self.maxStreamsPerConnection = configuration.http2.maxStreamsPerConnection
         self.maxConnections = configuration.http2.maxConnectionsPerLoop
         self.maxRefusals = configuration.http2.maxRefusals
-        self.streamWindowBytes = min(max(65_535, configuration.maxResponseBodyBytes + 16_384), Int(Int32.max))
+        let usualBytes = min(configuration.maxResponseBodyBytes, HTTPClientRequest.usualResponseBodyBytes)
+        self.streamWindowBytes = max(65_535, usualBytes + 16_384)
         // A list beyond what is announced ends the connection, one beyond our limit only its stream.
         self.maxHeaderListBytes = 2 * configuration.maxResponseHeadBytes
     }

@@ -7,6 +7,8 @@ final class HTTP2ClientStream {
     var reader: HTTP2ResponseReader
     /// Whether the caller has its answer; the stream stays until the request is written, or given up, too.
     var isAnswered = false
+    /// Bytes counted of the answer so far.
+    var heldBytes = 0
 
     init(id: HTTP2StreamID, exchange: HTTPClientExchange, limits: HTTP2ResponseReader.Limits) {
         self.id = id

@@ -28,6 +28,7 @@ struct HTTP2ResponseReader {
 
     private let limits: Limits
     private var head: HTTPResponseHead?
+    private var headBytes = 0
     private var body = ByteBuffer()
     private var informationalHeads = 0
 
@@ -39,6 +40,9 @@ struct HTTP2ResponseReader {
     var hasBegun: Bool {
         self.head != nil || self.informationalHeads > 0
     }
+
+    /// What is held of the answer, in bytes.
+    var heldBytes: Int { self.headBytes + self.body.readableBytes }
 
     /// Takes a field block: an interim head, the final one, or trailers.
     mutating func read(_ block: HPACKHeaders, endsStream: Bool) -> Step {
@@ -64,6 +68,7 @@ struct HTTP2ResponseReader {
             return self.informationalHeads <= HTTPClientCore.maxInformationalHeads ? .incomplete : .malformed
         case .some(let status) where (200...599).contains(status):
             self.head = HTTPResponseHead(status: status, fields: fields)
+            self.headBytes = bytes
             return endsStream ? self.complete() : self.checkedLength(fields)
         default:
             return .malformed
@@ -74,10 +79,13 @@ struct HTTP2ResponseReader {
     mutating func read(_ bytes: ByteBuffer, endsStream: Bool) -> Step {
         guard self.head != nil else { return .malformed }
         guard bytes.readableBytes <= self.limits.maxBodyBytes - self.body.readableBytes else { return .tooLarge }
-        if bytes.readableBytes > 0 {
-            self.body.appendBody(bytes)
+        guard endsStream else {
+            // A copy: a few bytes that wait for more must not keep all that was read with them.
+            if bytes.readableBytes > 0 { self.body.writeImmutableBuffer(bytes) }
+            return .incomplete
         }
-        return endsStream ? self.complete() : .incomplete
+        if bytes.readableBytes > 0 { self.body.appendBody(bytes) }
+        return self.complete()
     }
 
     private func complete() -> Step {

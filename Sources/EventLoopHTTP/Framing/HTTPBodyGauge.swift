@@ -1,13 +1,16 @@
 import Synchronization
 
-/// Counts the bytes of all request bodies that a server holds, and bounds them.
+/// Counts the bytes that are held of messages on their way, and bounds them: of a server's requests, or of the answers
+/// that pools collect.
 ///
 /// Never locked: it is touched for every request that has a body.
-final class HTTPBodyGauge: Sendable {
-    private let limit: Int
+package final class HTTPBodyGauge: Sendable {
+    /// The most bytes that may be held.
+    let limit: Int
     private let held = Atomic(0)
 
-    init(limit: Int) {
+    /// Counts from nothing, up to a limit in bytes.
+    package init(limit: Int) {
         self.limit = limit
     }
 
