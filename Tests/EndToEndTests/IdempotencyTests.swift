@@ -268,6 +268,68 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            "A proxy's error keeps the key, since the message may have arrived; FCM's own word frees it",
+            arguments: ["legacy", "v1"],
+            [502, 504]
+        )
+        func proxy(upstream: String, status: Int) async throws {
+            let own =
+                upstream == "legacy"
+                ? #"{\"error\":\"Unavailable\"}"# : #"{\"error\":{\"status\":\"UNAVAILABLE\",\"code\":503}}"#
+            try await self.run { scene in
+                try await scene.life { gateway in
+                    let key = try await self.makeTenant(gateway, scene, upstream)
+                    let path = upstream == "v1" ? "/v1/projects/\(Self.project)/messages:send" : "/fcm/send"
+                    func send(_ number: Int, headers: [String: String]) async throws -> Reply {
+                        let (path, scheme, body) = [
+                            ("/v1/tenants/demo/messages", "Bearer ", #"{"token": "device-0"}"#),
+                            ("/v1/tenants/demo/messages", "Bearer ", #"{"tokens": ["device-1", "device-2"]}"#),
+                            ("/fcm/send", "key=", #"{"to": "device-3"}"#),
+                            ("/v1/projects/demo/messages:send", "Bearer ", #"{"message": {"token": "device-4"}}"#),
+                        ][number]
+                        let own = ["Authorization": scheme + key, "Content-Type": "application/json"]
+                        return try await Reply.to(
+                            "POST",
+                            gateway.address + path,
+                            headers: own.merging(headers) { $1 },
+                            body: body
+                        )
+                    }
+                    func fail(_ times: Int, _ answer: String) async throws {
+                        try await scene.emulator.add(
+                            """
+                            {"times": \(times), "match": {"path": "\(path)"},
+                             "action": {"type": "status", "status": \(status), \(answer)}}
+                            """
+                        )
+                    }
+                    for number in 0...3 {
+                        let calls = upstream == "v1" && number == 1 ? 2 : 1
+                        let before = try await scene.calls().count
+                        try await fail(calls, #""html": true"#)
+                        let once = ["Idempotency-Key": "lost-\(number)"]
+                        let lost = try await send(number, headers: once)
+                        let words = ["outcome_unknown", "outcome_unknown", "InternalServerError", "DEADLINE_EXCEEDED"]
+                        #expect(lost.text.contains(words[number]), "\(lost.text)")
+                        let again = try await send(number, headers: once)
+                        #expect(again.headers["idempotent-replayed"] == "true")
+                        #expect(again.body == lost.body)
+                        #expect(try await scene.calls().count == before + calls)
+
+                        let other = ["Idempotency-Key": "refused-\(number)"]
+                        try await fail(calls, #""body": "\#(own)""#)
+                        let refused = try await send(number, headers: other)
+                        let ownWords = ["upstream_unavailable", "upstream_unavailable", "Unavailable", "UNAVAILABLE"]
+                        #expect(refused.text.contains(ownWords[number]), "\(refused.text)")
+                        let accepted = try await send(number, headers: other)
+                        #expect(accepted.status == 200 && accepted.headers["idempotent-replayed"] == nil)
+                        #expect(!accepted.text.contains(ownWords[number]), "\(accepted.text)")
+                    }
+                }
+            }
+        }
+
         @Test("A caller that hangs up gets the answer when it asks again")
         func disconnect() async throws {
             try await self.run { scene in

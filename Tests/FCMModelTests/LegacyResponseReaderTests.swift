@@ -49,6 +49,24 @@ struct LegacyResponseReaderTests {
         }
     }
 
+    @Test("Under an idempotency key a proxy's 5xx leaves open whether the message arrived")
+    func proxy() {
+        let own = [#"{"error":"Unavailable"}"#, "Error=InternalServerError", "Unavailable\n"]
+        let foreign = ["", "<html>", "{}", #"{"error":"Bad gateway"}"#, #"{"results":[{"message_id":"1"}]}"#]
+        for status in 100...999 {
+            // What FCM documents, and what was refused before it was read, stays what it is.
+            let isProxys = (501...599).contains(status) && status != 503
+            for body in own + foreign {
+                let result = Self.read(status: status, body, isIdempotent: true)
+                if isProxys, foreign.contains(body) {
+                    #expect(result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: String(status)))
+                } else {
+                    #expect(result == Self.read(status: status, body), "\(status) \(body)")
+                }
+            }
+        }
+    }
+
     @Test(
         "A 400 is classified by its text",
         arguments: [
@@ -263,10 +281,11 @@ struct LegacyResponseReaderTests {
         status: Int,
         _ body: String,
         retryAfter: String? = nil,
-        for target: Target = .token("t")
+        for target: Target = .token("t"),
+        isIdempotent: Bool = false
     ) -> UpstreamResult {
         let response = LegacyResponse(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
-        return LegacyResponseReader.read(response, for: target, now: 0)
+        return LegacyResponseReader.read(response, for: target, now: 0, isIdempotent: isIdempotent)
     }
 
     /// An outcome in the vectors' words.

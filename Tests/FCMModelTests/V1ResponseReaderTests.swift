@@ -50,6 +50,31 @@ struct V1ResponseReaderTests {
         (400, refusal("FAILED_PRECONDITION"), .invalidField, nil, .none),
     ]
 
+    @Test(
+        "Under an idempotency key a 5xx that is not FCM's own leaves open whether the message arrived",
+        arguments: 500...599
+    )
+    func proxy(status: Int) {
+        for body in ["", "<html>", "{}", #"{"error": {"code": 502, "mess"#, Self.refusal("DEADLINE_EXCEEDED")] {
+            let reading = Self.read(status, body, isIdempotent: true)
+            #expect(reading.answer == .rejected(Rejection(code: .outcomeUnknown)), "\(body)")
+            #expect(reading.signal == .trouble && reading.upstreamCode == String(status))
+        }
+        let own = [
+            Self.refusal("UNAVAILABLE"), Self.refusal("UNAVAILABLE", Self.fcmError("UNAVAILABLE")),
+            Self.refusal("INTERNAL", Self.fcmError("BRAND_NEW")), Self.refusal("RESOURCE_EXHAUSTED", Self.projectQuota),
+            Self.refusal("DEADLINE_EXCEEDED", Self.fcmError("INTERNAL")),
+        ]
+        for body in own {
+            #expect(Self.read(status, body, isIdempotent: true) == Self.read(status, body), "\(body)")
+        }
+    }
+
+    @Test("An idempotency key changes no other reading", arguments: Self.refusals.filter { $0.status < 500 })
+    func keyed(row: Row) {
+        #expect(Self.read(row.status, row.body, isIdempotent: true) == Self.read(row.status, row.body))
+    }
+
     @Test("Refusals have their code, delay and signal", arguments: Self.refusals)
     func refusal(row: Row) {
         let reading = Self.read(row.status, row.body)
@@ -247,10 +272,11 @@ struct V1ResponseReaderTests {
         _ status: Int,
         _ body: String,
         retryAfter: String? = nil,
-        for kind: TargetKind = .token
+        for kind: TargetKind = .token,
+        isIdempotent: Bool = false
     ) -> V1Reading {
         let response = V1Response(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
-        return V1ResponseReader.read(response, for: kind, now: 0)
+        return V1ResponseReader.read(response, for: kind, now: 0, isIdempotent: isIdempotent)
     }
 
     private static func code(_ reading: V1Reading) -> OutcomeCode? {

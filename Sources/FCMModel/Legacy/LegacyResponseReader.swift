@@ -14,9 +14,16 @@ package enum LegacyResponseReader {
     ///   - response: the answer.
     ///   - target: whom the request addressed; its order is the order of the outcomes.
     ///   - now: seconds since 1970, for a `Retry-After` that is a date.
+    ///   - isIdempotent: whether the request carries an idempotency key, so that the message must not be sent twice
+    ///     (R-LOST).
     /// - Returns: what became of each recipient, or why all of them failed.
-    package static func read(_ response: LegacyResponse, for target: Target, now: Int) -> UpstreamResult {
-        let reading = Self.reading(of: response, for: target)
+    package static func read(
+        _ response: LegacyResponse,
+        for target: Target,
+        now: Int,
+        isIdempotent: Bool = false
+    ) -> UpstreamResult {
+        let reading = Self.reading(of: response, for: target, isIdempotent: isIdempotent)
         let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
         return UpstreamResult(
             answer: reading.answer,
@@ -51,13 +58,20 @@ package enum LegacyResponseReader {
         }
     }
 
-    private static func reading(of response: LegacyResponse, for target: Target) -> Reading {
+    private static func reading(
+        of response: LegacyResponse,
+        for target: Target,
+        isIdempotent: Bool
+    ) -> Reading {
         switch response.status {
         case 200: Self.success(response.body, target)
         case 400: Self.badRequest(response.body)
         case 401, 403: Reading(failed: .upstreamCredentials)
         case 500: Reading(failed: .upstreamInternal)
-        case 429, 501...599: Reading(failed: .upstreamUnavailable)
+        case 429, 503: Reading(failed: .upstreamUnavailable)
+        case 501...599:
+            // Unlike 500 and 503 these are not FCM's, and a proxy's may stand for a message that arrived.
+            Reading(failed: isIdempotent && !Self.namesError(response.body) ? .outcomeUnknown : .upstreamUnavailable)
         default: Reading(failed: .upstreamProtocol)
         }
     }
@@ -180,6 +194,17 @@ package enum LegacyResponseReader {
             return Reading(failedWith: text)
         }
         return Reading(failed: .invalidField)
+    }
+
+    /// Whether a body names one of FCM's errors, as JSON or as text.
+    private static func namesError(_ body: ByteBuffer) -> Bool {
+        if let text = (try? JSONDocument(parsing: body, limits: Self.limits))?.root["error"]?.string {
+            return LegacyErrorName(wireText: text) != nil
+        }
+        let prefix = "Error="
+        guard body.readableBytes <= 64 else { return false }
+        let text = Self.trimmed(String(buffer: body))
+        return LegacyErrorName(wireText: text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text) != nil
     }
 
     private static func trimmed(_ text: String) -> Substring {

@@ -11,7 +11,14 @@ struct V1Judgement {
     private(set) var defaultDelay: Int?
 
     /// Judges an answer outside 2xx.
-    init(status: Int, body: V1ErrorBody, kind: TargetKind) {
+    ///
+    /// - Parameters:
+    ///   - status: the HTTP status.
+    ///   - body: what the body says.
+    ///   - kind: what the request addressed.
+    ///   - isIdempotent: whether the message must not be sent twice; then a 5xx that is not FCM's own leaves open whether
+    ///     it arrived (R-LOST).
+    init(status: Int, body: V1ErrorBody, kind: TargetKind, isIdempotent: Bool = false) {
         if body.isProjectQuota {
             // Neither a device nor a topic is at fault, and the sends that follow are told the same.
             self.init(.unavailable, code: .tenantRateExceeded, delay: 60, signal: .projectQuota)
@@ -21,6 +28,8 @@ struct V1Judgement {
             self.init(V1InvalidArgument.name(body, kind: kind))
         } else if status == 429 || body.status == V1Status.resourceExhausted.rawValue {
             self.init(.unavailable, delay: 60, signal: .none)
+        } else if isIdempotent, (500...599).contains(status), !body.isFailureOfFCM {
+            self.init(.internalServerError, code: .outcomeUnknown, signal: .trouble)
         } else {
             self.init(status: status, hasCode: body.hasCode)
         }

@@ -52,6 +52,13 @@ struct V1ErrorBody {
         }
     }
 
+    /// Whether FCM says by it that it failed: an error in Google's form.
+    ///
+    /// A proxy's page is none, and a lost deadline leaves open whether the message was taken.
+    var isFailureOfFCM: Bool {
+        self.hasCode || self.status.map { $0 != V1Status.deadlineExceeded.rawValue } ?? false
+    }
+
     /// The fields that the answer finds fault with.
     var violations: [V1FieldViolation] {
         var violations: [V1FieldViolation] = []

@@ -12,15 +12,17 @@ package enum V1ResponseReader {
     ///   - kind: what the request as a whole addressed; each call of a list is read as one of the list.
     ///   - now: seconds since 1970, for a `Retry-After` that is a date.
     ///   - keepsAnswer: whether to keep an answer that is handed on; only messages that came by the v1 facade need it.
+    ///   - isIdempotent: whether the request carries an idempotency key (R-LOST).
     /// - Returns: what the answer means for the caller and for the sender.
     package static func read(
         _ response: V1Response,
         for kind: TargetKind,
         now: Int,
-        keepsAnswer: Bool = false
+        keepsAnswer: Bool = false,
+        isIdempotent: Bool = false
     ) -> V1Reading {
         guard (200...299).contains(response.status) else {
-            var reading = Self.refusal(response, for: kind, now: now)
+            var reading = Self.refusal(response, for: kind, now: now, isIdempotent: isIdempotent)
             if keepsAnswer, reading.isHandedOn { reading.handedOn = .answer(response) }
             return reading
         }
@@ -62,9 +64,14 @@ package enum V1ResponseReader {
         return id.isEmpty ? nil : String(Substring(id))
     }
 
-    private static func refusal(_ response: V1Response, for kind: TargetKind, now: Int) -> V1Reading {
+    private static func refusal(
+        _ response: V1Response,
+        for kind: TargetKind,
+        now: Int,
+        isIdempotent: Bool
+    ) -> V1Reading {
         let body = V1ErrorBody(response.body)
-        let judgement = V1Judgement(status: response.status, body: body, kind: kind)
+        let judgement = V1Judgement(status: response.status, body: body, kind: kind, isIdempotent: isIdempotent)
         let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } ?? body.retryDelay
         return V1Reading(
             answer: .rejected(

@@ -20,7 +20,7 @@ struct KeyedUpstream: UpstreamSender {
         guard await gate.pass(call.target.recipientCount - 1) else {
             return self.refused ?? UpstreamResult(answer: .failed(.overloaded), upstreamCode: "not_started")
         }
-        return await self.upstream.send(call)
+        return await self.upstream.send(call.passing(gate))
     }
 
     private var refused: UpstreamResult? {

@@ -1,7 +1,8 @@
 import FCMModel
 
 extension SendOutcome.Answer {
-    /// Whether the message was taken for nobody, and for causes that pass: a repeat under the same key then sends.
+    /// Whether nothing reached FCM, or FCM itself said that it took nothing, for causes that pass: a repeat under the same
+    /// key then sends.
     var freesKey: Bool {
         switch self {
         case .refused(let refusal): refusal.code.freesKey

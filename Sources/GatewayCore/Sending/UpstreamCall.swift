@@ -6,7 +6,7 @@ package struct UpstreamCall: Sendable {
     private let command: SendCommand
     /// Whom the message is for: the command's target, or those of its recipients that limits let through.
     package let target: Target
-    /// What each call of a list has to pass before it leaves, where the command carries an idempotency key.
+    /// What each call of a list has to pass before it leaves; `nil` unless the command carries an idempotency key.
     package let gate: StartGate?
 
     /// A call for a command's message.
@@ -20,7 +20,7 @@ package struct UpstreamCall: Sendable {
         self.gate = gate
     }
 
-    /// The same call, each part of which has to pass a gate.
+    /// The same call with an idempotency key, each part of which has to pass a gate.
     func passing(_ gate: StartGate) -> UpstreamCall {
         UpstreamCall(self.command, target: self.target, gate: gate)
     }

@@ -151,8 +151,9 @@ package final class LegacySender: UpstreamSender {
         _ attempt: AttemptRecorder.Attempt
     ) -> AttemptEnd {
         let now = self.attempts.answered(attempt, status: response.status.code, Self.subject(plan, call))
-        let result = self.read(response, for: call.target)
-        let isFailure = result.answer == .failed(.upstreamUnavailable) || result.answer == .failed(.upstreamInternal)
+        let result = self.read(response, for: call)
+        let isFailure = [.upstreamUnavailable, .upstreamInternal, .outcomeUnknown]
+            .contains { result.answer == .failed($0) }
         let isRefusal = result.answer == .failed(.upstreamCredentials)
         // Too many requests are no fault of the server's.
         let isExcess = response.status == .tooManyRequests
@@ -221,15 +222,16 @@ package final class LegacySender: UpstreamSender {
     }
 
     @inline(never)  // As for `prepare`.
-    private func read(_ response: HTTPClientResponse, for target: Target) -> UpstreamResult {
+    private func read(_ response: HTTPClientResponse, for call: UpstreamCall) -> UpstreamResult {
         LegacyResponseReader.read(
             LegacyResponse(
                 status: response.status.code,
                 retryAfter: response.fields[.retryAfter],
                 body: response.body
             ),
-            for: target,
-            now: self.clock.now().seconds
+            for: call.target,
+            now: self.clock.now().seconds,
+            isIdempotent: call.gate != nil
         )
     }
 }

@@ -254,7 +254,8 @@ package final class V1Sender: UpstreamSender {
             ),
             for: job.kind,
             now: self.clock.now().seconds,
-            keepsAnswer: job.keepsAnswer
+            keepsAnswer: job.keepsAnswer,
+            isIdempotent: job.gate != nil
         )
     }
 }
