@@ -13,6 +13,12 @@ enum LibFuzzer {
     // Unsafe: a C function can't capture. Set once, before the only thread that reads it goes on.
     private nonisolated(unsafe) static var target: FuzzTarget?
 
+    // Unsafe: only that thread uses it.
+    private nonisolated(unsafe) static var slowest = Duration.milliseconds(1)
+
+    /// More processor time for one input holds up every request on the same event loop.
+    private static let stall = Duration.milliseconds(10)
+
     /// Runs a target until libFuzzer ends.
     ///
     /// - Returns: the status to exit with.
@@ -28,13 +34,37 @@ enum LibFuzzer {
         return unsafe runDriver(&count, &pointers) { bytes, count in
             let input = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
             do {
-                try unsafe LibFuzzer.target?.check(input)
+                try unsafe LibFuzzer.target.map { try LibFuzzer.check(input, $0) }
                 return 0
             } catch {
                 // libFuzzer takes the input of whatever stops the process for a finding.
                 fatalError("\(error)")
             }
         }
+    }
+
+    /// Checks an input, and prints how long that took where it is the slowest so far and over a millisecond.
+    ///
+    /// Processor time, since other work on the machine counts for nothing. Page faults and caches count: what seems slow
+    /// is checked again, and the fastest of four is what the input takes.
+    private static func check(_ input: [UInt8], _ target: FuzzTarget) throws {
+        var took = try Self.processorTime { try target.check(input) }
+        guard unsafe took > Self.slowest else { return }
+        for _ in 0..<3 { took = try min(took, Self.processorTime { try target.check(input) }) }
+        guard unsafe took > Self.slowest else { return }
+        unsafe Self.slowest = took
+        let microseconds = took / .microseconds(1)
+        FileHandle.standardError.write(Data("slowest: \(Int(microseconds)) us, \(input.count) bytes\n".utf8))
+        if took > Self.stall { throw FuzzFinding("took \(Int(microseconds)) us of processor time") }
+    }
+
+    private static func processorTime(_ body: () throws -> Void) rethrows -> Duration {
+        var start = timespec()
+        var end = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &start)
+        try body()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end)
+        return .seconds(end.tv_sec - start.tv_sec) + .nanoseconds(end.tv_nsec - start.tv_nsec)
     }
 
     /// The words of a target as libFuzzer reads them.
