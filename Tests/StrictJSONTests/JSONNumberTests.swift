@@ -31,6 +31,25 @@ struct JSONNumberTests {
         #expect(try JSONParsing.root("[\(text)]").elements?.first { _ in true }?.number == number)
     }
 
+    @Test("Every spelling of a value has the same canonical text, and no other value has it")
+    func canonicalText() throws {
+        let values = [
+            ["0", "-0", "0.0", "-0.00e-5", "0e9999999999"], ["60", "60.0", "6e1", "6E+01", "600e-1", "0.060e3"],
+            ["-60", "-6e1", "-0.6e2"], ["6"], ["-6", "-6.0"], ["600", "6e2"], ["0.6", "6e-1", "60e-2", "0.60"],
+            ["6.06"],
+            ["66"], ["606"], ["1e308"], ["1e309"], ["12345678901234567890", "1234567890123456789.0e1"],
+            ["12345678901234567891"], ["0.1", "1e-1"], ["0.10000000000000000001"], ["1e99999999999999999999"],
+            ["1e99999999999999999998"], ["1e-99999999999999999999"],
+        ]
+        var met: Set<String> = []
+        for spellings in values {
+            let texts = Set(try spellings.map { try #require(JSONNumber(text: $0)).canonicalText })
+            let text = try #require(texts.first)
+            #expect(texts.count == 1 && met.insert(text).inserted, "\(texts)")
+            #expect(JSONNumber(text: text)?.integer == JSONNumber(text: spellings[0])?.integer)
+        }
+    }
+
     @Test("Very long numbers are exact as well")
     func readsLongNumbers() {
         let zeros = String(repeating: "0", count: 100_000)

@@ -1,4 +1,4 @@
-import Crypto
+package import FCMModel
 
 /// A request that carries an idempotency key.
 package struct KeyedRequest: Sendable {
@@ -16,24 +16,41 @@ package struct KeyedRequest: Sendable {
     let key: IdempotencyKey
     /// Where it was used.
     let route: Route
-    /// The SHA-256 of method, path and body.
+    /// What tells it from other requests with the same key.
     let digest: [UInt8]
 
     /// A request.
     ///
+    /// The digest is of method, path, format and the decoded message; how long the caller waits is no part of it.
+    ///
     /// - Parameters:
     ///   - key: the key.
     ///   - route: where it was used.
+    ///   - format: how it was written, and so how it is answered, where the route has a choice.
     ///   - method: the HTTP method.
-    ///   - path: path and query as they came.
-    ///   - body: the body as it came.
-    package init(key: IdempotencyKey, route: Route, method: String, path: [UInt8], body: [UInt8]) {
+    ///   - path: the path as it came; a query means nothing to a send and is left out.
+    ///   - target: whom the caller addressed, those included whom nothing is sent to.
+    ///   - groupName: the name of the device group, where the caller named one.
+    ///   - message: what the caller said.
+    package init(
+        key: IdempotencyKey,
+        route: Route,
+        format: LegacyFormat = .json,
+        method: String,
+        path: [UInt8],
+        target: Target,
+        groupName: String? = nil,
+        message: Message
+    ) {
         self.key = key
         self.route = route
-        var hash = SHA256()
-        // Neither a method nor a path has a line feed, so that nothing can be moved from one part to the next.
-        hash.update(data: Array("\(method)\n".utf8) + path + [0x0A])
-        hash.update(data: body)
-        self.digest = hash.finalize().bytes
+        var digest = MessageDigest()
+        digest.add(method)
+        digest.add(String(decoding: path.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self))
+        digest.add(format == .form ? "form" : "json")
+        digest.add(groupName ?? "")
+        digest.add(target)
+        digest.add(message)
+        self.digest = digest.finish()
     }
 }

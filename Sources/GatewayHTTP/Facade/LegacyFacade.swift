@@ -31,12 +31,12 @@ struct LegacyFacade: Sendable {
             self.exchange.gate.leave(command.principal)
             let reply = self.reply(to: command, outcome, writer)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
-        case .sendingOnce(let command, let writer, let key):
+        case .sendingOnce(let command, let writer, let keyed):
             if let reason = self.exchange.gate.enter(command, lag: request.lag) {
                 let reply = self.exchange.shed(reason, in: .legacy, principal: command.principal)
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
-            let reply = await self.reply(to: request, command, writer, key)
+            let reply = await self.reply(to: request, command, writer, keyed)
             self.exchange.gate.leave(command.principal)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
@@ -47,7 +47,7 @@ struct LegacyFacade: Sendable {
     /// What a request turned out to be.
     private enum Reading {
         case sending(SendCommand, LegacyReplyWriter)
-        case sendingOnce(SendCommand, LegacyReplyWriter, IdempotencyKey)
+        case sendingOnce(SendCommand, LegacyReplyWriter, KeyedRequest)
         case answered(FacadeExchange.Reply)
     }
 
@@ -103,7 +103,17 @@ struct LegacyFacade: Sendable {
                 origin: self.exchange.origin(of: request, arrival),
                 deadline: terms.deadline
             )
-            return terms.key.map { .sendingOnce(command, writer, $0) } ?? .sending(command, writer)
+            guard let key = terms.key else { return .sending(command, writer) }
+            let keyed = KeyedRequest(
+                key: key,
+                route: .legacy,
+                format: format,
+                method: request.head.method.rawValue,
+                path: request.head.pathBytes,
+                target: message.target,
+                message: message.message
+            )
+            return .sendingOnce(command, writer, keyed)
         } catch {
             return answered(format == .form ? error.formReply : error.reply(multicastID: multicastID))
         }
@@ -113,13 +123,12 @@ struct LegacyFacade: Sendable {
         to request: HTTPServerRequest,
         _ command: SendCommand,
         _ writer: LegacyReplyWriter,
-        _ key: IdempotencyKey
+        _ keyed: KeyedRequest
     ) async -> FacadeExchange.Reply {
         let response = await self.exchange.keyed.respond(
             to: request,
             command,
-            key: key,
-            on: .legacy,
+            once: keyed,
             render: { HTTPServerResponse(Self.reply(with: $0, writer)) },
             refuse: { HTTPServerResponse(writer.reply(refusing: $0.rejection)) }
         )

@@ -38,12 +38,12 @@ struct V1Facade: Sendable {
             self.exchange.gate.leave(command.principal)
             let reply = self.reply(to: command, outcome)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
-        case .sendingOnce(let command, let key):
+        case .sendingOnce(let command, let keyed):
             if let reason = self.exchange.gate.enter(command, lag: request.lag) {
                 let reply = self.exchange.shed(reason, in: .v1, principal: command.principal)
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
-            let reply = await self.reply(to: request, command, key)
+            let reply = await self.reply(to: request, command, keyed)
             self.exchange.gate.leave(command.principal)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
@@ -54,7 +54,7 @@ struct V1Facade: Sendable {
     /// What a request turned out to be.
     private enum Reading {
         case sending(SendCommand)
-        case sendingOnce(SendCommand, IdempotencyKey)
+        case sendingOnce(SendCommand, KeyedRequest)
         case answered(FacadeExchange.Reply)
     }
 
@@ -94,7 +94,8 @@ struct V1Facade: Sendable {
             return answered(.badRequest(error.detail ?? error.code.title, code: error.code))
         }
         do throws(V1Refusal) {
-            let message = try Self.message(in: request, for: principal.profile, now: arrival.time)
+            let given = try V1RequestDecoder.decode(request.body)
+            let message = try Self.reworded(given, for: principal.profile, now: arrival.time)
             guard !message.target.isDisguisedTopic else {
                 return answered(V1Reply(refusing: Rejection(code: .invalidToken)))
             }
@@ -106,7 +107,17 @@ struct V1Facade: Sendable {
                 origin: self.exchange.origin(of: request, arrival),
                 deadline: terms.deadline
             )
-            return terms.key.map { .sendingOnce(command, $0) } ?? .sending(command)
+            guard let key = terms.key else { return .sending(command) }
+            // As the caller put it: its translation depends on the time.
+            let keyed = KeyedRequest(
+                key: key,
+                route: .v1,
+                method: request.head.method.rawValue,
+                path: request.head.pathBytes,
+                target: given.target,
+                message: given.message
+            )
+            return .sendingOnce(command, keyed)
         } catch {
             return answered(error.reply)
         }
@@ -119,12 +130,11 @@ struct V1Facade: Sendable {
         var payloadBytes: Int
     }
 
-    private static func message(
-        in request: HTTPServerRequest,
+    private static func reworded(
+        _ given: V1SendRequest,
         for profile: TenantProfile,
         now: Timestamp
     ) throws(V1Refusal) -> Reworded {
-        let given = try V1RequestDecoder.decode(request.body)
         switch profile.tenant.upstream {
         case .v1:
             return Reworded(target: given.target, message: given.message, payloadBytes: given.payloadBytes)
@@ -137,14 +147,13 @@ struct V1Facade: Sendable {
     private func reply(
         to request: HTTPServerRequest,
         _ command: SendCommand,
-        _ key: IdempotencyKey
+        _ keyed: KeyedRequest
     ) async -> FacadeExchange.Reply {
         let project = command.principal.profile.project
         let response = await self.exchange.keyed.respond(
             to: request,
             command,
-            key: key,
-            on: .v1,
+            once: keyed,
             render: { HTTPServerResponse(Self.reply($0, project: project)) },
             refuse: { HTTPServerResponse(V1Reply(refusing: $0.rejection)) }
         )

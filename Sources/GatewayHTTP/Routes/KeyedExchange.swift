@@ -34,28 +34,20 @@ struct KeyedExchange: Sendable {
     /// - Parameters:
     ///   - request: the request.
     ///   - command: what it asks for.
-    ///   - key: its key.
-    ///   - route: where it came in.
+    ///   - keyed: its key, and what tells it from others.
     ///   - render: renders its answer.
     ///   - refuse: renders why it was not looked at further.
     /// - Returns: the answer.
     func respond(
         to request: HTTPServerRequest,
         _ command: SendCommand,
-        key: IdempotencyKey,
-        on route: KeyedRequest.Route,
+        once keyed: KeyedRequest,
         render: @escaping Rendering,
         refuse: (SendRefusal) -> HTTPServerResponse
     ) async -> HTTPServerResponse {
         let answer = await self.sends.send(
             command,
-            once: KeyedRequest(
-                key: key,
-                route: route,
-                method: request.head.method.rawValue,
-                path: request.head.pathBytes,
-                body: Array(request.body.readableBytesView)
-            ),
+            once: keyed,
             on: EventLoopTaskExecutor(eventLoop: request.connection.eventLoop),
             render: { StoredAnswer(render($0)).bytes }
         )

@@ -51,11 +51,11 @@ struct SendRoute: Sendable {
             self.gate.leave(command.principal)
             let response = self.answer(outcome, to: command)
             return self.finished(response, to: request, tenant: tenant, arrival, command.principal)
-        case .keyed(let command, let key):
+        case .keyed(let command, let keyed):
             if let reason = self.gate.enter(command, lag: request.lag) {
                 return self.shed(reason, request, tenant: tenant, arrival, command.principal)
             }
-            let response = await self.respond(to: request, command, key)
+            let response = await self.respond(to: request, command, keyed)
             self.gate.leave(command.principal)
             return self.finished(response, to: request, tenant: tenant, arrival, command.principal)
         case .refusal(let response, let principal):
@@ -68,7 +68,7 @@ struct SendRoute: Sendable {
     /// What a request turned out to be.
     private enum Reading {
         case command(SendCommand)
-        case keyed(SendCommand, IdempotencyKey)
+        case keyed(SendCommand, KeyedRequest)
         case refusal(HTTPServerResponse, Principal?)
         case shed(ShedReason, Principal?)
     }
@@ -113,7 +113,17 @@ struct SendRoute: Sendable {
                     Problem.messageTooBigDetail(payloadBytes: command.payloadBytes, limit: limit)
                 )
             }
-            return key.map { .keyed(command, $0) } ?? .command(command)
+            guard let key else { return .command(command) }
+            let keyed = KeyedRequest(
+                key: key,
+                route: .messages,
+                method: "POST",
+                path: request.head.pathBytes,
+                target: command.target,
+                groupName: command.groupName,
+                message: command.message
+            )
+            return .keyed(command, keyed)
         } catch {
             let response = self.rendering.response(
                 for: error,
@@ -128,13 +138,12 @@ struct SendRoute: Sendable {
     private func respond(
         to request: HTTPServerRequest,
         _ command: SendCommand,
-        _ key: IdempotencyKey
+        _ keyed: KeyedRequest
     ) async -> HTTPServerResponse {
         await self.keyed.respond(
             to: request,
             command,
-            key: key,
-            on: .messages,
+            once: keyed,
             render: { SendAnswer(outcome: $0, target: command.target).answer },
             refuse: { Problem($0).response }
         )

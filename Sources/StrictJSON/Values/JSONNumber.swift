@@ -72,6 +72,29 @@ package struct JSONNumber: Hashable, Sendable {
         return value == .min ? nil : -value
     }
 
+    /// The same text for every spelling of a value: its digits without zeros at either end, and a power of ten.
+    ///
+    /// `60`, `60.0`, `6e1` and `600e-1` are all `6e1`, and `-0` is `0`. An exponent that is larger than any real one is
+    /// left as it was written.
+    package var canonicalText: String {
+        let parts = self.text.utf8.split(omittingEmptySubsequences: false) {
+            $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E")
+        }
+        var exponent = 0
+        if parts.count > 1 {
+            var bytes = String(Substring(parts[1])).utf8.makeIterator()
+            exponent = Self.exponent(from: &bytes)
+            guard abs(exponent) < 1 << 40 else { return self.text }
+        }
+        let isNegative = parts[0].first == UInt8(ascii: "-")
+        let point = parts[0].firstIndex(of: UInt8(ascii: "."))
+        if let point { exponent -= parts[0].distance(from: point, to: parts[0].endIndex) - 1 }
+        let digits = parts[0].filter(JSONByteClass.isDigit).drop { $0 == UInt8(ascii: "0") }
+        guard let last = digits.lastIndex(where: { $0 != UInt8(ascii: "0") }) else { return "0" }
+        exponent += digits.distance(from: last, to: digits.endIndex) - 1
+        return "\(isNegative ? "-" : "")\(String(decoding: digits[...last], as: UTF8.self))e\(exponent)"
+    }
+
     /// Reads an exponent's sign and digits; beyond ±2⁴⁰ it stops growing, which no text is long enough to make good.
     private static func exponent(from bytes: inout String.UTF8View.Iterator) -> Int {
         var exponent = 0

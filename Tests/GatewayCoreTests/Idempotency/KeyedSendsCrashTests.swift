@@ -47,7 +47,7 @@ struct KeyedSendsCrashTests {
 
     private static func request() throws -> KeyedRequest {
         let key = try #require(IdempotencyKey(Array("key".utf8)))
-        return KeyedRequest(key: key, route: .messages, method: "POST", path: Array("/".utf8), body: [1])
+        return .sample(key)
     }
 
     /// An answer as text, one line for each recipient.

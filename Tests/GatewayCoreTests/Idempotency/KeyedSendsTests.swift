@@ -10,7 +10,7 @@ struct KeyedSendsTests {
 
     private static func request(_ key: Int = 1) throws -> KeyedRequest {
         let key = try #require(IdempotencyKey(Array("key \(key)".utf8)))
-        return KeyedRequest(key: key, route: .messages, method: "POST", path: [], body: [])
+        return .sample(key)
     }
 
     private static func command(_ target: Target = .token("a"), by upstream: UpstreamKind = .legacy) throws
@@ -224,29 +224,42 @@ struct KeyedSendsTests {
         #expect(await keyed.purge() == 0)
     }
 
-    @Test("Fingerprints tell method, path and body apart, and tenants from each other")
+    @Test("Fingerprints tell method, path, format, recipients and message apart, and tenants from each other")
     func fingerprints() throws {
         let key = try #require(IdempotencyKey([0x6B]))
-        func fingerprint(_ method: String, _ path: String, _ body: String, _ tenant: String = "acme") throws -> [UInt8]
-        {
+        func fingerprint(
+            _ method: String = "POST",
+            _ path: String = "/a",
+            _ format: LegacyFormat = .json,
+            to target: Target = .token("t"),
+            group: String? = nil,
+            dryRun: Bool = false,
+            of tenant: String = "acme"
+        ) throws -> [UInt8] {
+            var message = Message()
+            message.dryRun = dryRun
             let request = KeyedRequest(
                 key: key,
                 route: .messages,
+                format: format,
                 method: method,
                 path: Array(path.utf8),
-                body: Array(body.utf8)
+                target: target,
+                groupName: group,
+                message: message
             )
             let profile = try TenantProfile.sample(tenant)
             return IdempotencySealer.fingerprint(of: request, IdempotencyIdentity(request, of: profile), profile)
         }
-        let base = try fingerprint("POST", "/a", "b")
-        #expect(try fingerprint("POST", "/a", "b") == base)
-        for other in [
-            try fingerprint("PUT", "/a", "b"), try fingerprint("POST", "/ab", ""), try fingerprint("POST", "/", "ab"),
-            try fingerprint("POST", "/a", "b", "other"),
-        ] {
-            #expect(other != base)
-        }
+        let base = try fingerprint()
+        #expect(try fingerprint() == base)
+        #expect(try fingerprint("POST", "/a?query") == base)
+        let others = [
+            try fingerprint("PUT"), try fingerprint("POST", "/ab"), try fingerprint("POST/", "a"),
+            try fingerprint("POST", "/a", .form), try fingerprint(to: .token("u")), try fingerprint(group: "t"),
+            try fingerprint(dryRun: true), try fingerprint(of: "other"),
+        ]
+        #expect(Set(others + [base]).count == others.count + 1)
     }
 
     @Test("What is sealed opens for its record and part alone")

@@ -125,7 +125,7 @@ struct SendPipelineStrictTests {
         let keyed = KeyedSends.sample(pipeline: fixture.pipeline, clock: fixture.clock)
         let command = SendCommand.sample(from: try .sample(), to: .token("a"))
         let key = try #require(IdempotencyKey(Array("key".utf8)))
-        let request = KeyedRequest(key: key, route: .messages, method: "POST", path: [], body: [])
+        let request = KeyedRequest.sample(key)
         try await fixture.audit.whileRunning {
             try await keyed.whileRunning {
                 for _ in 1...2 {

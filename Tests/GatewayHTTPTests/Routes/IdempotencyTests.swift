@@ -119,8 +119,62 @@ struct IdempotencyTests {
             #expect(other.header("Idempotent-Replayed") == nil)
             #expect(gateway.upstream.calls.count == 1)
             #expect(Self.count("conflict", gateway) == 1)
-            // White space is part of a request, too: nobody has to guess what counts as the same.
-            #expect(await Self.send(gateway, surface, surface.body() + " ", key: key).status != 200)
+        }
+    }
+
+    @Test("A request is the same however it is written and however long it waits", arguments: Surface.allCases)
+    func respelled(surface: Surface) async throws {
+        let bodies =
+            switch surface {
+            case .rest:
+                [
+                    #"{"token":"w","ttl":5,"data":{"a":"1","b":"/"}}"#,
+                    #" {"d\u0061ta": {"b": "\/", "a": "1"},"ttl": 5.0, "token":"w"} "#,
+                ]
+            case .legacy:
+                [
+                    #"{"to":"w","time_to_live":5,"data":{"a":"1","b":"/"}}"#,
+                    #" {"d\u0061ta": {"b": "\/", "a": "1"},"time_to_live": 50e-1, "to":"w", "unknown": 1} "#,
+                ]
+            case .v1:
+                [
+                    #"{"message":{"token":"w","apns":{"payload":{"a":1,"b":"/"}},"android":{"ttl":"5s"}}}"#,
+                    #" {"message": {"android":{"ttl":"5s"}, "apns":{"payload":{"\u0062": "\/", "a": 1.0}},"token":"w"}} "#,
+                ]
+            }
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(surface == .v1 ? .v1 : .legacy)
+            let first = await Self.send(gateway, surface, bodies[0], key: key)
+            #expect(first.status == 200, "\(first.body)")
+            let headers = ["X-Request-Timeout-Ms": "1500"]
+            let again = await Self.send(gateway, surface, bodies[1], key: key, headers: headers)
+            #expect(again.body == first.body)
+            #expect(again.header("Idempotent-Replayed") == "true")
+            let other = bodies[1].replacing(#"\/"#, with: #"\\"#)
+            #expect(await Self.send(gateway, surface, other, key: key).header("Idempotent-Replayed") == nil)
+            #expect(Self.count("conflict", gateway) == 1)
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("A legacy list with entries that are not sent, and a form, are requests of their own")
+    func legacyForms() async throws {
+        try await Self.run { gateway, key in
+            #expect(await Self.send(gateway, .legacy, #"{"registration_ids":["a"]}"#, key: key).status == 200)
+            #expect(await Self.send(gateway, .legacy, #"{"registration_ids":["a",""]}"#, key: key).status == 400)
+            let json = await Self.send(gateway, .legacy, #"{"to":"a","data":{"b":"c"}}"#, key: key, once: "key-2")
+            #expect(json.status == 200)
+            let headers = ["Content-Type": "application/x-www-form-urlencoded"]
+            let form = await Self.send(
+                gateway,
+                .legacy,
+                "registration_id=a&data.b=c",
+                key: key,
+                once: "key-2",
+                headers: headers
+            )
+            #expect(form.status == 400, "\(form.body)")
+            #expect(gateway.upstream.calls.count == 2)
         }
     }
 

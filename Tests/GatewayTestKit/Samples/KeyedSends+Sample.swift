@@ -1,4 +1,5 @@
 import CoreMetrics
+import FCMModel
 package import GatewayCore
 package import Logging
 import ServiceLifecycleTestKit
@@ -6,6 +7,13 @@ import ServiceLifecycleTestKit
 extension IdempotencyMetrics {
     /// Metrics that nobody looks at.
     package static var unobserved: IdempotencyMetrics { IdempotencyMetrics(factory: NOOPMetricsHandler.instance) }
+}
+
+extension KeyedRequest {
+    /// A request whose message nobody looks at.
+    package static func sample(_ key: IdempotencyKey) -> KeyedRequest {
+        KeyedRequest(key: key, route: .messages, method: "POST", path: [], target: .token("t"), message: Message())
+    }
 }
 
 extension KeyedSends {
