@@ -30,10 +30,10 @@ extension EndToEnd.AuditMatrixTests {
         let text = Hex.text(Array(forged.utf8))
         return [
             "INSERT INTO audit_checkpoints VALUES (359, x'\(text)', zeroblob(64))",
-            "DELETE FROM audit_checkpoints; DELETE FROM audit_checkpoint_end",
-            "DELETE FROM audit_checkpoints; DELETE FROM audit_checkpoint_end; DELETE FROM audit_cuts WHERE writer = 4",
+            "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end",
+            "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end; DELETE FROM audit_cuts WHERE writer = 4",
             """
-            DELETE FROM audit_checkpoints WHERE number > 14; DELETE FROM audit_checkpoint_end
+            DELETE FROM audit_checkpoints WHERE number > 14; DELETE FROM gateway_checkpoint_end
             """,
             "UPDATE audit_checkpoints SET number = 9223372036854775807 WHERE number = 14",
         ]

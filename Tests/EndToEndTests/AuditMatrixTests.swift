@@ -11,7 +11,7 @@ extension EndToEnd {
         /// The tables that the audit consists of.
         private static let tables = [
             "audit_records", "audit_heads", "audit_spans", "audit_tenant_spans", "audit_checkpoints",
-            "audit_checkpoint_end", "audit_cuts",
+            "gateway_checkpoint_end", "audit_cuts",
         ]
 
         /// Other values for a column, by its type.
@@ -77,25 +77,25 @@ extension EndToEnd {
                 name: "drop the latest checkpoint and its mention",
                 statements: """
                     DELETE FROM audit_checkpoints WHERE number = (SELECT max(number) FROM audit_checkpoints);
-                    DELETE FROM audit_checkpoint_end
+                    DELETE FROM gateway_checkpoint_end
                     """
             ),
             Change(
                 name: "drop the latest checkpoints, and name the one before as the latest",
                 statements: """
                     DELETE FROM audit_checkpoints WHERE number > 5;
-                    UPDATE audit_checkpoint_end SET number = 5
+                    UPDATE gateway_checkpoint_end SET number = 5
                     """
             ),
             Change(
                 name: "drop everything that was ever signed",
                 statements: """
-                    DELETE FROM audit_checkpoints; DELETE FROM audit_checkpoint_end; DELETE FROM audit_cuts
+                    DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end; DELETE FROM audit_cuts
                     """
             ),
             Change(
                 name: "drop the checkpoints, keep the cuts",
-                statements: "DELETE FROM audit_checkpoints; DELETE FROM audit_checkpoint_end"
+                statements: "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end"
             ),
             Change(
                 name: "exchange two checkpoints",
@@ -241,7 +241,7 @@ extension EndToEnd {
                 ("audit_spans", ["writer", "span", "min_time", "max_time"]),
                 ("audit_tenant_spans", ["tenant", "writer", "span"]),
                 ("audit_checkpoints", ["number", "content", "signature"]),
-                ("audit_checkpoint_end", ["id", "number", "digest", "signature"]),
+                ("gateway_checkpoint_end", ["id", "number", "digest", "signature"]),
                 ("audit_cuts", ["writer", "sequence", "hash", "time", "signature"]),
             ]
             let queries = columns.map { table, names in

@@ -122,6 +122,11 @@ extension EndToEnd {
             Trouble("A process that ended uncleanly", .warning, .audit, "ended uncleanly") { environment, _ in
                 try await SQL.change(Self.store(environment), "UPDATE audit_heads SET state = 'open'")
             },
+            Trouble("An audit that was emptied", .problem, .audit, "was changed") { environment, _ in
+                for table in ["records", "heads", "spans", "tenant_spans", "checkpoints", "cuts"] {
+                    try await SQL.change(Self.store(environment), "DELETE FROM audit_\(table)")
+                }
+            },
             Trouble("A clock that was set back", .warning, .clock, "in the future") { environment, _ in
                 let later = Int(Date(timeIntervalSinceNow: 600).timeIntervalSince1970) * 1_000_000
                 try await SQL.change(Self.store(environment), "UPDATE audit_records SET time = \(later)")

@@ -75,14 +75,16 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     private func verify(_ configuration: GatewayConfiguration) async throws -> AuditFinding {
         let path = configuration.databasePath
         let database = try SQLiteReadOnlyDatabase(path: path)
-        let secrets = try await configuration.secrets(of: database)
         let ledgerReader = SQLiteAuditLedgerReader(database: database)
         let ledger = try await ledgerReader.ledger()
-        let hasCheckpoints = ledger.end != nil || !ledger.checkpoints.isEmpty || !ledger.cuts.isEmpty
-        var publicKey = self.publicKey?.key
-        if publicKey == nil, hasCheckpoints { publicKey = try secrets?.auditSigner().publicKey }
+        if ledger.isInUse, try await database.gatewaySecrets()[.auditSigningKey] == nil {
+            // It is made with the store's first secrets, so somebody took it away.
+            return AuditFinding(.checkpointTampered(number: 1, reason: "the key that signed it is gone from the store"))
+        }
+        let secrets = try await configuration.secrets(of: database)
+        let publicKey = try self.publicKey?.key ?? secrets?.auditPublicKey()
         if secrets == nil { Self.remark("No master key: the seals on the chains' ends are not checked.") }
-        if publicKey == nil, hasCheckpoints { Self.remark("No key: the checkpoints' signatures are not checked.") }
+        if secrets == nil, publicKey == nil { Self.remark("No key: the checkpoints' signatures are not checked.") }
         var witness = AuditWitness()
         if !self.sink.isEmpty {
             switch try self.readSink(publicKey) {

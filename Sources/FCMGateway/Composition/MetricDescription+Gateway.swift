@@ -123,6 +123,11 @@ extension MetricDescription {
             kind: .gauge
         ),
         MetricDescription(
+            name: "fcmgw_audit_changed",
+            help: "1 when this process has found that the stored audit is not what was written, 0 before.",
+            kind: .gauge
+        ),
+        MetricDescription(
             name: "fcmgw_audit_last_checkpoint_timestamp_seconds",
             help: "Unix time up to which all audit records of the store are under a signed checkpoint.",
             kind: .gauge

@@ -154,12 +154,27 @@ struct StoreCheck: Sendable {
         _ database: SQLiteReadOnlyDatabase,
         isServed: Bool
     ) async throws(GatewayError) -> Finding {
-        let heads = try await SQLiteAuditReader(database: database).heads()
+        let reader = SQLiteAuditReader(database: database)
+        let heads = try await reader.heads()
         let records = heads.reduce(0) { $0 + $1.sequence }
         let seen = "\(records) records of \(heads.count) start\(heads.count == 1 ? "" : "s")"
         let open = heads.filter { $0.state == .open }
         guard open.count > (isServed ? 1 : 0), let first = open.first else {
-            return .ok(.audit, nil, "\(seen); audit verify checks them")
+            let verifier = AuditVerifier(
+                reader: reader,
+                sealer: nil,
+                ledger: SQLiteAuditLedgerReader(database: database)
+            )
+            // Twice, since a gateway may remove old records at that very moment.
+            guard try await verifier.verifyEnds() != nil, let verdict = try await verifier.verifyEnds() else {
+                return .ok(.audit, nil, "\(seen); audit verify checks them")
+            }
+            return .problem(
+                .audit,
+                nil,
+                AuditFinding(verdict).text.plain,
+                "Keep a copy of the store; see \"The audit was changed\" in docs/operations.md"
+            )
         }
         return .warning(
             .audit,

@@ -296,7 +296,9 @@ package final class AuditLog: Service {
     private func begin() async throws(GatewayError) -> AuditChain {
         var attemptsLeft = 10
         while true {
-            var chain = AuditChain(writer: (try await self.store.heads().last?.writer ?? 0) + 1)
+            // Where an end was taken away, the records still have its writer's number; somebody may have written any.
+            let writers = try await self.store.heads().map(\.writer) + self.store.writersWithRecords()
+            var chain = AuditChain(writer: (writers.filter { $0 < 1 << 48 }.max() ?? 0) + 1)
             var record = self.ownRecord("audit.opened")
             record.object = self.openingNote
             let opened = chain.append(record)

@@ -77,9 +77,7 @@ package struct AuditVerifier: Sendable {
         var open: Set<Int> = []
         var opening: (writer: Int, number: Int)?
         for (index, head) in heads.enumerated() {
-            guard head.writer == index + 1 else {
-                return .tampered(AuditPosition(writer: index + 1, sequence: 1), reason: "a writer is missing")
-            }
+            guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
             let done = records
             let passage = try await self.verify(head, checked) { rows in
                 // What a live writer adds meanwhile is looked at too, and not counted.
@@ -108,12 +106,67 @@ package struct AuditVerifier: Sendable {
         }
         if let verdict = checked.verdict { return verdict }
         if let place = try await self.ledger?.firstMisfiled() {
-            return .tampered(place, reason: "look-ups don't find it as they should")
+            return Self.misfiled(place)
         }
+        if let verdict = Self.unrecorded(ledger) { return verdict }
         if let unclean = try await self.firstUnclean(open, isLive: isLive) {
             return .unclean(writer: unclean, records: records)
         }
         return .intact(records: records)
+    }
+
+    /// Verifies what takes little time: the checkpoints among themselves and with the chains' ends, and the oldest and
+    /// the newest record.
+    ///
+    /// - Returns: the first thing that is wrong; `nil` for nothing.
+    /// - Throws: `storeUnavailable`.
+    package func verifyEnds() async throws(GatewayError) -> Verdict? {
+        let ledger = try await self.ledger?.ledger() ?? AuditLedger()
+        var checked = LedgerCheck(ledger, publicKey: self.publicKey, witness: self.witness)
+        let heads = try await self.reader.heads()
+        checked.compare(with: heads)
+        for (index, head) in heads.enumerated() {
+            guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
+            if let failure = checked.failureAtCut(of: head.writer) {
+                let place = AuditPosition(writer: head.writer, sequence: failure.sequence)
+                return .tampered(place, reason: failure.reason)
+            }
+        }
+        if let verdict = checked.verdict { return verdict }
+        let filled = heads.filter { (checked.cuts[$0.writer]?.sequence ?? 0) < $0.sequence }
+        if let oldest = filled.first, let newest = filled.last {
+            let first = (checked.cuts[oldest.writer]?.sequence ?? 0) &+ 1
+            for (head, sequence) in [(oldest, first), (newest, newest.sequence)] {
+                let place = AuditPosition(writer: head.writer, sequence: sequence)
+                let found = try await self.reader.records(of: head.writer, after: sequence &- 1, limit: 1).first
+                guard let found, found.sequence == sequence else {
+                    return .tampered(place, reason: "the record is missing")
+                }
+                if sequence == head.sequence, found.hash != head.hash {
+                    return .tampered(place, reason: "the chain's end is not the recorded one")
+                }
+                if try await self.ledger?.isFiled(place) == false { return Self.misfiled(place) }
+            }
+        }
+        return Self.unrecorded(ledger)
+    }
+
+    private static func missing(writer: Int) -> Verdict {
+        .tampered(AuditPosition(writer: writer, sequence: 1), reason: "a writer is missing")
+    }
+
+    private static func misfiled(_ place: AuditPosition) -> Verdict {
+        .tampered(place, reason: "look-ups don't find it as they should")
+    }
+
+    /// What is wrong where a tenant's making left no trace, as when all chains were emptied before they were signed.
+    private static func unrecorded(_ ledger: AuditLedger) -> Verdict? {
+        ledger.unrecordedTenant.map {
+            .tampered(
+                AuditPosition(writer: 1, sequence: 1),
+                reason: "the store has the tenant \($0), and no record of its making"
+            )
+        }
     }
 
     /// The first of some chains without an end whose writer is gone.

@@ -2,6 +2,7 @@ package import Metrics
 
 /// What is measured of the audit's checkpoints and of the second sink.
 package final class AuditCheckpointMetrics: Sendable {
+    private let changed: Meter
     private let covered: Meter
     /// Never changed, and held as long as the others.
     private let interval: Meter
@@ -19,6 +20,8 @@ package final class AuditCheckpointMetrics: Sendable {
     package init(factory: any MetricsFactory, hasSink: Bool, interval: Duration) {
         self.interval = Meter(label: "fcmgw_audit_checkpoint_interval_seconds", factory: factory)
         self.interval.set(interval / .seconds(1))
+        self.changed = Meter(label: "fcmgw_audit_changed", factory: factory)
+        self.changed.set(0)
         self.covered = Meter(label: "fcmgw_audit_last_checkpoint_timestamp_seconds", factory: factory)
         self.checkpointFailures = Counter(label: "fcmgw_audit_checkpoint_failures_total", factory: factory)
         self.removed = Counter(label: "fcmgw_audit_records_removed_total", factory: factory)
@@ -26,6 +29,11 @@ package final class AuditCheckpointMetrics: Sendable {
         self.delivered =
             hasSink ? Meter(label: "fcmgw_audit_sink_delivered_timestamp_seconds", factory: factory) : nil
         self.sinkFailures = hasSink ? Counter(label: "fcmgw_audit_sink_failures_total", factory: factory) : nil
+    }
+
+    /// Notes that the stored audit is not what was written; nothing takes that back in this process.
+    func foundChange() {
+        self.changed.set(1)
     }
 
     /// Notes the moment up to which all that is stored is under a checkpoint.

@@ -13,10 +13,11 @@ package struct GatewaySecrets: Sendable {
     ///   than the store was made with.
     package init(store: any DirectoryStore, masterKey: MasterKey) async throws(GatewayError) {
         var candidates: [GatewaySecret: Envelope] = [:]
+        let signingKey = Secret(randomBytes: 32)
         for secret in GatewaySecret.allCases {
             do {
                 candidates[secret] = try Envelope(
-                    sealing: Secret(randomBytes: 32),
+                    sealing: secret == .auditSigningKey ? signingKey : Secret(randomBytes: 32),
                     for: secret.context,
                     under: masterKey
                 )
@@ -24,7 +25,8 @@ package struct GatewaySecrets: Sendable {
                 throw GatewayError(.invalid, "A fresh secret can't be sealed", cause: error)
             }
         }
-        try self.init(stored: try await store.gatewaySecrets(orInsert: candidates), masterKey: masterKey)
+        let end = try AuditSigner(signingKey: signingKey).end(at: nil)
+        try self.init(stored: try await store.gatewaySecrets(orInsert: candidates, at: end), masterKey: masterKey)
     }
 
     /// Opens secrets that are stored already.

@@ -13,10 +13,13 @@ package protocol DirectoryStore: Sendable {
 
     /// The sealed secrets of the gateway itself; absent ones are stored first, as given.
     ///
-    /// - Parameter candidates: freshly sealed secrets for a first start.
+    /// - Parameters:
+    ///   - candidates: freshly sealed secrets for a first start.
+    ///   - end: the end of a row of checkpoints that is still to come, kept with the first secrets of an unused store.
     /// - Returns: what is stored, for every candidate.
     /// - Throws: `storeUnavailable`.
     func gatewaySecrets(
-        orInsert candidates: [GatewaySecret: Envelope]
+        orInsert candidates: [GatewaySecret: Envelope],
+        at end: CheckpointEnd
     ) async throws(GatewayError) -> [GatewaySecret: Envelope]
 }

@@ -4,6 +4,9 @@ extension SQLiteMigrations {
     /// What is signed of the audit: checkpoints, which of them is the latest, and where chains begin whose oldest
     /// records were removed.
     ///
+    /// What names the latest checkpoint is in none of the audit's own tables: it is there for as long as the gateway's
+    /// secrets are, and says what there was when those are emptied.
+    ///
     /// The index finds a span's tenants, to check them and to remove them with the span.
     @Sendable
     static func makeAuditLedger(_ db: Database) throws {
@@ -15,7 +18,7 @@ extension SQLiteMigrations {
                     signature BLOB NOT NULL
                 ) STRICT;
 
-                CREATE TABLE audit_checkpoint_end (
+                CREATE TABLE gateway_checkpoint_end (
                     id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
                     number INTEGER NOT NULL,
                     digest BLOB NOT NULL,

@@ -108,18 +108,50 @@ struct RecordedAudit {
         )
     }
 
+    /// What is at hand to check with.
+    enum Way: CaseIterable {
+        case masterKey
+        case publicKey
+        case nothing
+    }
+
     /// What `audit verify` would find in a copy of it, without a process of its own.
-    func verdict(_ data: String) async throws -> AuditVerifier.Verdict {
+    func verdict(_ data: String, by way: Way = .masterKey) async throws -> AuditVerifier.Verdict {
+        try await self.verifying(data, by: way) { try await $0.verify(isLive: false) }
+    }
+
+    /// What a gateway's start would find in a copy of it.
+    func verdictOnEnds(_ data: String) async throws -> AuditVerifier.Verdict? {
+        try await self.verifying(data, by: .nothing) { try await $0.verifyEnds() }
+    }
+
+    private func verifying<Result>(
+        _ data: String,
+        by way: Way,
+        _ body: (AuditVerifier) async throws -> Result
+    ) async throws -> Result {
         let database = try SQLiteReadOnlyDatabase(path: "\(data)/gateway.sqlite")
-        let verdict = try await AuditVerifier(
+        let verifier = AuditVerifier(
             reader: SQLiteAuditReader(database: database),
-            sealer: self.sealer,
+            sealer: way == .masterKey ? self.sealer : nil,
             ledger: SQLiteAuditLedgerReader(database: database),
-            publicKey: self.key
+            publicKey: way == .nothing ? nil : self.key
         )
-        .verify(isLive: false)
+        let result = try await body(verifier)
         try database.close()
-        return verdict
+        return result
+    }
+
+    /// Expects `audit verify` to say that it, or a copy of it, was changed, whatever it is given to check with.
+    func expectChanged(_ data: String, _ comment: String) async throws {
+        for way in Way.allCases {
+            var environment = ["GATEWAY_DATA_DIR": data]
+            if way == .masterKey { environment = self.environment.merging(environment) { $1 } }
+            let key = way == .publicKey ? ["--public-key", self.publicKey] : []
+            let outcome = try await Program.gateway(["audit", "verify"] + key, environment: environment)
+            #expect(outcome.end == .code(1), "\(comment), by \(way): \(outcome.output)\(outcome.errors)")
+            #expect(outcome.output.contains("First bad record: "), "\(comment), by \(way): \(outcome.output)")
+        }
     }
 
     /// Runs `audit verify` on it, or on a copy of it.

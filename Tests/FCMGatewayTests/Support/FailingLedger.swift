@@ -28,6 +28,8 @@ final class FailingLedger: AuditLedgerStore {
 
     func firstMisfiled() async throws(GatewayError) -> AuditPosition? { try await self.ledger.firstMisfiled() }
 
+    func isFiled(_ place: AuditPosition) async throws(GatewayError) -> Bool { try await self.ledger.isFiled(place) }
+
     func append(
         _ checkpoint: SignedCheckpoint,
         thinnedBy content: AuditCheckpoint?,

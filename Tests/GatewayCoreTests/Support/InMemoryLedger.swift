@@ -78,4 +78,5 @@ final class InMemoryLedger: AuditLedgerStore, AuditReader {
     func remove(upTo cut: AuditCut) async throws(GatewayError) {}
     func timeline(maxLength: Duration) async throws(GatewayError) -> [AuditTimePiece] { [] }
     func firstMisfiled() async throws(GatewayError) -> AuditPosition? { nil }
+    func isFiled(_ place: AuditPosition) async throws(GatewayError) -> Bool { true }
 }

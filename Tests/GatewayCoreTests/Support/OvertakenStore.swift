@@ -31,7 +31,8 @@ final class OvertakenStore: DirectoryStore {
     }
 
     func gatewaySecrets(
-        orInsert candidates: [GatewaySecret: Envelope]
+        orInsert candidates: [GatewaySecret: Envelope],
+        at end: CheckpointEnd
     ) async throws(GatewayError) -> [GatewaySecret: Envelope] {
         candidates
     }

@@ -238,13 +238,14 @@ struct DirectoryStoreTests {
         try await kind.withDirectoryStore { store in
             let first = Envelope(wrappedKey: Data([1]), sealed: Data([2]))
             let second = Envelope(wrappedKey: Data([3]), sealed: Data([4]))
-            let secrets = try await store.gatewaySecrets(orInsert: [.keyPepper: first])
+            let end = CheckpointEnd(number: 0, digest: [0], signature: [1])
+            let secrets = try await store.gatewaySecrets(orInsert: [.keyPepper: first], at: end)
             #expect(secrets == [.keyPepper: first])
             let both: [GatewaySecret: Envelope] = [.keyPepper: second, .auditKey: second]
             let expected: [GatewaySecret: Envelope] = [.keyPepper: first, .auditKey: second]
-            let secrets2 = try await store.gatewaySecrets(orInsert: both)
+            let secrets2 = try await store.gatewaySecrets(orInsert: both, at: end)
             #expect(secrets2 == expected)
-            let secrets3 = try await store.gatewaySecrets(orInsert: both)
+            let secrets3 = try await store.gatewaySecrets(orInsert: both, at: end)
             #expect(secrets3 == expected)
         }
     }

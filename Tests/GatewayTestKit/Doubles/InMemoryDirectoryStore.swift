@@ -62,7 +62,8 @@ package final class InMemoryDirectoryStore: DirectoryStore {
     ///
     /// - Throws: `storeUnavailable` while told to refuse changes.
     package func gatewaySecrets(
-        orInsert candidates: [GatewaySecret: Envelope]
+        orInsert candidates: [GatewaySecret: Envelope],
+        at end: CheckpointEnd
     ) async throws(GatewayError) -> [GatewaySecret: Envelope] {
         let secrets = self.state.withLock { state -> [GatewaySecret: Envelope]? in
             guard !state.refusesChanges else { return nil }

@@ -31,16 +31,16 @@ struct AuditCheckpointRow {
         }
         let latest = ledger.checkpoints.last(where: isGenuine)
         let last = latest?.number ?? 0
-        let isNew = ledger.checkpoints.isEmpty && ledger.end == nil && ledger.cuts.isEmpty
+        let isGenuineEnd = ledger.end.map { publicKey.isGenuine($0.signature, of: $0.text) }
         let isEnd =
             if let latest, let end = ledger.end {
                 latest == ledger.checkpoints.last && end.number == last && end.digest == latest.digest
-                    && publicKey.isGenuine(end.signature, of: end.text)
+                    && isGenuineEnd == true
             } else {
-                isNew
+                ledger.isNew && isGenuineEnd != false
             }
         self.latest = latest
-        self.isWhole = isEnd && claimed <= last
+        self.isWhole = isEnd && claimed <= last && ledger.unrecordedTenant == nil
         if self.isWhole {
             self.next = last + 1
         } else {

@@ -71,6 +71,7 @@ package final class AuditCheckpointer: Sendable {
     /// - Throws: `storeUnavailable`.
     package func prepare() async throws(GatewayError) -> Int {
         let ledger = try await self.store.ledger()
+        await self.checkEnds()
         let row = AuditCheckpointRow(ledger, claimed: try await self.latestClaim(ledger), self.signer.publicKey)
         let latest = row.latest
         self.state.withLock { state in
@@ -79,6 +80,7 @@ package final class AuditCheckpointer: Sendable {
             state.restart = row.isWhole ? nil : row.next
         }
         if !row.isWhole {
+            self.metrics.foundChange()
             self.logger.error(
                 "The latest checkpoint of the audit is not the one that was signed; audit verify tells more",
                 metadata: ["checkpoint": "\(ledger.checkpoints.last?.number ?? 0)", "next": "\(row.next)"]
@@ -129,6 +131,18 @@ package final class AuditCheckpointer: Sendable {
         return 0
     }
 
+    /// Tells an operator at once what ``AuditVerifier/verifyEnds()`` finds; nothing else comes of it.
+    ///
+    /// A gateway that no longer served would let anybody who can write to the store stop all sends, and prove no more.
+    private func checkEnds() async {
+        // The signatures of thousands of checkpoints take seconds; the latest one's are checked with the row.
+        let verifier = AuditVerifier(reader: self.reader, sealer: nil, ledger: self.store)
+        // What can't be read here can't be read by those who need it either, and they say so.
+        guard let verdict = try? await verifier.verifyEnds() else { return }
+        self.metrics.foundChange()
+        self.logger.error("The audit was changed; audit verify tells more", metadata: ["finding": "\(verdict)"])
+    }
+
     /// Whether the stored checkpoints are those that were made, and the chains what they say.
     ///
     /// It reads them all, so it is asked only before old ones are removed.
@@ -139,6 +153,7 @@ package final class AuditCheckpointer: Sendable {
         check.compare(with: heads)
         let latest = self.state.withLock { $0.latest?.signed }
         if check.verdict == nil, ledger.checkpoints.last == latest { return true }
+        self.metrics.foundChange()
         self.logger.error(
             "The audit's checkpoints are not what was signed, so no old ones are removed; audit verify tells more"
         )
@@ -183,6 +198,7 @@ package final class AuditCheckpointer: Sendable {
         heads.filter { head in
             if self.sealer.isGenuine(head) { return true }
             if self.state.withLock({ $0.forged.insert(head.writer).inserted }) {
+                self.metrics.foundChange()
                 self.logger.error(
                     "The seal on the end of an audit chain is not genuine; checkpoints leave the chain out",
                     metadata: ["writer": "\(head.writer)"]

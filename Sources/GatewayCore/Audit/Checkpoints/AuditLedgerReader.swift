@@ -19,4 +19,9 @@ package protocol AuditLedgerReader: Sendable {
     ///
     /// - Throws: `storeUnavailable`.
     func firstMisfiled() async throws(GatewayError) -> AuditPosition?
+
+    /// Whether look-ups find a record, and those around it, as they should.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func isFiled(_ place: AuditPosition) async throws(GatewayError) -> Bool
 }

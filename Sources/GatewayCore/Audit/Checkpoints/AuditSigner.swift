@@ -32,11 +32,12 @@ package struct AuditSigner: Sendable {
         return SignedCheckpoint(number: checkpoint.number, text: text, signature: try self.sign(text))
     }
 
-    /// The word that a checkpoint is the latest.
+    /// The word that a checkpoint is the latest, or that there is none yet.
     ///
     /// - Throws: `invalid` when the cryptographic library refuses.
-    package func end(at checkpoint: SignedCheckpoint) throws(GatewayError) -> CheckpointEnd {
-        var end = CheckpointEnd(number: checkpoint.number, digest: checkpoint.digest, signature: [])
+    package func end(at checkpoint: SignedCheckpoint?) throws(GatewayError) -> CheckpointEnd {
+        let zeros = [UInt8](repeating: 0, count: 32)
+        var end = CheckpointEnd(number: checkpoint?.number ?? 0, digest: checkpoint?.digest ?? zeros, signature: [])
         end.signature = try self.sign(end.text)
         return end
     }

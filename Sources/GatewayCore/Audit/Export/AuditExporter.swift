@@ -77,8 +77,8 @@ package struct AuditExporter: Sendable {
             isWhole: places == nil,
             isLive: true,
             sealer: self.sealer,
-            // A store may be from before there were checkpoints.
-            publicKey: ledger == AuditLedger() ? nil : self.publicKey
+            // Nobody has signed anything in a store that was just made.
+            publicKey: ledger.isNew ? nil : self.publicKey
         )
         var summary = Summary()
         func give(_ item: AuditExportItem) throws {
@@ -86,7 +86,12 @@ package struct AuditExporter: Sendable {
             try emit(item)
         }
         if let checkpoint = ledger.checkpoints.last { try give(.checkpoint(checkpoint)) }
-        for head in try await self.reader.heads() {
+        let heads = try await self.reader.heads()
+        guard !heads.isEmpty || ledger.isNew else {
+            let place = AuditPosition(writer: 1, sequence: 1)
+            throw Damage(verdict: .tampered(place, reason: "a writer is missing"))
+        }
+        for head in heads {
             let part = try await self.part(of: head, after: cuts[head.writer], places)
             summary.removed += part.cut?.sequence ?? 0
             try give(.chain(part))

@@ -95,6 +95,7 @@ package final class AuditRetentionService: Service {
                 if Task.isShuttingDownGracefully || Task.isCancelled { break }
             }
         } catch {
+            if error.code == .conflict { self.metrics.foundChange() }
             self.logger.error("Old audit records can't be removed", metadata: ["cause": "\(error.message)"])
         }
         // Also what went before something failed is told.

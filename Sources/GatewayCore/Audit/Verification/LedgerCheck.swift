@@ -69,12 +69,16 @@ struct LedgerCheck {
             }
             // A gateway removes nothing before it has made a checkpoint.
             if !ledger.cuts.isEmpty { self.report(1, "it and all others are missing, though records were removed") }
+            if ledger.isInUse { self.report(1, "it and all others are missing, with the word of the latest") }
             return
         }
         if let publicKey, !publicKey.isGenuine(end.signature, of: end.text) {
             return self.report(end.number, "the end of the row is not genuine")
         }
-        guard let last = ledger.checkpoints.last else { return self.report(end.number, "it is missing") }
+        guard let last = ledger.checkpoints.last else {
+            if !ledger.isNew { self.report(max(1, end.number), "it is missing") }
+            return
+        }
         guard last.number == end.number else {
             return last.number < end.number
                 ? self.report(last.number + 1, "it is missing")

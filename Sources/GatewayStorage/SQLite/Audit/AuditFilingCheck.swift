@@ -20,6 +20,11 @@ struct AuditFilingCheck {
         return try await self.database.read { try Self.firstWithoutRecords($0) }
     }
 
+    /// Whether a record's span is filed as it should be.
+    func isFiled(_ place: AuditPosition) async throws(GatewayError) -> Bool {
+        try await self.database.read { try Self.check(place.writer, from: place.sequence, $0).misfiled == nil }
+    }
+
     /// Checks the span of a writer's first record from a place on.
     ///
     /// - Returns: the span's first place if it is not as it should be, and where the next span begins, if there is one.

@@ -23,7 +23,9 @@ package struct SQLiteAuditLedgerReader: AuditLedgerReader {
             return AuditLedger(
                 checkpoints: try Self.checkpoints(db, after: Int.min, limit: Int.max),
                 end: try Self.end(db),
-                cuts: try Self.cuts(db)
+                cuts: try Self.cuts(db),
+                isInUse: try Self.isInUse(db),
+                unrecordedTenant: try Self.unrecordedTenant(db)
             )
         }
     }
@@ -47,6 +49,33 @@ package struct SQLiteAuditLedgerReader: AuditLedgerReader {
     /// - Throws: `storeUnavailable`.
     package func firstMisfiled() async throws(GatewayError) -> AuditPosition? {
         try await AuditFilingCheck(database: self.database).firstMisfiled()
+    }
+
+    /// Whether look-ups find a record, and those around it, as they should.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func isFiled(_ place: AuditPosition) async throws(GatewayError) -> Bool {
+        try await AuditFilingCheck(database: self.database).isFiled(place)
+    }
+
+    /// Whether the store has secrets of the gateway or tenants.
+    static func isInUse(_ db: Database) throws -> Bool {
+        try Bool.fetchOne(
+            db,
+            sql: "SELECT EXISTS (SELECT 1 FROM gateway_secrets) OR EXISTS (SELECT 1 FROM tenants)"
+        ) ?? false
+    }
+
+    /// A tenant of whom look-ups find no record, where no records were removed by age.
+    private static func unrecordedTenant(_ db: Database) throws -> String? {
+        try String.fetchOne(
+            db,
+            sql: """
+                SELECT id FROM tenants WHERE NOT EXISTS (SELECT 1 FROM audit_cuts)
+                    AND NOT EXISTS (SELECT 1 FROM audit_tenant_spans WHERE tenant = tenants.id)
+                ORDER BY id LIMIT 1
+                """
+        )
     }
 
     private static func cuts(_ db: Database) throws -> [AuditCut] {
@@ -101,10 +130,10 @@ package struct SQLiteAuditLedgerReader: AuditLedgerReader {
     }
 
     private static func end(_ db: Database) throws -> CheckpointEnd? {
-        guard let row = try Row.fetchOne(db, sql: "SELECT number, digest, signature FROM audit_checkpoint_end") else {
+        guard let row = try Row.fetchOne(db, sql: "SELECT number, digest, signature FROM gateway_checkpoint_end") else {
             return nil
         }
-        let reader = RowReader(row, of: "audit_checkpoint_end")
+        let reader = RowReader(row, of: "gateway_checkpoint_end")
         return CheckpointEnd(
             number: try reader.value("number"),
             digest: try reader.bytes("digest"),

@@ -39,6 +39,13 @@ package struct SQLiteAuditLedgerStore: AuditLedgerStore {
         try await self.reader.firstMisfiled()
     }
 
+    /// Whether look-ups find a record, and those around it, as they should.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func isFiled(_ place: AuditPosition) async throws(GatewayError) -> Bool {
+        try await self.reader.isFiled(place)
+    }
+
     /// Where chains begin whose oldest records were removed, by rising writer.
     ///
     /// - Throws: `storeUnavailable`.
@@ -64,20 +71,25 @@ package struct SQLiteAuditLedgerStore: AuditLedgerStore {
         try await self.database.write { db in
             try db.cachedStatement(sql: "INSERT INTO audit_checkpoints (number, content, signature) VALUES (?, ?, ?)")
                 .execute(arguments: [checkpoint.number, Data(checkpoint.text), Data(checkpoint.signature)])
-            try db.cachedStatement(
-                sql: """
-                    INSERT INTO audit_checkpoint_end (id, number, digest, signature) VALUES (1, ?, ?, ?)
-                    ON CONFLICT (id) DO UPDATE SET
-                        number = excluded.number, digest = excluded.digest, signature = excluded.signature
-                    """
-            )
-            .execute(arguments: [end.number, Data(end.digest), Data(end.signature)])
+            try Self.put(end, db)
             guard let content else { return }
             try db.execute(
                 sql: "DELETE FROM audit_checkpoints WHERE number < ? OR (number < ? AND number % ? <> 0)",
                 arguments: [content.oldest, content.denseFrom, AuditCheckpoint.anchorInterval]
             )
         }
+    }
+
+    /// Keeps the word which checkpoint is the latest.
+    static func put(_ end: CheckpointEnd, _ db: Database) throws {
+        try db.cachedStatement(
+            sql: """
+                INSERT INTO gateway_checkpoint_end (id, number, digest, signature) VALUES (1, ?, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET
+                    number = excluded.number, digest = excluded.digest, signature = excluded.signature
+                """
+        )
+        .execute(arguments: [end.number, Data(end.digest), Data(end.signature)])
     }
 
     /// Removes a chain's records up to a cut, and keeps the cut in their stead, in one transaction.

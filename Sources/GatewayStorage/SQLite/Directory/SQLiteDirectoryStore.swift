@@ -41,13 +41,18 @@ package struct SQLiteDirectoryStore: DirectoryStore {
 
     /// The sealed secrets of the gateway itself; absent ones are stored first, as given.
     ///
-    /// - Parameter candidates: freshly sealed secrets for a first start.
+    /// - Parameters:
+    ///   - candidates: freshly sealed secrets for a first start.
+    ///   - end: the end of a row of checkpoints that is still to come, kept with the first secrets of an unused store.
     /// - Returns: what is stored, for every candidate.
     /// - Throws: `storeUnavailable`.
     package func gatewaySecrets(
-        orInsert candidates: [GatewaySecret: Envelope]
+        orInsert candidates: [GatewaySecret: Envelope],
+        at end: CheckpointEnd
     ) async throws(GatewayError) -> [GatewaySecret: Envelope] {
         try await self.database.write { db in
+            // In a store that has been used, an end that is missing was taken away, and stays missing.
+            if try !SQLiteAuditLedgerReader.isInUse(db) { try SQLiteAuditLedgerStore.put(end, db) }
             var stored: [GatewaySecret: Envelope] = [:]
             for (secret, envelope) in candidates {
                 try db.execute(

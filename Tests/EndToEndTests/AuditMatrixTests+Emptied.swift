@@ -1,0 +1,128 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import ProcessTestKit
+import Testing
+
+@testable import FCMGateway
+
+extension EndToEnd.AuditMatrixTests {
+    /// The tables of the audit and what orders their rows by age.
+    private static let ages = [
+        ("audit_records", ["writer", "sequence"]), ("audit_heads", ["writer"]), ("audit_spans", ["writer", "span"]),
+        ("audit_tenant_spans", ["writer", "span", "tenant"]), ("audit_checkpoints", ["number"]),
+        ("audit_cuts", ["writer"]), ("gateway_checkpoint_end", ["id"]),
+    ]
+
+    /// Each table emptied, and without its oldest or newest rows.
+    private static var losses: [String] {
+        self.ages.flatMap { table, age in
+            let key = age.joined(separator: ", ")
+            let some = ["ASC", "DESC"]
+                .map { direction in
+                    let order = age.map { "\($0) \(direction)" }.joined(separator: ", ")
+                    return " WHERE (\(key)) IN (SELECT \(key) FROM \(table) ORDER BY \(order) LIMIT 2)"
+                }
+            return ([""] + some).map { "DELETE FROM \(table)\($0);" }
+        }
+    }
+
+    /// More than one table at once.
+    private static var greaterLosses: [String] {
+        let emptied = self.ages.map(\.0).filter { $0.hasPrefix("audit_") }.map { "DELETE FROM \($0);" }.joined()
+        let word = "DELETE FROM gateway_checkpoint_end;"
+        // The newest checkpoints with their records.
+        let newest = """
+            DELETE FROM audit_checkpoints WHERE number > 13; DELETE FROM audit_records WHERE writer = 4;
+            DELETE FROM audit_heads WHERE writer = 4; DELETE FROM audit_spans WHERE writer = 4;
+            DELETE FROM audit_tenant_spans WHERE writer = 4;
+            """
+        return [
+            emptied, emptied + word, "\(emptied)\(word) DELETE FROM gateway_secrets WHERE name <> 'key_pepper';",
+            newest, newest + word,
+        ]
+    }
+
+    @Test("Whatever rows are gone, each way of checking finds it, and a look at the ends does too")
+    func losses() async throws {
+        try await PrivateDirectory.with(prefersMemory: true) { directory in
+            let audit = try await RecordedAudit.make(in: directory)
+            for way in RecordedAudit.Way.allCases {
+                guard case .intact = try await audit.verdict(audit.data, by: way) else {
+                    Issue.record("\(way) finds something where nothing is gone")
+                    continue
+                }
+            }
+            #expect(try await audit.verdictOnEnds(audit.data) == nil)
+            for statements in Self.losses {
+                let copy = try directory.copy("data", to: "copy")
+                defer { try? FileManager.default.removeItem(atPath: copy) }
+                try await SQL.change("\(copy)/gateway.sqlite", statements)
+                for way in RecordedAudit.Way.allCases {
+                    switch try await audit.verdict(copy, by: way) {
+                    case .tampered, .checkpointTampered: break
+                    case .intact, .unclean: Issue.record("\(way) overlooks \(statements)")
+                    }
+                }
+                #expect(try await audit.verdictOnEnds(copy) != nil, "\(statements)")
+            }
+        }
+    }
+
+    @Test("A gateway that starts on an emptied audit says so, serves, and covers nothing up")
+    func starts() async throws {
+        try await PrivateDirectory.with(prefersMemory: true) { directory in
+            let audit = try await RecordedAudit.make(in: directory)
+            let emptied = Self.losses.filter { !$0.contains("WHERE") }
+            for (number, statements) in (emptied + Self.greaterLosses).enumerated() {
+                let copy = try directory.copy("data", to: "copy-\(number)")
+                try await SQL.change("\(copy)/gateway.sqlite", statements)
+                try await audit.expectChanged(copy, statements)
+                try await RunningGateway.serving(RunningGateway.environment(dataDirectory: copy)) { gateway in
+                    // The line stays missing for ever where nothing is found.
+                    _ = try await gateway.process.errors.first { text in
+                        text.split(separator: "\n")
+                            .first { $0.contains("audit verify tells more") && $0.contains(#""level":"error""#) }
+                    }
+                    #expect(try await gateway.metrics().contains("\nfcmgw_audit_changed 1\n"), "\(statements)")
+                    #expect(try await gateway.admin("PUT", "tenants/shop", #"{"display_name": "Shop"}"#).status == 201)
+                    try await audit.expectChanged(copy, "\(statements), while it serves")
+                    try await gateway.stopInOrder()
+                }
+                try await audit.expectChanged(copy, "\(statements), after a start")
+            }
+        }
+    }
+
+    @Test("Tenants whose making nobody recorded tell that the first records are gone before they were signed")
+    func unsigned() async throws {
+        try await PrivateDirectory.with(prefersMemory: true) { directory in
+            var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+            environment["GATEWAY_AUDIT_CHECKPOINT_INTERVAL_MS"] = "600000"
+            let store = directory.path("data/gateway.sqlite")
+            func verify() async throws -> Program.Outcome {
+                try await Program.gateway(["audit", "verify"], environment: environment)
+            }
+            try await RunningGateway.serving(environment) { gateway in
+                #expect(try await gateway.metrics().contains("\nfcmgw_audit_changed 0\n"))
+                #expect(try await gateway.admin("PUT", "tenants/shop", #"{"display_name": "Shop"}"#).status == 201)
+                gateway.process.signal(SIGKILL)
+                _ = try await gateway.process.end()
+            }
+            #expect(try await verify().end == .code(2))
+            let emptied = ["records", "heads", "spans", "tenant_spans"].map { "DELETE FROM audit_\($0);" }.joined()
+            try await SQL.change(store, emptied)
+            for _ in 1...2 {
+                let outcome = try await verify()
+                #expect(outcome.end == .code(1), "\(outcome.output)\(outcome.errors)")
+                try await RunningGateway.serving(environment) { gateway in
+                    #expect(try await gateway.metrics().contains("\nfcmgw_audit_changed 1\n"))
+                    // From now on there is a record of it.
+                    #expect(try await gateway.admin("PUT", "tenants/shop", #"{"display_name": "Shop"}"#).status == 200)
+                    try await gateway.stopInOrder()
+                }
+            }
+            #expect(try await verify().end == .code(1))
+        }
+    }
+}
