@@ -190,6 +190,7 @@ struct Gateway: Sendable {
                 groups: groups,
                 retired: RetiredTokenReader(retired: retired, audit: audit, clock: clock),
                 audit: auditStore,
+                limiter: limiter,
                 clock: clock,
                 metrics: dataMetrics,
                 gate: gate,

@@ -87,7 +87,12 @@ extension MetricDescription {
         ),
         MetricDescription(
             name: "fcmgw_store_up",
-            help: "Whether the last read and the last write of the store were answered, by store: 0 or 1.",
+            help: "Whether the last read, scan and write of the store were answered, by store: 0 or 1.",
+            kind: .gauge
+        ),
+        MetricDescription(
+            name: "fcmgw_store_wal_bytes",
+            help: "Size of the store's write-ahead log after the last write, by store.",
             kind: .gauge
         ),
         MetricDescription(

@@ -4,6 +4,8 @@ package struct GatewayError: Error, Sendable {
     package enum Code: String, Sendable, Hashable {
         /// The store did not answer, or refused to write.
         case storeUnavailable = "store_unavailable"
+        /// Too much of the same is under way; a later attempt may succeed.
+        case overloaded
         /// What the operation needs is not there.
         case notFound = "not_found"
         /// What the operation would make is already there.

@@ -28,7 +28,7 @@ package struct GroupObstacle: Error, Sendable, Hashable {
     /// Trouble inside the gateway.
     init(_ error: GatewayError) {
         switch error.code {
-        case .storeUnavailable, .cancelled: self.init(.overloaded, detail: error.message)
+        case .storeUnavailable, .overloaded, .cancelled: self.init(.overloaded, detail: error.message)
         case .notFound: self.init(.notFound, detail: error.message)
         case .conflict: self.init(.groupConflict)
         case .auditUnavailable: self.init(.auditUnavailable, detail: error.message)

@@ -38,8 +38,8 @@ package struct LimitRequest: Sendable {
         self.isCollapsible = isCollapsible
     }
 
-    /// Calls to FCM that bring no device a message: they cost the tenant's quota alone.
-    init(calls count: Int, of profile: TenantProfile) {
+    /// Calls that bring no device a message: they cost the tenant's quota alone.
+    package init(calls count: Int, of profile: TenantProfile) {
         self.init(
             tenant: profile.limitKey,
             policies: profile.limits,

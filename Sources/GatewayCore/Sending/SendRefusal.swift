@@ -47,7 +47,7 @@ package struct SendRefusal: Sendable, Hashable {
     }
 
     /// The refusal of a send whose quota is used up.
-    init(_ denial: LimitDenial) {
+    package init(_ denial: LimitDenial) {
         self.init(
             code: denial.scope.outcomeCode,
             retryAfter: denial.retryAfter,

@@ -25,6 +25,6 @@ struct AdminAuditController {
         }
         var auditQuery = try AuditQuery(query, profile: profile)
         auditQuery.tenant = tenant
-        return AuditPageAnswer(try await self.audit.page(auditQuery)).response
+        return Response(json: AuditPageAnswer(try await self.audit.page(auditQuery)).body)
     }
 }

@@ -18,6 +18,8 @@ package enum DataListener {
         package var retired: RetiredTokenReader
         /// Holds the audit's records.
         package var audit: any AuditStore
+        /// Charges those who read the audit.
+        package var limiter: any RateLimiter
         /// Tells the time.
         package var clock: any WallClock
         /// Measures requests.
@@ -44,6 +46,7 @@ package enum DataListener {
             groups: DeviceGroups,
             retired: RetiredTokenReader,
             audit: any AuditStore,
+            limiter: any RateLimiter,
             clock: any WallClock,
             metrics: HTTPMetrics,
             gate: LoadGate,
@@ -59,6 +62,7 @@ package enum DataListener {
             self.groups = groups
             self.retired = retired
             self.audit = audit
+            self.limiter = limiter
             self.clock = clock
             self.metrics = metrics
             self.gate = gate
@@ -101,7 +105,12 @@ package enum DataListener {
             ],
             open: [DescriptionController(description: .gateway).endpoints],
             guarded: [
-                AuditController(audit: dependencies.audit).endpoints,
+                AuditController(
+                    audit: dependencies.audit,
+                    limiter: dependencies.limiter,
+                    clock: dependencies.clock
+                )
+                .endpoints,
                 RetiredTokensController(retired: dependencies.retired).endpoints,
                 ExplainController(
                     pipeline: dependencies.pipeline,

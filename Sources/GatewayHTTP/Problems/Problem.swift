@@ -98,7 +98,7 @@ package struct Problem: Error, Sendable, Hashable {
     /// Trouble inside the gateway.
     init(_ error: GatewayError) {
         switch error.code {
-        case .storeUnavailable, .cancelled: self.init(.overloaded, error.message)
+        case .storeUnavailable, .overloaded, .cancelled: self.init(.overloaded, error.message)
         case .notFound: self.init(.notFound, error.message)
         case .conflict: self.init(.conflict, error.message)
         case .auditUnavailable: self.init(.auditUnavailable, error.message)

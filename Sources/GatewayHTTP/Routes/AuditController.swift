@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import Hummingbird
@@ -7,6 +8,8 @@ import StrictJSON
 /// Shows a tenant what was done in its name.
 struct AuditController {
     let audit: any AuditStore
+    let limiter: any RateLimiter
+    let clock: any WallClock
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
@@ -20,8 +23,25 @@ struct AuditController {
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.readAudit) else { throw Problem(.forbidden, "The key lacks the scope audit:read") }
         let query = try QueryReader(request, allowed: AuditQuery.parameters)
-        let page = try await self.audit.page(AuditQuery(query, profile: principal.profile))
-        return AuditPageAnswer(page).response
+        let auditQuery = try AuditQuery(query, profile: principal.profile)
+        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
+        var answer: HTTPServerResponse
+        if case .none(let denial) = decision.admission {
+            var problem = Problem(SendRefusal(denial), messageID: "")
+            // There is no message.
+            problem.messageID = nil
+            problem.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
+            answer = problem.response
+        } else {
+            let page = try await self.audit.page(auditQuery)
+            answer = HTTPServerResponse(
+                status: .ok,
+                headers: [.contentType: "application/json"],
+                body: AuditPageAnswer(page).body
+            )
+        }
+        answer.headers.append(decision.tenantQuotas)
+        return context.answering(answer)
     }
 }
 

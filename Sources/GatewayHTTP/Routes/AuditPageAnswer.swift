@@ -1,5 +1,4 @@
 import GatewayCore
-import Hummingbird
 import NIOCore
 import StrictJSON
 
@@ -11,7 +10,7 @@ struct AuditPageAnswer {
         self.page = page
     }
 
-    var response: Response {
+    var body: ByteBuffer {
         var writer = JSONWriter(reservingCapacity: 64 + self.page.records.count * 512)
         writer.beginObject()
         writer.key("records")
@@ -24,7 +23,7 @@ struct AuditPageAnswer {
             writer.member("next_cursor", Cursor.text(of: "\(next.writer).\(next.sequence)"))
         }
         writer.endObject()
-        return Response(json: writer.finish())
+        return writer.finish()
     }
 }
 

@@ -8,11 +8,14 @@ package final class StoreMetrics: Sendable {
     enum Operation: String, CaseIterable {
         /// Reads.
         case read
+        /// Reads of long parts, on connections of their own.
+        case scan
         /// Writes in one transaction.
         case write
     }
 
     private let up: Meter
+    private let logBytes: Meter
     private let durations: [Operation: Timer]
     /// Operations whose last call was not answered.
     private let failing = Mutex<Set<Operation>>([])
@@ -24,6 +27,7 @@ package final class StoreMetrics: Sendable {
     ///   - factory: makes them.
     package init(store: String, factory: any MetricsFactory) {
         self.up = Meter(label: "fcmgw_store_up", dimensions: [("store", store)], factory: factory)
+        self.logBytes = Meter(label: "fcmgw_store_wal_bytes", dimensions: [("store", store)], factory: factory)
         self.durations = Dictionary(
             uniqueKeysWithValues: Operation.allCases.map { operation in
                 (
@@ -39,9 +43,14 @@ package final class StoreMetrics: Sendable {
         self.up.set(1)
     }
 
+    /// Shows the size of the write-ahead log.
+    func measured(logBytes: Int) {
+        self.logBytes.set(logBytes)
+    }
+
     /// Notes that a call ended.
     ///
-    /// A store counts as up when the last read and the last write were answered, whatever the answer was.
+    /// A store counts as up when the last read, scan and write were answered, whatever the answer was.
     ///
     /// - Parameters:
     ///   - operation: what it was to do.

@@ -7,13 +7,20 @@ package import GatewayCore
 package final class SQLiteDatabase: SQLiteReading {
     /// How long a statement waits for another process's lock.
     private static let busyTimeoutSeconds = 2.0
-    /// How long an erasure may keep other writes waiting.
-    private static let erasureTimeoutMilliseconds = 250
+    /// How many scans read at once: those that the gate admits, and one of the gateway's own.
+    private static let scanReaderCount = ScanGate.Limits().running + 1
+    /// The size of the write-ahead log beyond which it is emptied.
+    static let defaultLogLimit = 64 * 1024 * 1024
 
     /// What is entered of the audit's spans, by this process.
     let auditSpanMemory = AuditSpanMemory()
 
     private let pool: DatabasePool
+    /// Reads long parts of the file with connections of its own, so that nothing else waits for one.
+    let scans: any SQLiteReading
+    private let scanPool: DatabasePool
+    private let scanGate = ScanGate()
+    private let log: WriteAheadLog
     /// `nil` while another process serves the file.
     private let lock: StoreLock?
     private let path: String
@@ -28,7 +35,12 @@ package final class SQLiteDatabase: SQLiteReading {
     ///   - metrics: measures its calls.
     /// - Throws: `conflict` when another process serves the file, `invalid` when the file is not a gateway's store or
     ///   one of a later version, `storeUnavailable` otherwise.
-    package init(path: String, metrics: StoreMetrics? = nil) throws(GatewayError) {
+    package convenience init(path: String, metrics: StoreMetrics? = nil) throws(GatewayError) {
+        try self.init(path: path, metrics: metrics, logLimit: Self.defaultLogLimit)
+    }
+
+    /// The same, with another limit of the write-ahead log in bytes.
+    init(path: String, metrics: StoreMetrics? = nil, logLimit: Int) throws(GatewayError) {
         self.metrics = metrics
         let file = StoreFile(path)
         try file.makeDirectory()
@@ -37,12 +49,15 @@ package final class SQLiteDatabase: SQLiteReading {
         try file.makeFile()
         do {
             // The check comes before anything is changed; a foreign file is left as it was.
-            self.pool = try Self.pool(of: file)
+            self.pool = try Self.pool(of: file, logLimit: logLimit)
             try self.pool.read { try SQLiteSchema.requireKnown($0) }
             try SQLiteMigrations.migrator.migrate(self.pool)
+            self.scanPool = try Self.scanPool(of: file)
         } catch {
             throw GatewayError(translating: error)
         }
+        self.scans = SQLiteReaders(pool: self.scanPool, operation: .scan, metrics: metrics)
+        self.log = WriteAheadLog(at: file.writeAheadLogPath, limit: logLimit, scans: self.scanGate, metrics: metrics)
     }
 
     /// Opens a database for a command's change of it, whether or not a process serves it; never makes or migrates one.
@@ -64,14 +79,22 @@ package final class SQLiteDatabase: SQLiteReading {
         }
         self.path = file.path
         do {
-            self.pool = try Self.pool(of: file)
+            self.pool = try Self.pool(of: file, logLimit: Self.defaultLogLimit)
             try self.pool.read { db in
                 try SQLiteSchema.requireKnown(db)
                 try SQLiteSchema.requireCurrent(db)
             }
+            self.scanPool = try Self.scanPool(of: file)
         } catch {
             throw GatewayError(translating: error)
         }
+        self.scans = SQLiteReaders(pool: self.scanPool, operation: .scan, metrics: nil)
+        self.log = WriteAheadLog(
+            at: file.writeAheadLogPath,
+            limit: Self.defaultLogLimit,
+            scans: self.scanGate,
+            metrics: nil
+        )
     }
 
     /// Tells commands by which master key this process seals, for as long as it serves the file.
@@ -95,12 +118,24 @@ package final class SQLiteDatabase: SQLiteReading {
         }
     }
 
-    private static func pool(of file: StoreFile) throws -> DatabasePool {
+    private static func pool(of file: StoreFile, logLimit: Int) throws -> DatabasePool {
         let pool = try DatabasePool(path: file.path, configuration: Self.configuration())
         try file.restrictPermissions()
-        // Set here because opening a pool sets NORMAL, which may lose the last transactions with the power.
-        try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+        try pool.writeWithoutTransaction { db in
+            // Set here because opening a pool sets NORMAL, which may lose the last transactions with the power.
+            try db.execute(sql: "PRAGMA synchronous = FULL")
+            // A log that SQLite begins anew keeps its size otherwise.
+            try db.execute(sql: "PRAGMA journal_size_limit = \(logLimit)")
+        }
         return pool
+    }
+
+    private static func scanPool(of file: StoreFile) throws -> DatabasePool {
+        var configuration = Self.configuration()
+        configuration.label = "fcm-gateway.store.scans"
+        configuration.readonly = true
+        configuration.maximumReaderCount = Self.scanReaderCount
+        return try DatabasePool(path: file.path, configuration: configuration)
     }
 
     /// Moves everything into the one file, closes it, and gives up its lock; later calls of anything fail.
@@ -109,6 +144,7 @@ package final class SQLiteDatabase: SQLiteReading {
     package func close() throws(GatewayError) {
         do {
             // Readers first: the connection that closes last tidies up, and readers can't.
+            try self.scanPool.close()
             self.pool.releaseMemory()
             try self.pool.close()
         } catch {
@@ -125,35 +161,31 @@ package final class SQLiteDatabase: SQLiteReading {
     func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
         let start = ContinuousClock.now
         let result: Result<T, any Error> = await withCheckedContinuation { continuation in
-            self.pool.asyncWrite(body) { _, result in continuation.resume(returning: result) }
+            self.pool.asyncWrite(body) { _, result in
+                self.log.noteWrite(in: self.pool, busyTimeoutSeconds: Self.busyTimeoutSeconds)
+                continuation.resume(returning: result)
+            }
         }
-        return try self.value(of: result, ending: .write, since: start)
+        return try result.ended(.write, since: start, self.metrics)
     }
 
     func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
-        let start = ContinuousClock.now
-        let result: Result<T, any Error>
-        do {
-            result = .success(try await self.pool.read(body))
-        } catch {
-            result = .failure(error)
-        }
-        return try self.value(of: result, ending: .read, since: start)
+        try await SQLiteReaders(pool: self.pool, operation: .read, metrics: self.metrics).read(body)
     }
 
-    private func value<T>(
-        of result: Result<T, any Error>,
-        ending operation: StoreMetrics.Operation,
-        since start: ContinuousClock.Instant
-    ) throws(GatewayError) -> T {
-        switch result {
-        case .success(let value):
-            self.metrics?.ended(operation, nil, in: .now - start)
-            return value
-        case .failure(let error):
-            let error = GatewayError(translating: error)
-            self.metrics?.ended(operation, error, in: .now - start)
-            throw error
+    /// Reads a long part of the file for somebody: one scan for each caller at a time, and few in all.
+    ///
+    /// - Parameters:
+    ///   - caller: who asked for it: a tenant, or `nil` for operators.
+    ///   - body: reads; it must end soon, since others wait for it.
+    /// - Returns: what the body returns.
+    /// - Throws: `overloaded` when too many wait already; else as ``read(_:)``.
+    func scan<T: Sendable>(
+        for caller: String?,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws(GatewayError) -> T {
+        try await self.scanGate.run(for: caller) { () async throws(GatewayError) -> T in
+            try await self.scans.read(body)
         }
     }
 
@@ -164,9 +196,7 @@ package final class SQLiteDatabase: SQLiteReading {
     func eraseDeleted() async {
         await withCheckedContinuation { continuation in
             self.pool.asyncWriteWithoutTransaction { db in
-                try? db.execute(sql: "PRAGMA busy_timeout = \(Self.erasureTimeoutMilliseconds)")
-                _ = try? db.checkpoint(.truncate)
-                try? db.execute(sql: "PRAGMA busy_timeout = \(Int(Self.busyTimeoutSeconds * 1_000))")
+                WriteAheadLog.empty(db, busyTimeoutSeconds: Self.busyTimeoutSeconds)
                 continuation.resume()
             }
         }
@@ -182,5 +212,42 @@ package final class SQLiteDatabase: SQLiteReading {
             try db.execute(sql: "PRAGMA secure_delete = ON")
         }
         return configuration
+    }
+}
+
+/// Connections of a pool that read.
+private struct SQLiteReaders: SQLiteReading {
+    let pool: DatabasePool
+    let operation: StoreMetrics.Operation
+    let metrics: StoreMetrics?
+
+    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+        let start = ContinuousClock.now
+        let result: Result<T, any Error>
+        do {
+            result = .success(try await self.pool.read(body))
+        } catch {
+            result = .failure(error)
+        }
+        return try result.ended(self.operation, since: start, self.metrics)
+    }
+}
+
+extension Result {
+    /// Measures a call of the store and hands out what came of it.
+    fileprivate func ended(
+        _ operation: StoreMetrics.Operation,
+        since start: ContinuousClock.Instant,
+        _ metrics: StoreMetrics?
+    ) throws(GatewayError) -> Success {
+        switch self {
+        case .success(let value):
+            metrics?.ended(operation, nil, in: .now - start)
+            return value
+        case .failure(let error):
+            let error = GatewayError(translating: error)
+            metrics?.ended(operation, error, in: .now - start)
+            throw error
+        }
     }
 }

@@ -133,6 +133,26 @@ struct AuditControllerTests {
         }
     }
 
+    @Test("A page costs the tenant's quota, and none is read where nothing is left")
+    func charged() async throws {
+        let policy = try #require(RatePolicy(rate: 2, periodSeconds: 60, burst: 2))
+        try await TestGateway.run(limits: LimitPolicies(tenant: [policy])) { gateway, key in
+            let first = try await Self.list(gateway, key, "")
+            #expect(first.header("RateLimit") == #""tenant";r=1;t=30"#)
+            _ = try await Self.list(gateway, key, "")
+            let refused = await gateway.data(.get, Self.path, key: key)
+            #expect(refused.status == 429)
+            let problem = try refused.problem()
+            #expect(problem["code"] == "tenant_rate_exceeded")
+            #expect(problem["limited_by"] == "gateway")
+            #expect(problem["retry_after"] == 30)
+            #expect(problem["id"] == nil)
+            #expect(refused.header("RateLimit") == #""tenant";r=0;t=30"#)
+            let nonsense = await gateway.data(.get, "\(Self.path)?outcome=splendid", key: key)
+            #expect(nonsense.status == 422)
+        }
+    }
+
     @Test("A tenant sees its own records alone")
     func tenantsApart() async throws {
         try await TestGateway.run { gateway, key in

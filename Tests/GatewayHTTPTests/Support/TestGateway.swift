@@ -175,6 +175,7 @@ struct TestGateway: Sendable {
                 groups: self.groups,
                 retired: RetiredTokenReader(retired: self.retired, audit: self.audit, clock: self.clock),
                 audit: self.auditStore,
+                limiter: limiter,
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
                 gate: self.gate,

@@ -49,24 +49,42 @@ struct AuditPagerTests {
         }
     }
 
-    @Test("One page looks at a bounded number of places and says where to go on")
+    @Test("A page whose time is up has looked at one span, and says where to go on")
     func boundedWork() async throws {
         try await self.withStore { database, _ in
             var query = AuditQuery(limit: 5)
             query.target = AuditFixtures.pseudonym(10_000_000)
             query.messageID = "no such message"
-            var pages = 0
-            repeat {
-                let asked = query
-                let page = try await database.read { db in
-                    try AuditPager.page(asked, maxExaminedPlaces: AuditSpans.size, db)
-                }
-                #expect(page.records.isEmpty)
-                if let next = page.next, let before = query.before { #expect(next.sequence < before.sequence) }
-                query.before = page.next
-                pages += 1
-            } while query.before != nil
+            let (records, pages) = try await Self.pages(of: query, in: database)
+            #expect(records.isEmpty)
             #expect(pages == 4)
         }
+    }
+
+    @Test("Pages whose time is up lose nothing and show nothing twice", arguments: [nil, "rare"])
+    func interruptedPages(tenant: String?) async throws {
+        try await self.withStore { database, _ in
+            var query = AuditQuery(limit: 500)
+            query.tenant = tenant
+            query.from = AuditFixtures.record(1_500).time
+            query.outcome = .accepted
+            let (records, _) = try await Self.pages(of: query, in: database)
+            let numbers = (1_500...Self.count).filter { $0.isMultiple(of: tenant == nil ? 2 : 1_000) }
+            #expect(records == numbers.reversed())
+        }
+    }
+
+    /// The places that pages find of which each is out of time at once, and how many pages there are.
+    private static func pages(of query: AuditQuery, in database: SQLiteDatabase) async throws -> ([Int], Int) {
+        var (query, records, pages) = (query, [Int](), 0)
+        repeat {
+            let asked = query
+            let page = try await database.read { try AuditPager.page(asked, $0) { true } }
+            records += page.records.map(\.sequence)
+            if let next = page.next, let before = query.before { #expect(next.sequence < before.sequence) }
+            query.before = page.next
+            pages += 1
+        } while query.before != nil
+        return (records, pages)
     }
 }

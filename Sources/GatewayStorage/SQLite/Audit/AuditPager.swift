@@ -9,21 +9,15 @@ import Foundation
 
 /// Finds a page of the audit within one read.
 ///
-/// The spans tell where to look. One page looks at a bounded number of places, so that a rare match costs its seeker
-/// several pages instead of the gateway a long read.
+/// The spans tell where to look. After each span the time is looked at, so that a rare match costs its seeker several
+/// pages instead of the gateway a long read. A page has looked at one span at least, so that pages come to an end.
 struct AuditPager {
-    /// The most places that one page looks at.
-    static let maxExaminedPlaces = 100 * AuditSpans.size
-
-    private let maxExaminedPlaces: Int
     private let query: AuditQuery
     private let window: AuditWindow
     private let target: [UInt8]?
     private var records: [ChainedAuditRecord] = []
-    private var examinedPlaces = 0
 
-    private init(_ query: AuditQuery, maxExaminedPlaces: Int) {
-        self.maxExaminedPlaces = maxExaminedPlaces
+    private init(_ query: AuditQuery) {
         self.query = query
         self.window = AuditWindow(query)
         self.target = query.target.map { target in
@@ -33,35 +27,41 @@ struct AuditPager {
         }
     }
 
-    static func page(
-        _ query: AuditQuery,
-        maxExaminedPlaces: Int = Self.maxExaminedPlaces,
-        _ db: Database
-    ) throws -> AuditPage {
-        var pager = AuditPager(query, maxExaminedPlaces: maxExaminedPlaces)
-        let next = try pager.collect(db)
+    /// Finds a page.
+    ///
+    /// - Parameters:
+    ///   - query: what to look for.
+    ///   - db: where.
+    ///   - isTimeUp: whether the page is to end with what it has found.
+    /// - Returns: the page.
+    /// - Throws: what the database throws.
+    static func page(_ query: AuditQuery, _ db: Database, isTimeUp: () -> Bool) throws -> AuditPage {
+        var pager = AuditPager(query)
+        let next = try pager.collect(db, isTimeUp: isTimeUp)
         return AuditPage(records: pager.records, next: next)
     }
 
     /// - Returns: where the next page goes on; `nil` when everything was looked at.
-    private mutating func collect(_ db: Database) throws -> AuditPosition? {
+    private mutating func collect(_ db: Database, isTimeUp: () -> Bool) throws -> AuditPosition? {
         let statement = try db.cachedStatement(sql: Self.select)
-        for range in try AuditSpans.ranges(of: self.query.tenant, in: self.window, db) {
-            guard var range = range.clipped(before: self.query.before) else { continue }
-            while let places = range.popNewest() {
-                if self.examinedPlaces >= self.maxExaminedPlaces {
-                    return AuditPosition(writer: places.writer, sequence: places.last &+ 1)
+        let spans = try AuditSpans.cursor(of: self.query.tenant, before: self.query.before, db)
+        var hasLooked = false
+        while let span = try spans.next().map({ try AuditSpans.Times($0) }) {
+            if hasLooked, isTimeUp() {
+                return AuditPosition(writer: span.range.writer, sequence: span.range.last &+ 1)
+            }
+            hasLooked = true
+            guard span.overlaps(self.window), let places = span.range.clipped(before: self.query.before) else {
+                continue
+            }
+            let rows = try Row.fetchCursor(statement, arguments: self.arguments(places))
+            while let row = try rows.next() {
+                let record = AuditRowReader.record(row)
+                guard self.matches(record.record) else { continue }
+                if self.records.count >= max(1, self.query.limit) {
+                    return self.records.last.map { AuditPosition(writer: $0.writer, sequence: $0.sequence) }
                 }
-                self.examinedPlaces += places.last - places.first + 1
-                let rows = try Row.fetchCursor(statement, arguments: self.arguments(places))
-                while let row = try rows.next() {
-                    let record = AuditRowReader.record(row)
-                    guard self.matches(record.record) else { continue }
-                    if self.records.count >= max(1, self.query.limit) {
-                        return self.records.last.map { AuditPosition(writer: $0.writer, sequence: $0.sequence) }
-                    }
-                    self.records.append(record)
-                }
+                self.records.append(record)
             }
         }
         return nil

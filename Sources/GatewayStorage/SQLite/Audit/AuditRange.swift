@@ -27,16 +27,4 @@ struct AuditRange: Hashable {
         guard self.writer == position.writer, self.first < position.sequence else { return nil }
         return AuditRange(writer: self.writer, first: self.first, last: min(self.last, position.sequence - 1))
     }
-
-    /// Takes the newest places off, a span's worth at most; `nil` when nothing is left.
-    mutating func popNewest() -> AuditRange? {
-        guard self.first <= self.last else { return nil }
-        let newest = AuditRange(
-            writer: self.writer,
-            first: max(self.first, self.last &- AuditSpans.size &+ 1),
-            last: self.last
-        )
-        self.last = newest.first &- 1
-        return newest
-    }
 }

@@ -83,39 +83,48 @@ enum AuditSpans {
         }
     }
 
-    /// The places that may hold a tenant's records, or anybody's, of a window of time, newest first; neighbouring spans
-    /// come as one range.
-    static func ranges(of tenant: String?, in window: AuditWindow, _ db: Database) throws -> [AuditRange] {
-        let rows: RowCursor
-        if let tenant {
-            rows = try Row.fetchCursor(
-                db,
-                sql: """
-                    SELECT writer, span FROM audit_tenant_spans CROSS JOIN audit_spans USING (writer, span)
-                    WHERE tenant = ? AND max_time >= ? AND min_time < ? ORDER BY writer DESC, span DESC
-                    """,
-                arguments: [tenant, window.from, window.to]
-            )
-        } else {
-            rows = try Row.fetchCursor(
-                db,
-                sql: """
-                    SELECT writer, span FROM audit_spans
-                    WHERE max_time >= ? AND min_time < ? ORDER BY writer DESC, span DESC
-                    """,
-                arguments: [window.from, window.to]
-            )
-        }
-        var ranges: [AuditRange] = []
-        while let row = try rows.next() {
+    /// The places of a span, and when its records were made.
+    struct Times {
+        let range: AuditRange
+        private let minTime: Int64
+        private let maxTime: Int64
+
+        init(_ row: Row) throws {
             let reader = RowReader(row, of: "audit_spans")
-            let range = AuditRange(writer: try reader.value("writer"), span: try reader.value("span"))
-            if let last = ranges.last, last.writer == range.writer, last.first == range.last &+ 1 {
-                ranges[ranges.count - 1].first = range.first
-            } else {
-                ranges.append(range)
-            }
+            self.range = AuditRange(writer: try reader.value("writer"), span: try reader.value("span"))
+            (self.minTime, self.maxTime) = (try reader.value("min_time"), try reader.value("max_time"))
         }
-        return ranges
+
+        func overlaps(_ window: AuditWindow) -> Bool {
+            self.maxTime >= window.from && self.minTime < window.to
+        }
+    }
+
+    /// The spans that may hold a tenant's records, or anybody's, older than a place; newest first, as rows of ``Times``.
+    ///
+    /// Each step takes about the same time, so that whoever reads can stop at any.
+    static func cursor(of tenant: String?, before position: AuditPosition?, _ db: Database) throws -> RowCursor {
+        let writer = position?.writer ?? .max
+        let span = position.map { self.number(of: $0.sequence &- 1) } ?? .max
+        guard let tenant else {
+            return try Row.fetchCursor(
+                db,
+                sql: """
+                    SELECT writer, span, min_time, max_time FROM audit_spans
+                    WHERE (writer, span) <= (?, ?) ORDER BY writer DESC, span DESC
+                    """,
+                arguments: [writer, span]
+            )
+        }
+        return try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT filed.writer, filed.span, min_time, max_time
+                FROM audit_tenant_spans AS filed CROSS JOIN audit_spans USING (writer, span)
+                WHERE filed.tenant = ? AND (filed.writer, filed.span) <= (?, ?)
+                ORDER BY filed.writer DESC, filed.span DESC
+                """,
+            arguments: [tenant, writer, span]
+        )
     }
 }

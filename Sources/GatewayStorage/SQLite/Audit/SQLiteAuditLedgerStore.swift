@@ -15,7 +15,7 @@ package struct SQLiteAuditLedgerStore: AuditLedgerStore {
     /// A ledger in an open database.
     package init(database: SQLiteDatabase) {
         self.database = database
-        self.reader = SQLiteAuditLedgerReader(reading: database)
+        self.reader = SQLiteAuditLedgerReader(reading: database.scans)
     }
 
     /// Checkpoints and cuts, as one consistent picture.
@@ -57,7 +57,7 @@ package struct SQLiteAuditLedgerStore: AuditLedgerStore {
     ///
     /// - Throws: `storeUnavailable`.
     package func timeline(maxLength: Duration) async throws(GatewayError) -> [AuditTimePiece] {
-        try await AuditTimeline(database: self.database, maxLength: maxLength).pieces()
+        try await AuditTimeline(database: self.database.scans, maxLength: maxLength).pieces()
     }
 
     /// Adds a checkpoint as the latest, and removes others by it, if any are to be removed, in one transaction.

@@ -9,13 +9,16 @@ import Foundation
 
 /// The audit's chains in the gateway's own file.
 package struct SQLiteAuditStore: AuditStore {
+    /// How long one page may look for records; others wait for it.
+    private static let pageDuration = Duration.milliseconds(250)
+
     private let database: SQLiteDatabase
     private let reader: SQLiteAuditReader
 
     /// An audit in an open database.
     package init(database: SQLiteDatabase) {
         self.database = database
-        self.reader = SQLiteAuditReader(reading: database)
+        self.reader = SQLiteAuditReader(reading: database.scans)
     }
 
     /// Adds records and moves the writer's head, in one transaction; both are on the disk when it returns.
@@ -57,12 +60,14 @@ package struct SQLiteAuditStore: AuditStore {
 
     /// Records that match, newest first.
     ///
-    /// A page looks at a bounded number of records, so it may hold fewer than asked for, or none, and still have a
-    /// next.
+    /// A page takes a bounded time, so it may hold fewer than asked for, or none, and still have a next.
     ///
-    /// - Throws: `storeUnavailable`.
+    /// - Throws: `overloaded` when too many pages are asked for, `storeUnavailable`.
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
-        try await self.database.read { try AuditPager.page(query, $0) }
+        try await self.database.scan(for: query.tenant) { db in
+            let end = ContinuousClock.now + Self.pageDuration
+            return try AuditPager.page(query, db) { ContinuousClock.now >= end }
+        }
     }
 
     /// The end of every writer's chain, by rising writer.

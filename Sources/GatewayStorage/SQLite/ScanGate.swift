@@ -1,0 +1,144 @@
+import GatewayCore
+import Synchronization
+
+/// Admits few scans of the store at a time, so that they never take the processor and the disk from sends.
+///
+/// So many run in all, and one of each caller; the others wait in a bounded queue. First come, first served; a caller's second scan holds up nobody but its own third.
+final class ScanGate: Sendable {
+    /// How many scans there may be.
+    struct Limits {
+        /// That run, of all callers.
+        var running = 2
+        /// That wait, of all callers.
+        var waiting = 64
+        /// That wait, of one caller.
+        var waitingOfOneCaller = 16
+    }
+
+    private enum Admission {
+        case admitted
+        case refused
+        case cancelled
+    }
+
+    private struct Waiter {
+        let number: Int
+        let caller: String?
+        let continuation: CheckedContinuation<Admission, Never>
+    }
+
+    private struct State {
+        var running: Set<String?> = []
+        var waiting: [Waiter] = []
+        var lastNumber = 0
+        /// Set while the gate is shut; called once no scan runs.
+        var whenIdle: (@Sendable () -> Void)?
+        var isShut = false
+
+        /// Takes those out of the queue that may run now.
+        mutating func admit(_ limits: Limits) -> [Waiter] {
+            var admitted: [Waiter] = []
+            while !self.isShut, self.running.count < limits.running,
+                let index = self.waiting.firstIndex(where: { !self.running.contains($0.caller) })
+            {
+                self.running.insert(self.waiting[index].caller)
+                admitted.append(self.waiting.remove(at: index))
+            }
+            return admitted
+        }
+
+        mutating func takeIdleAction() -> (@Sendable () -> Void)? {
+            guard self.running.isEmpty else { return nil }
+            defer { self.whenIdle = nil }
+            return self.whenIdle
+        }
+    }
+
+    private let limits: Limits
+    private let state = Mutex(State())
+
+    init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    /// Runs a scan once it is its turn.
+    ///
+    /// - Parameters:
+    ///   - caller: who asked for it: a tenant, or `nil` for operators.
+    ///   - scan: the scan.
+    /// - Returns: what the scan returns.
+    /// - Throws: `overloaded` when the queue is full, `cancelled`, and what the scan throws.
+    func run<T>(for caller: String?, _ scan: () async throws(GatewayError) -> T) async throws(GatewayError) -> T {
+        switch await self.enter(caller) {
+        case .admitted: break
+        case .refused: throw GatewayError(.overloaded, "Too many lists are being read; repeat after a while")
+        case .cancelled: throw GatewayError(.cancelled, "The operation was cancelled")
+        }
+        defer { self.change { $0.running.remove(caller) } }
+        return try await scan()
+    }
+
+    /// Lets nobody in until ``open()``.
+    ///
+    /// - Parameter action: called once no scan runs any more.
+    func shut(_ action: @escaping @Sendable () -> Void) {
+        self.change { state in
+            state.isShut = true
+            state.whenIdle = action
+        }
+    }
+
+    /// Lets scans in again.
+    func open() {
+        self.change { $0.isShut = false }
+    }
+
+    /// How many scans wait.
+    var waitingCount: Int { self.state.withLock { $0.waiting.count } }
+
+    private func enter(_ caller: String?) async -> Admission {
+        let number = self.state.withLock { state in
+            state.lastNumber += 1
+            return state.lastNumber
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let waiter = Waiter(number: number, caller: caller, continuation: continuation)
+                let isQueued = self.change { state in
+                    guard state.waiting.count < self.limits.waiting,
+                        state.waiting.count(where: { $0.caller == caller }) < self.limits.waitingOfOneCaller
+                    else { return false }
+                    state.waiting.append(waiter)
+                    return true
+                }
+                if !isQueued {
+                    continuation.resume(returning: .refused)
+                } else if Task.isCancelled {
+                    // The handler may have run before there was anybody to find.
+                    self.cancel(number)
+                }
+            }
+        } onCancel: {
+            self.cancel(number)
+        }
+    }
+
+    private func cancel(_ number: Int) {
+        let waiter = self.change { state in
+            state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
+        }
+        waiter?.continuation.resume(returning: .cancelled)
+    }
+
+    /// Changes the state and does what follows from it.
+    @discardableResult
+    private func change<T>(_ body: (inout State) -> T) -> T {
+        let (result, admitted, action) = self.state.withLock { state in
+            let result = body(&state)
+            return (result, state.admit(self.limits), state.takeIdleAction())
+        }
+        for waiter in admitted { waiter.continuation.resume(returning: .admitted) }
+        action?()
+        return result
+    }
+}

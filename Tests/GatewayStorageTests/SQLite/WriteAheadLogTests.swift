@@ -1,0 +1,71 @@
+import Dispatch
+import Foundation
+import GRDB
+import GatewayCore
+import MetricsTestKit
+import Testing
+
+@testable import GatewayStorage
+
+struct WriteAheadLogTests {
+    private static let limit = 256 * 1024
+
+    private static func size(of path: String) throws -> Int {
+        let attributes = try FileManager.default.attributesOfItem(atPath: path + "-wal")
+        return try #require(attributes[.size] as? Int)
+    }
+
+    /// Writes until the log is longer than its limit, and a little more.
+    private static func write(to database: SQLiteDatabase) async throws {
+        for _ in 0..<80 {
+            try await database.write { try $0.execute(sql: "INSERT INTO filler VALUES (randomblob(4000))") }
+        }
+    }
+
+    @Test("Scans that overlap without a gap do not keep the log from being emptied")
+    func overlappingScans() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory + "/gateway.db"
+            let factory = TestMetrics()
+            let database = try SQLiteDatabase(
+                path: path,
+                metrics: StoreMetrics(store: "sqlite", factory: factory),
+                logLimit: Self.limit
+            )
+            try await database.write { try $0.execute(sql: "CREATE TABLE filler (value BLOB)") }
+            let (began, begun) = AsyncStream.makeStream(of: Int.self)
+            // Each scan begins while the one before it is still reading.
+            var ends: [DispatchSemaphore] = []
+            var sizes: [Int] = []
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                var starts = began.makeAsyncIterator()
+                for number in 0..<6 {
+                    let end = DispatchSemaphore(value: 0)
+                    group.addTask {
+                        try await database.scan(for: "tenant \(number)") { db in
+                            let rows = try Int.fetchOne(db, sql: "SELECT count(*) FROM filler") ?? 0
+                            begun.yield(number)
+                            end.wait()
+                            return rows
+                        }
+                    }
+                    // The first is alone; from then on, the writer's limit keeps the next one out until its elder has ended.
+                    if let elder = ends.last { elder.signal() }
+                    _ = await starts.next()
+                    sizes.append(try Self.size(of: path))
+                    ends.append(end)
+                    try await Self.write(to: database)
+                    // Serving goes on meanwhile.
+                    #expect(try await database.read { try Int.fetchOne($0, sql: "SELECT 1") } == 1)
+                }
+                ends.last?.signal()
+                for try await _ in group {}
+            }
+            #expect(sizes.allSatisfy { $0 <= 4 * Self.limit }, "\(sizes)")
+            let shown = try factory.expectMeter("fcmgw_store_wal_bytes", [("store", "sqlite")]).values
+            #expect(shown.contains { $0 > Double(Self.limit) })
+            #expect(shown.max() ?? .infinity <= Double(4 * Self.limit))
+            try database.close()
+        }
+    }
+}
