@@ -101,6 +101,30 @@ extension EndToEnd {
             }
         }
 
+        @Test("A tenant that never was is not exported, and one that was deleted is")
+        func unknownTenant() async throws {
+            try await self.served { directory, data in
+                let file = directory.path("typo.jsonl")
+                let typo = try await self.run(
+                    "export",
+                    "--tenant",
+                    "typo",
+                    "--output-file",
+                    file,
+                    "--data-dir",
+                    data
+                )
+                #expect(typo.end == .code(66))
+                #expect(typo.errors.contains("There is no tenant typo"))
+                #expect(typo.output.isEmpty)
+                #expect(!FileManager.default.fileExists(atPath: file))
+                try await SQL.change("\(data)/gateway.sqlite", "PRAGMA foreign_keys = ON; DELETE FROM tenants")
+                let deleted = try await self.run("export", "--tenant", "demo", "--data-dir", data)
+                #expect(deleted.end == .code(0), "\(deleted.errors)")
+                #expect(deleted.output.contains("tenant_uid"))
+            }
+        }
+
         @Test("A window of time is exported and verified as such; a future one is empty")
         func window() async throws {
             try await self.served { directory, data in

@@ -176,7 +176,11 @@ extension EndToEnd {
             ),
             Change(
                 name: "hide a record from look-ups",
-                statements: "INSERT INTO audit_tenant_spans VALUES ('nobody', 4, 0)"
+                statements: "INSERT INTO audit_tenant_spans VALUES ('nobody', 4, 0, zeroblob(8))"
+            ),
+            Change(
+                name: "file a tenant's records under another of its name",
+                statements: "UPDATE audit_tenant_spans SET uid = zeroblob(8) WHERE writer = 4"
             ),
             Change(name: "file a span without records", statements: "INSERT INTO audit_spans VALUES (4, 9, 0, 1)"),
         ]
@@ -239,7 +243,7 @@ extension EndToEnd {
                 ("audit_records", ["writer", "sequence", "time", "tenant", "body", "hash"]),
                 ("audit_heads", ["writer", "sequence", "hash", "state", "seal"]),
                 ("audit_spans", ["writer", "span", "min_time", "max_time"]),
-                ("audit_tenant_spans", ["tenant", "writer", "span"]),
+                ("audit_tenant_spans", ["tenant", "writer", "span", "uid"]),
                 ("audit_checkpoints", ["number", "content", "signature"]),
                 ("gateway_checkpoint_end", ["id", "number", "digest", "signature"]),
                 ("audit_cuts", ["writer", "sequence", "hash", "time", "signature"]),

@@ -2,7 +2,7 @@
 
 ORDER = [
     "sudden_death", "upstream_hang", "upstream_reset", "upstream_storm", "retries_spread", "retry_after",
-    "upstream_garbage", "oauth_down", "oauth_garbage", "disk_full", "store_locked", "clock_step", "descriptors",
+    "upstream_garbage", "oauth_down", "oauth_garbage", "disk_full", "store_locked", "audit_readers", "clock_step", "descriptors",
     "sigterm", "rolling_restart", "bad_reload", "overload", "idle_connections", "slow_peers", "oversized", "smuggling",
     "header_bomb", "json_bombs",
 ]

@@ -23,7 +23,7 @@ struct AuditSinkChains: Sendable {
     /// Goes on to a record, which is the end of this chain now.
     mutating func take(_ record: ChainedAuditRecord, end: AuditChain) {
         self.ends[record.writer] = end
-        self.states[record.writer] = record.record.action == "audit.recovered" ? .recovered : .closed
+        self.states[record.writer] = record.record.action == AuditAction.auditRecovered.rawValue ? .recovered : .closed
         self.cuts.remove(record.writer)
     }
 

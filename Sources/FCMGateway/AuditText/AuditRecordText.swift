@@ -14,6 +14,7 @@ enum AuditRecordText {
         writer.key("time_us")
         writer.integer(record.time.microseconds)
         if let tenant = record.tenant { writer.member("tenant", tenant) }
+        if record.tenantUID != 0 { writer.member("tenant_uid", Hex.text(AuditBody.bytes(of: record.tenantUID))) }
         writer.member("principal", record.principal)
         writer.member("method", record.method)
         writer.member("action", record.action)
@@ -60,6 +61,7 @@ enum AuditRecordText {
             guard let part = target.string.flatMap({ Hex.bytes($0) }) else { return nil }
             record.targets += part
         }
+        for byte in root.hex("tenant_uid") ?? [] { record.tenantUID = record.tenantUID << 8 | UInt64(byte) }
         (record.method, record.targetKind, record.object) = (method, targetKind, root.text("object"))
         (record.recipients, record.accepted, record.bytes) = (recipients, accepted, bytes)
         (record.code, record.upstreamCode) = (root.text("code"), root.text("upstream_code"))

@@ -95,7 +95,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             time: SystemWallClock().now(),
             tenant: nil,
             principal: "command",
-            action: "credential.rewrap",
+            action: AuditAction.credentialRewrap.rawValue,
             outcome: .done,
             requestID: ""
         )

@@ -9,7 +9,7 @@ extension Administration {
     ///   the refreshing threw.
     func perform(
         _ change: DirectoryChange,
-        action: String,
+        action: AuditAction,
         tenant: TenantID,
         object: String,
         origin: RequestOrigin,
@@ -19,10 +19,11 @@ extension Administration {
             time: self.clock.now(),
             tenant: tenant.text,
             principal: "admin",
-            action: action,
+            action: action.rawValue,
             outcome: .intent,
             requestID: origin.requestID
         )
+        record.tenantUID = self.uid(of: tenant, changedBy: change)
         record.method = origin.method
         record.object = object
         record.traceID = origin.traceID
@@ -59,5 +60,12 @@ extension Administration {
         // What is done can't be taken back, so its caller is told of it also when the record has yet to follow.
         await self.audit.settle()
         if let failure { throw failure }
+    }
+
+    /// The uid of a tenant that is there, or of the one that a change is to make.
+    private func uid(of tenant: TenantID, changedBy change: DirectoryChange) -> UInt64 {
+        if let profile = self.directory.snapshot.tenants[tenant] { return profile.uid }
+        guard case .putTenant(_, let salt) = change else { return 0 }
+        return TenantProfile.uid(of: tenant, self.directory.pseudonymizer(tenantSalt: salt))
     }
 }

@@ -71,7 +71,7 @@ package struct Administration: Sendable {
         let salt = Secret(randomBytes: 32).revealBytes()
         try await self.perform(
             .putTenant(tenant, salt: salt),
-            action: "tenant.put",
+            action: .tenantPut,
             tenant: id,
             object: Self.auditObject(tenant, replacing: existing),
             origin: origin
@@ -93,7 +93,7 @@ package struct Administration: Sendable {
         _ = try self.profile(of: id)
         try await self.perform(
             .deleteTenant(id),
-            action: "tenant.delete",
+            action: .tenantDelete,
             tenant: id,
             object: id.text,
             origin: origin
@@ -151,7 +151,7 @@ package struct Administration: Sendable {
         let stored = try seal((earlier?.version ?? 0) + 1)
         try await self.perform(
             .putCredential(stored),
-            action: "credential.put",
+            action: .credentialPut,
             tenant: id,
             object: "\(kind.rawValue) version \(stored.version) \(stored.fingerprint)",
             origin: origin
@@ -184,7 +184,7 @@ package struct Administration: Sendable {
         let (key, record) = self.makeKey(draft, tenant: id)
         try await self.perform(
             .addKey(record),
-            action: "key.create",
+            action: .keyCreate,
             tenant: id,
             object: record.id,
             origin: origin
@@ -215,7 +215,7 @@ package struct Administration: Sendable {
         var rival: APIKeyRecord?
         try await self.perform(
             .addKey(record),
-            action: "key.import",
+            action: .keyImport,
             tenant: id,
             object: record.id,
             origin: origin
@@ -278,7 +278,7 @@ package struct Administration: Sendable {
         old.expiresAt = min(old.expiresAt ?? end, end)
         try await self.perform(
             .rotateKey(new: record, old: old),
-            action: "key.rotate",
+            action: .keyRotate,
             tenant: id,
             object: "\(old.id) to \(record.id)",
             origin: origin
@@ -295,7 +295,7 @@ package struct Administration: Sendable {
         record.revokedAt = self.clock.now()
         try await self.perform(
             .putKey(record),
-            action: "key.revoke",
+            action: .keyRevoke,
             tenant: id,
             object: keyID,
             origin: origin
@@ -340,7 +340,7 @@ package struct Administration: Sendable {
         _ = try self.profile(of: id)
         try await self.perform(
             .putLimits(id, limits),
-            action: "limits.put",
+            action: .limitsPut,
             tenant: id,
             object: id.text,
             origin: origin

@@ -1,14 +1,19 @@
-/// A record but for its time and tenant, as the bytes that are hashed and stored: each text is preceded by its length plus one, and
-/// a zero stands for an absent one; numbers and lengths are in groups of seven bits, lowest first.
+/// A record but for its time and tenant, as the bytes that are hashed and stored.
+///
+/// The tenant's uid stands in front, big-endian, where SQL finds it as well. Each text is preceded by its length plus one,
+/// and a zero stands for an absent one; numbers and lengths are in groups of seven bits, lowest first.
 ///
 /// Every record has exactly one body, and decoding refuses any other, so that a changed byte is never overlooked.
 package enum AuditBody {
     /// Rises when the layout changes.
     private static let version: UInt8 = 1
+    /// Where the tenant's uid stands.
+    package static let tenantUIDRange = 1..<9
 
     /// Appends a record's body.
     package static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
         bytes.append(self.version)
+        bytes.append(contentsOf: self.bytes(of: record.tenantUID))
         self.put(record.principal, to: &bytes)
         self.put(record.method, to: &bytes)
         self.put(record.action, to: &bytes)
@@ -26,6 +31,11 @@ package enum AuditBody {
         self.put(record.messageID, to: &bytes)
         self.put(record.requestID, to: &bytes)
         self.put(record.traceID, to: &bytes)
+    }
+
+    /// A tenant's uid as it stands in a body.
+    package static func bytes(of uid: UInt64) -> [UInt8] {
+        stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: uid >> UInt64($0)) }
     }
 
     /// Why bytes have no record.
@@ -91,6 +101,7 @@ package enum AuditBody {
 
         mutating func record(time: Timestamp, tenant: String?) throws(Damage) -> AuditRecord {
             guard try self.byte() == AuditBody.version else { throw Damage() }
+            let tenantUID = try self.take(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
             let (principal, method) = (try self.text(), try self.text())
             let (action, targetKind) = (try self.text(), try self.text())
             let targets = try self.bytes()
@@ -110,6 +121,7 @@ package enum AuditBody {
                 outcome: outcome,
                 requestID: requestID
             )
+            record.tenantUID = tenantUID
             record.method = method
             record.targetKind = targetKind
             record.targets = targets

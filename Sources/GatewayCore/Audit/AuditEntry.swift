@@ -25,6 +25,11 @@ package struct AuditEntry: Sendable, Hashable {
         self.body = body
     }
 
+    /// Tells the tenant from earlier and later ones of the same name; 0 without a tenant.
+    package var tenantUID: UInt64 {
+        self.body[AuditBody.tenantUIDRange].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
     /// About how much memory it takes, in bytes.
     var byteCount: Int { self.body.count + (self.tenant?.utf8.count ?? 0) + MemoryLayout<AuditEntry>.size }
 

@@ -15,18 +15,18 @@ package struct AuditEpisode: Sendable {
     ///   - writer: the chain's number, which no other has.
     ///   - sealer: seals the end.
     package init(_ record: AuditRecord, writer: Int, sealer: AuditSealer) {
-        func own(_ action: String) -> AuditRecord {
+        func own(_ action: AuditAction) -> AuditRecord {
             AuditRecord(
                 time: record.time,
                 tenant: nil,
                 principal: record.principal,
-                action: action,
+                action: action.rawValue,
                 outcome: .done,
                 requestID: ""
             )
         }
         var chain = AuditChain(writer: writer)
-        self.records = [own("audit.opened"), record, own("audit.closed")].map { chain.append($0) }
+        self.records = [own(.auditOpened), record, own(.auditClosed)].map { chain.append($0) }
         self.head = sealer.head(of: chain, state: .closed)
     }
 }

@@ -275,7 +275,7 @@ package final class AuditLog: Service {
             }
             var chain = head.chain
             let rest = head.writer == spooled.writer ? try await self.replaySpool(onto: &chain) : []
-            var record = self.ownRecord("audit.recovered")
+            var record = self.ownRecord(.auditRecovered)
             record.object = "writer \(head.writer) ended after record \(chain.sequence)"
             let chained = rest + [chain.append(record)]
             try await self.store.append(chained, head: self.sealer.head(of: chain, state: .recovered))
@@ -299,7 +299,7 @@ package final class AuditLog: Service {
             // Where an end was taken away, the records still have its writer's number; somebody may have written any.
             let writers = try await self.store.heads().map(\.writer) + self.store.writersWithRecords()
             var chain = AuditChain(writer: (writers.filter { $0 < 1 << 48 }.max() ?? 0) + 1)
-            var record = self.ownRecord("audit.opened")
+            var record = self.ownRecord(.auditOpened)
             record.object = self.openingNote
             let opened = chain.append(record)
             do {
@@ -357,7 +357,7 @@ package final class AuditLog: Service {
             throw GatewayError(.storeUnavailable, "The audit log can't be written, so its chain stays open")
         }
         var chain = writer.course.tail
-        let closed = chain.append(self.ownRecord("audit.closed"))
+        let closed = chain.append(self.ownRecord(.auditClosed))
         try await self.store.append([closed], head: self.sealer.head(of: chain, state: .closed))
     }
 
@@ -385,12 +385,12 @@ package final class AuditLog: Service {
         self.logger.error("The audit log ended before all was written", metadata: ["records": "\(lost)"])
     }
 
-    func ownRecord(_ action: String) -> AuditRecord {
+    func ownRecord(_ action: AuditAction) -> AuditRecord {
         AuditRecord(
             time: self.clock.now(),
             tenant: nil,
             principal: "gateway",
-            action: action,
+            action: action.rawValue,
             outcome: .done,
             requestID: ""
         )

@@ -6,6 +6,8 @@ package struct AuditRecord: Sendable, Hashable {
     package var time: Timestamp
     /// The tenant concerned, if any.
     package var tenant: String?
+    /// Tells the tenant from earlier and later ones of the same name (``TenantProfile/uid``); 0 without a tenant.
+    package var tenantUID: UInt64 = 0
     /// Who: `key:<id>`, `admin`, `gateway`, or `command` for a verb that works on the store directly.
     package var principal: String
     /// The HTTP method, empty where there was none.
@@ -74,4 +76,35 @@ package struct AuditRecord: Sendable, Hashable {
         self.outcome = outcome
         self.requestID = requestID
     }
+}
+
+/// What can be recorded: every action's name.
+package enum AuditAction: String, Sendable, CaseIterable {
+    case messageSend = "message.send"
+    case messageValidate = "message.validate"
+    case topicSubscribe = "topic.subscribe"
+    case topicUnsubscribe = "topic.unsubscribe"
+    case topicList = "topic.list"
+    case deviceGroupPut = "device_group.put"
+    case deviceGroupAdd = "device_group.add"
+    case deviceGroupRemove = "device_group.remove"
+    case deviceGroupDelete = "device_group.delete"
+    case deviceGroupLookUp = "device_group.look_up"
+    case deviceGroupGet = "device_group.get"
+    case deviceGroupList = "device_group.list"
+    case retiredTokensList = "retired_tokens.list"
+    case tenantPut = "tenant.put"
+    case tenantDelete = "tenant.delete"
+    case credentialPut = "credential.put"
+    case credentialRewrap = "credential.rewrap"
+    case keyCreate = "key.create"
+    case keyImport = "key.import"
+    case keyRotate = "key.rotate"
+    case keyRevoke = "key.revoke"
+    case limitsPut = "limits.put"
+    case auditOpened = "audit.opened"
+    case auditClosed = "audit.closed"
+    case auditRecovered = "audit.recovered"
+    case auditRemoved = "audit.removed"
+    case auditSpoolDamaged = "audit.spool_damaged"
 }

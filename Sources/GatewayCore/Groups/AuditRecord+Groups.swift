@@ -29,6 +29,7 @@ extension AuditRecord {
             outcome: obstacle == nil ? .accepted : .rejected,
             requestID: caller.origin.requestID
         )
+        record.tenantUID = caller.profile.uid
         record.method = caller.origin.method
         record.targetKind = TargetKind.group.rawValue
         for text in [name].compactMap(\.self) + tokens {

@@ -34,10 +34,11 @@ package struct RetiredTokenReader: Sendable {
             time: now,
             tenant: principal.profile.id.text,
             principal: principal.auditName,
-            action: "retired_tokens.list",
+            action: AuditAction.retiredTokensList.rawValue,
             outcome: .accepted,
             requestID: origin.requestID
         )
+        record.tenantUID = principal.profile.uid
         record.method = origin.method
         record.traceID = origin.traceID
         let result: Result<RetiredTokenFeed, GatewayError>

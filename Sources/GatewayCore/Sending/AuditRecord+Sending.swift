@@ -22,10 +22,11 @@ extension AuditRecord {
             time: time,
             tenant: command.principal.profile.id.text,
             principal: command.principal.auditName,
-            action: command.message.dryRun ? "message.validate" : "message.send",
+            action: (command.message.dryRun ? AuditAction.messageValidate : .messageSend).rawValue,
             outcome: tally.outcome,
             requestID: command.origin.requestID
         )
+        record.tenantUID = command.principal.profile.uid
         record.method = command.origin.method
         record.targetKind = command.target.kind.rawValue
         record.targets = targets.auditBytes

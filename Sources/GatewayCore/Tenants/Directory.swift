@@ -39,6 +39,11 @@ package final class Directory: Sendable {
         self.current.withLock { $0 }
     }
 
+    /// What makes the pseudonyms of a tenant that is about to be made.
+    func pseudonymizer(tenantSalt: [UInt8]) -> Pseudonymizer {
+        Pseudonymizer(auditKey: self.auditKey, tenantSalt: tenantSalt)
+    }
+
     /// Reads the store and swaps the picture.
     ///
     /// It goes on when its caller's task is cancelled: what was changed must come into force whoever still waits for it.

@@ -79,4 +79,13 @@ package final class TenantProfile: Sendable {
 
     /// The tenant's name.
     package var id: TenantID { self.tenant.id }
+
+    /// Tells the tenant from others that had its name before it was made, or will have it: drawn from its salt, so that no
+    /// clock has a part in it.
+    package var uid: UInt64 { self.limitKey.high }
+
+    /// The uid of a tenant that is about to be made.
+    static func uid(of id: TenantID, _ pseudonymizer: Pseudonymizer) -> UInt64 {
+        pseudonymizer.pseudonym(of: id.text).high
+    }
 }

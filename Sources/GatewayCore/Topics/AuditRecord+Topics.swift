@@ -25,7 +25,7 @@ extension AuditRecord {
         let count = command.tokens.count
         var record = AuditRecord(
             command.principal,
-            action: "topic.\(command.change.rawValue)",
+            action: command.change == .subscribe ? .topicSubscribe : .topicUnsubscribe,
             outcome: accepted == 0 ? .rejected : accepted == count ? .accepted : .partial,
             origin: command.origin,
             targets: [command.topic.text] + command.tokens,
@@ -49,7 +49,7 @@ extension AuditRecord {
         if case .refused(let cause) = content { refusal = cause }
         var record = AuditRecord(
             command.principal,
-            action: "topic.list",
+            action: .topicList,
             outcome: refusal == nil ? .accepted : .rejected,
             origin: command.origin,
             targets: [command.token],
@@ -64,7 +64,7 @@ extension AuditRecord {
 
     private init(
         _ principal: Principal,
-        action: String,
+        action: AuditAction,
         outcome: Outcome,
         origin: RequestOrigin,
         targets: [String],
@@ -74,10 +74,11 @@ extension AuditRecord {
             time: time,
             tenant: principal.profile.id.text,
             principal: principal.auditName,
-            action: action,
+            action: action.rawValue,
             outcome: outcome,
             requestID: origin.requestID
         )
+        self.tenantUID = principal.profile.uid
         self.method = origin.method
         self.targetKind = "subscription"
         self.targets.reserveCapacity(targets.count * Pseudonym.byteCount)

@@ -6,6 +6,7 @@ import Hummingbird
 struct AdminAuditController {
     let audit: any AuditStore
     let administration: Administration
+    let cursors: AuditCursorSealer
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
@@ -25,6 +26,8 @@ struct AdminAuditController {
         }
         var auditQuery = try AuditQuery(query, profile: profile)
         auditQuery.tenant = tenant
-        return Response(json: AuditPageAnswer(try await self.audit.page(auditQuery)).body)
+        auditQuery.before = try self.cursors.position(query, for: nil)
+        let page = try await self.audit.page(auditQuery)
+        return Response(json: AuditPageAnswer(page: page, tenantUID: nil, cursors: self.cursors).body)
     }
 }

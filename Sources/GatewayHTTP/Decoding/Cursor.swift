@@ -13,7 +13,12 @@ enum Cursor {
 
     /// Makes a cursor from what is needed to continue.
     static func text(of content: String) -> String {
-        Data(content.utf8).base64EncodedString()
+        Self.text(of: Array(content.utf8))
+    }
+
+    /// Makes a cursor from bytes.
+    static func text(of bytes: [UInt8]) -> String {
+        Data(bytes).base64EncodedString()
             .replacing("+", with: "-")
             .replacing("/", with: "_")
             .replacing("=", with: "")
@@ -21,11 +26,16 @@ enum Cursor {
 
     /// What a cursor was made from; `nil` for text that is none.
     static func content(of text: String) -> String? {
+        self.bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// The bytes that a cursor was made from; `nil` for text that is none.
+    static func bytes(of text: String) -> [UInt8]? {
         let base64 = text.replacing("-", with: "+").replacing("_", with: "/")
         let padded = base64 + String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
-        guard let content = Data(base64Encoded: padded).flatMap({ String(validating: $0, as: UTF8.self) }),
-            Self.text(of: content) == text
-        else { return nil }
-        return content
+        guard let bytes = Data(base64Encoded: padded).map({ [UInt8]($0) }), Self.text(of: bytes) == text else {
+            return nil
+        }
+        return bytes
     }
 }

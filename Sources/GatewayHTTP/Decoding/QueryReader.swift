@@ -38,6 +38,19 @@ struct QueryReader {
         return limit
     }
 
+    /// One of the words of a closed list.
+    func word<Word: RawRepresentable & CaseIterable>(
+        _ name: String,
+        of words: Word.Type
+    ) throws(Problem) -> Word? where Word.RawValue == String {
+        guard let text = self.text(name) else { return nil }
+        guard let word = Word(rawValue: text) else {
+            let list = words.allCases.map(\.rawValue).joined(separator: ", ")
+            throw Problem(.invalidField, "\(name) must be one of: \(list)")
+        }
+        return word
+    }
+
     /// A moment in RFC 3339 form.
     func time(_ name: String) throws(Problem) -> Timestamp? {
         guard let text = self.text(name) else { return nil }

@@ -15,6 +15,8 @@ package enum AdminListener {
         package var tokenHosts: Setting<TokenHosts>
         /// Holds the audit's records.
         package var audit: any AuditStore
+        /// Seals the cursors of its lists.
+        package var auditCursors: AuditCursorSealer
         /// Whether traffic is welcome.
         package var readiness: Readiness
         /// Renders the metrics.
@@ -35,6 +37,7 @@ package enum AdminListener {
             prover: any CredentialProver,
             tokenHosts: Setting<TokenHosts>,
             audit: any AuditStore,
+            auditCursors: AuditCursorSealer,
             readiness: Readiness,
             exposition: MetricsExposition,
             clock: any WallClock,
@@ -47,6 +50,7 @@ package enum AdminListener {
             self.prover = prover
             self.tokenHosts = tokenHosts
             self.audit = audit
+            self.auditCursors = auditCursors
             self.readiness = readiness
             self.exposition = exposition
             self.clock = clock
@@ -81,7 +85,12 @@ package enum AdminListener {
                 .endpoints,
                 KeysController(administration: administration).endpoints,
                 LimitsController(administration: administration).endpoints,
-                AdminAuditController(audit: dependencies.audit, administration: administration).endpoints,
+                AdminAuditController(
+                    audit: dependencies.audit,
+                    administration: administration,
+                    cursors: dependencies.auditCursors
+                )
+                .endpoints,
             ],
             logger: logger,
             accessLog: dependencies.accessLog ?? AccessLog(logger: logger),

@@ -18,6 +18,8 @@ package enum DataListener {
         package var retired: RetiredTokenReader
         /// Holds the audit's records.
         package var audit: any AuditStore
+        /// Seals the cursors of its lists.
+        package var auditCursors: AuditCursorSealer
         /// Charges those who read the audit.
         package var limiter: any RateLimiter
         /// Tells the time.
@@ -46,6 +48,7 @@ package enum DataListener {
             groups: DeviceGroups,
             retired: RetiredTokenReader,
             audit: any AuditStore,
+            auditCursors: AuditCursorSealer,
             limiter: any RateLimiter,
             clock: any WallClock,
             metrics: HTTPMetrics,
@@ -62,6 +65,7 @@ package enum DataListener {
             self.groups = groups
             self.retired = retired
             self.audit = audit
+            self.auditCursors = auditCursors
             self.limiter = limiter
             self.clock = clock
             self.metrics = metrics
@@ -108,7 +112,8 @@ package enum DataListener {
                 AuditController(
                     audit: dependencies.audit,
                     limiter: dependencies.limiter,
-                    clock: dependencies.clock
+                    clock: dependencies.clock,
+                    cursors: dependencies.auditCursors
                 )
                 .endpoints,
                 RetiredTokensController(retired: dependencies.retired).endpoints,

@@ -10,6 +10,7 @@ struct AuditController {
     let audit: any AuditStore
     let limiter: any RateLimiter
     let clock: any WallClock
+    let cursors: AuditCursorSealer
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
@@ -23,7 +24,10 @@ struct AuditController {
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.readAudit) else { throw Problem(.forbidden, "The key lacks the scope audit:read") }
         let query = try QueryReader(request, allowed: AuditQuery.parameters)
-        let auditQuery = try AuditQuery(query, profile: principal.profile)
+        var auditQuery = try AuditQuery(query, profile: principal.profile)
+        let uid = principal.profile.uid
+        (auditQuery.tenant, auditQuery.tenantUID) = (principal.profile.id.text, uid)
+        auditQuery.before = try self.cursors.position(query, for: uid)
         let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
         var answer: HTTPServerResponse
         if case .none(let denial) = decision.admission {
@@ -37,7 +41,7 @@ struct AuditController {
             answer = HTTPServerResponse(
                 status: .ok,
                 headers: [.contentType: "application/json"],
-                body: AuditPageAnswer(page).body
+                body: AuditPageAnswer(page: page, tenantUID: uid, cursors: self.cursors).body
             )
         }
         answer.headers.append(decision.tenantQuotas)
@@ -48,29 +52,25 @@ struct AuditController {
 extension AuditQuery {
     /// The query parameters of audit lists.
     static let parameters: Set<String> = [
-        "from", "to", "action", "outcome", "target", "message", "limit", "cursor",
+        "from", "to", "action", "outcome", "code", "principal", "target", "message", "request_id", "limit", "cursor",
     ]
 
-    /// Reads a query.
+    /// Reads what is looked for, whoever's it is.
     ///
     /// - Parameters:
     ///   - query: the request's parameters.
-    ///   - profile: whose records are asked for; `nil` for everybody's.
+    ///   - profile: whose pseudonyms the target has; `nil` for nobody's.
     /// - Throws: `invalid_field` that names the parameter.
     init(_ query: QueryReader, profile: TenantProfile?) throws(Problem) {
         self.init(limit: try query.limit())
-        self.tenant = profile?.id.text
         self.from = try query.time("from")
         self.to = try query.time("to")
-        self.action = query.text("action")
+        self.action = try query.word("action", of: AuditAction.self)?.rawValue
+        self.outcome = try query.word("outcome", of: AuditRecord.Outcome.self)
+        self.code = query.text("code")
+        self.principal = query.text("principal")
+        self.requestID = query.text("request_id")
         self.messageID = query.text("message")
-        if let text = query.text("outcome") {
-            guard let outcome = AuditRecord.Outcome(rawValue: text) else {
-                let words = AuditRecord.Outcome.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Problem(.invalidField, "outcome must be one of: \(words)")
-            }
-            self.outcome = outcome
-        }
         if let target = query.text("target") {
             guard let profile else {
                 throw Problem(
@@ -80,10 +80,16 @@ extension AuditQuery {
             }
             self.target = profile.pseudonymizer.pseudonym(of: target)
         }
-        if let content = try query.cursor() {
-            let parts = content.split(separator: ".").map { Int(digits: $0) }
-            guard parts.count == 2, let writer = parts[0], let sequence = parts[1] else { throw Cursor.problem }
-            self.before = AuditPosition(writer: writer, sequence: sequence)
-        }
+    }
+}
+
+extension AuditCursorSealer {
+    /// Where a list is to go on.
+    ///
+    /// - Throws: `invalid_field` for a cursor of somebody else's list, or none at all.
+    func position(_ query: QueryReader, for uid: UInt64?) throws(Problem) -> AuditPosition? {
+        guard let text = query.text("cursor") else { return nil }
+        guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.problem }
+        return position
     }
 }

@@ -3,12 +3,13 @@ import NIOCore
 import StrictJSON
 
 /// A page of audit records.
+///
+/// Records' places are operators' alone: they count the records of all tenants.
 struct AuditPageAnswer {
-    private let page: AuditPage
-
-    init(_ page: AuditPage) {
-        self.page = page
-    }
+    let page: AuditPage
+    /// Who reads: a tenant, by its uid, or an operator.
+    let tenantUID: UInt64?
+    let cursors: AuditCursorSealer
 
     var body: ByteBuffer {
         var writer = JSONWriter(reservingCapacity: 64 + self.page.records.count * 512)
@@ -16,11 +17,11 @@ struct AuditPageAnswer {
         writer.key("records")
         writer.beginArray()
         for record in self.page.records {
-            writer.write(record)
+            writer.write(record, showsPlace: self.tenantUID == nil)
         }
         writer.endArray()
-        if let next = self.page.next {
-            writer.member("next_cursor", Cursor.text(of: "\(next.writer).\(next.sequence)"))
+        if let next = self.page.next.flatMap({ self.cursors.seal($0, for: self.tenantUID) }) {
+            writer.member("next_cursor", Cursor.text(of: next))
         }
         writer.endObject()
         return writer.finish()
@@ -28,13 +29,18 @@ struct AuditPageAnswer {
 }
 
 extension JSONWriter {
-    fileprivate mutating func write(_ chained: ChainedAuditRecord) {
+    fileprivate mutating func write(_ chained: ChainedAuditRecord, showsPlace: Bool) {
         let record = chained.record
         self.beginObject()
-        self.member("writer", chained.writer)
-        self.member("seq", chained.sequence)
+        if showsPlace {
+            self.member("writer", chained.writer)
+            self.member("seq", chained.sequence)
+        }
         self.member("time", record.time.rfc3339)
         if let tenant = record.tenant { self.member("tenant", tenant) }
+        if showsPlace, record.tenant != nil {
+            self.member("tenant_uid", Hex.text(AuditBody.bytes(of: record.tenantUID)))
+        }
         self.member("principal", record.principal)
         if !record.method.isEmpty { self.member("method", record.method) }
         self.member("action", record.action)

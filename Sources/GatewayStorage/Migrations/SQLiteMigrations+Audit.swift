@@ -5,7 +5,7 @@ extension SQLiteMigrations {
     ///
     /// A record is few columns, since each costs on every insert: those that look-ups narrow by, and `body` for the
     /// rest (`AuditBody`). For the same reason no index runs over the records: the two tables of spans hold one row for
-    /// thousands of them. The records' table is not strict, see `AuditRowWriter`.
+    /// thousands of them. `uid` tells tenants of one name apart, and stands in their records' bodies. The records' table is not strict, see `AuditRowWriter`.
     @Sendable
     static func makeAudit(_ db: Database) throws {
         try db.execute(
@@ -32,7 +32,8 @@ extension SQLiteMigrations {
                     tenant TEXT NOT NULL,
                     writer INTEGER NOT NULL,
                     span INTEGER NOT NULL,
-                    PRIMARY KEY (tenant, writer, span)
+                    uid BLOB NOT NULL,
+                    PRIMARY KEY (tenant, writer, span, uid)
                 ) STRICT, WITHOUT ROWID;
 
                 CREATE TABLE audit_heads (

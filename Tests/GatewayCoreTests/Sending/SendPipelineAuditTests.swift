@@ -30,6 +30,7 @@ struct SendPipelineAuditTests {
             outcome: .partial,
             requestID: "request-1"
         )
+        expected.tenantUID = principal.profile.uid
         expected.method = "POST"
         expected.targetKind = "tokens"
         expected.targets = record.targets

@@ -15,6 +15,7 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
         RecordChange(field: "tenant") { $0.tenant = "globex" },
         RecordChange(field: "tenant gone") { $0.tenant = nil },
         RecordChange(field: "tenant empty") { $0.tenant = "" },
+        RecordChange(field: "one bit of the tenant's uid") { $0.tenantUID ^= 1 << 63 },
         RecordChange(field: "principal") { $0.principal = "admin" },
         RecordChange(field: "method") { $0.method = "PUT" },
         RecordChange(field: "action") { $0.action = "message.validate" },
@@ -56,6 +57,7 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
             outcome: .partial,
             requestID: "request-1"
         )
+        record.tenantUID = 0x3f9a_c41b_e027_5d86
         record.method = "POST"
         record.targetKind = "tokens"
         record.targets = Array(0..<32)

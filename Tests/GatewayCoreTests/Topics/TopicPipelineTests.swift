@@ -213,6 +213,7 @@ struct TopicPipelineTests {
             outcome: .partial,
             requestID: "request-1"
         )
+        change.tenantUID = principal.profile.uid
         change.method = "POST"
         change.targetKind = "subscription"
         change.targets = records[0].targets

@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
+import NIOCore
 import Testing
 
 @testable import GatewayHTTP
@@ -42,7 +43,7 @@ struct AdminAuditControllerTests {
             let json = try await gateway.admin(.get, "\(Self.path)?action=limits.put&outcome=done").json
             let record = try #require(json["records"]?[0])
             #expect(
-                record.without("seq", "hash") == [
+                record.without("seq", "hash", "tenant_uid") == [
                     "writer": 1, "time": "2026-03-01T12:00:00.000Z", "tenant": "demo", "principal": "admin",
                     "method": "PUT", "action": "limits.put", "outcome": "done", "object": "demo", "request_id": "r1",
                 ]
@@ -91,11 +92,22 @@ struct AdminAuditControllerTests {
 
     @Test(
         "A parameter that makes no sense is refused",
-        arguments: ["limit=0", "from=x", "outcome=x", "cursor=%2A", "colour=red", "tenant=demo&tenant=other"]
+        arguments: [
+            "limit=0", "from=x", "outcome=x", "action=x", "cursor=%2A", "colour=red", "tenant=demo&tenant=other",
+        ]
     )
     func badParameter(query: String) async throws {
         try await TestGateway.run { gateway, _ in
             #expect(await gateway.admin(.get, "\(Self.path)?\(query)").status == 422)
         }
+    }
+
+    @Test("The description lists the actions that there are")
+    func describedActions() throws {
+        let text = String(buffer: APIDescription.admin.body)
+        let schema = try #require(text.split(separator: "    AuditAction:\n").last)
+        let list = try #require(schema.split(separator: "      enum:\n").dropFirst().first)
+        let names = list.split(separator: "\n").prefix { $0.hasPrefix("        - ") }.map { String($0.dropFirst(10)) }
+        #expect(names == AuditAction.allCases.map(\.rawValue))
     }
 }

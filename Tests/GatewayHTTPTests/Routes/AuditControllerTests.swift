@@ -34,14 +34,13 @@ struct AuditControllerTests {
             let sentJSON = try sent.json
             #expect(record["message"] == sentJSON["id"])
             #expect(record["hash"]?.text?.wholeMatch(of: /[0-9a-f]{64}/) != nil)
-            #expect(record["seq"]?.int ?? 0 > 0)
             let targets = record["targets"]?.elements ?? []
             #expect(targets.count == 2)
             #expect(targets.allSatisfy { $0.text?.wholeMatch(of: /[0-9a-f]{32}/) != nil })
             let keyID = try #require(APIKey(key)?.id)
             #expect(
-                record.without("message", "hash", "seq", "targets") == [
-                    "writer": 1, "time": "2026-03-01T12:00:00.000Z", "tenant": "demo",
+                record.without("message", "hash", "targets") == [
+                    "time": "2026-03-01T12:00:00.000Z", "tenant": "demo",
                     "principal": .string("key:\(keyID)"), "method": "POST", "action": "message.send",
                     "outcome": "partial", "code": "unregistered", "target_kind": "tokens", "recipients": 2,
                     "accepted": 1, "bytes": 13, "upstream_code": "NotRegistered", "request_id": "request-7",
@@ -78,10 +77,17 @@ struct AuditControllerTests {
             _ = await gateway.send(#"{"token":"cK:token/with+signs="}"#, key: key)
             gateway.clock.advance(by: .seconds(60))
             gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
-            let second = await gateway.send(#"{"tokens":["x","shared"]}"#, key: key)
+            let second = await gateway.send(
+                #"{"tokens":["x","shared"]}"#,
+                key: key,
+                headers: ["X-Request-ID": "second"]
+            )
             gateway.clock.advance(by: .seconds(60))
             _ = await gateway.send(#"{"condition":"'news' in topics || 'shared' in topics"}"#, key: key)
             let message = try #require(try second.json["id"]?.text)
+            let keyID = try #require(APIKey(key)?.id)
+            let otherKey = try await gateway.makeKey(scopes: [.readAudit])
+            let otherKeyID = try #require(APIKey(otherKey)?.id)
 
             let sends = "action=message.send"
             let expectations: [(String, [String?])] = [
@@ -90,6 +96,15 @@ struct AuditControllerTests {
                 ("outcome=rejected", ["tokens"]),
                 ("message=\(message)", ["tokens"]),
                 ("message=none", []),
+                ("code=upstream_unavailable", ["tokens"]),
+                ("\(sends)&code=unregistered", []),
+                ("request_id=second", ["tokens"]),
+                ("request_id=secon", []),
+                ("\(sends)&principal=\(keyID)", ["condition", "tokens", "token"]),
+                ("\(sends)&principal=key:\(keyID)", ["condition", "tokens", "token"]),
+                ("\(sends)&principal=\(otherKeyID)", []),
+                ("\(sends)&principal=admin", []),
+                ("action=key.create&principal=admin&outcome=done&limit=1", [nil]),
                 ("target=cK%3Atoken%2Fwith%2Bsigns%3D", ["token"]),
                 ("target=cK:token/with+signs=", ["token"]),
                 ("target=shared", ["condition", "tokens"]),
@@ -130,6 +145,63 @@ struct AuditControllerTests {
             } while cursor != nil
             #expect(seen == ["r4", "r3", "r2", "r1", "r0"])
             #expect(pages == 3)
+        }
+    }
+
+    @Test("Nothing in a tenant's pages counts the records of others")
+    func blindCursors() async throws {
+        try await TestGateway.run { gateway, key in
+            let otherKey = try await gateway.makeKey(scopes: [.readAudit, .sendMessages], tenant: "other")
+            var cursors: [String] = []
+            for _ in 0..<3 {
+                for index in 0..<40 {
+                    _ = await gateway.data(
+                        .post,
+                        "/v1/tenants/other/messages",
+                        key: otherKey,
+                        body: #"{"token":"t\#(index)"}"#
+                    )
+                }
+                _ = await gateway.send(#"{"token":"device"}"#, key: key)
+                let page = try await Self.list(gateway, key, "limit=1").json
+                #expect(page["records"]?[0]?["seq"] == nil)
+                #expect(page["records"]?[0]?["writer"] == nil)
+                #expect(page["records"]?[0]?["tenant_uid"] == nil)
+                cursors.append(try #require(page["next_cursor"]?.text))
+            }
+            #expect(Set(cursors.map(\.count)).count == 1)
+            #expect(Set(cursors.map { $0.prefix(8) }).count == cursors.count)
+
+            let foreign = await gateway.data(.get, "/v1/tenants/other/audit?cursor=\(cursors[0])", key: otherKey)
+            #expect(foreign.status == 422)
+            #expect(await gateway.admin(.get, "/admin/v1/audit?cursor=\(cursors[0])").status == 422)
+            let operators = try await gateway.admin(.get, "/admin/v1/audit?limit=1&tenant=demo").json
+            let cursor = try #require(operators["next_cursor"]?.text)
+            #expect(await gateway.data(.get, "\(Self.path)?cursor=\(cursor)", key: key).status == 422)
+        }
+    }
+
+    @Test("A tenant sees nothing of an earlier one of its name, not even of one that was made at the same moment")
+    func lives() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["X-Request-ID": "early"])
+            try await gateway.settleAudit()
+            _ = await gateway.admin(.delete, "/admin/v1/tenants/demo")
+            let made = await gateway.admin(.put, "/admin/v1/tenants/demo", body: #"{"display_name":"Demo"}"#)
+            #expect(made.status == 201)
+            let newKey = try await gateway.makeKey(scopes: [.readAudit])
+            let records = try await Self.list(gateway, newKey, "limit=500").json["records"]?.elements ?? []
+            #expect(
+                records.map { "\($0["action"]?.text ?? "") \($0["outcome"]?.text ?? "")" }
+                    == ["key.create done", "key.create intent", "tenant.put done", "tenant.put intent"]
+            )
+            for query in ["request_id=early", "action=tenant.delete", "principal=\(APIKey(key)?.id ?? "")"] {
+                #expect(try await Self.list(gateway, newKey, query).json == ["records": []], "\(query)")
+            }
+
+            let all = try await gateway.admin(.get, "/admin/v1/audit?tenant=demo&limit=500").json["records"]?.elements
+            #expect(all?.contains { $0["request_id"] == "early" } == true)
+            #expect(Set((all ?? []).compactMap { $0["tenant_uid"]?.text }).count == 2)
         }
     }
 
@@ -189,7 +261,8 @@ struct AuditControllerTests {
             ("limit=0", "invalid_field"), ("limit=501", "invalid_field"), ("limit=-1", "invalid_field"),
             ("limit=ten", "invalid_field"), ("limit=1.5", "invalid_field"), ("from=yesterday", "invalid_field"),
             ("to=2026-13-01T00:00:00Z", "invalid_field"), ("from=2026-03-01", "invalid_field"),
-            ("outcome=splendid", "invalid_field"), ("cursor=%2A%2A", "invalid_field"), ("cursor=MQ", "invalid_field"),
+            ("outcome=splendid", "invalid_field"), ("action=message.sent", "invalid_field"),
+            ("cursor=MS44", "invalid_field"), ("cursor=%2A%2A", "invalid_field"), ("cursor=MQ", "invalid_field"),
             ("cursor=YS5i", "invalid_field"), ("limit=5&limit=6", "invalid_field"), ("colour=red", "unknown_field"),
             ("tenant=other", "unknown_field"), ("LIMIT=5", "unknown_field"), ("limi%74=5", "unknown_field"),
         ]

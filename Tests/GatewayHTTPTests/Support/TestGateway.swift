@@ -175,6 +175,7 @@ struct TestGateway: Sendable {
                 groups: self.groups,
                 retired: RetiredTokenReader(retired: self.retired, audit: self.audit, clock: self.clock),
                 audit: self.auditStore,
+                auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
                 limiter: limiter,
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
@@ -195,6 +196,7 @@ struct TestGateway: Sendable {
                 },
                 tokenHosts: Setting(.google),
                 audit: self.auditStore,
+                auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
                 readiness: self.readiness,
                 exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {
                     Array("fcmgw_up 1\n".utf8)

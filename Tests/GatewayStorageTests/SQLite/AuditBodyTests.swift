@@ -38,6 +38,19 @@ struct AuditBodyTests {
         #expect(self.decode(self.encode(record)) == record)
     }
 
+    @Test(
+        "A tenant's uid comes back, and stands where SQL looks for it",
+        arguments: [0, 1, 0x8000_0000_0000_0001, .max]
+    )
+    func tenantUID(uid: UInt64) {
+        var record = Self.sample
+        record.tenantUID = uid
+        let bytes = self.encode(record)
+        #expect(self.decode(bytes) == record)
+        #expect(Array(bytes[AuditBody.tenantUIDRange]) == AuditBody.bytes(of: uid))
+        #expect(AuditEntry(record).tenantUID == uid)
+    }
+
     @Test("Bytes that end early or go on are refused")
     func wrongLength() {
         let bytes = self.encode(Self.sample)
@@ -64,9 +77,10 @@ struct AuditBodyTests {
         var record = Self.sample
         record.principal = ""
         let bytes = self.encode(record)
-        #expect(bytes[1] == 1)
-        #expect(self.decode([bytes[0], 0x81, 0x00] + bytes[2...]) == nil)
-        let huge = [bytes[0]] + Array(repeating: 0xFF, count: 9) + [0x7F] + bytes[2...]
+        let place = AuditBody.tenantUIDRange.upperBound
+        #expect(bytes[place] == 1)
+        #expect(self.decode(Array(bytes[..<place] + [0x81, 0x00] + bytes[(place + 1)...])) == nil)
+        let huge = Array(bytes[..<place]) + Array(repeating: 0xFF, count: 9) + [0x7F] + bytes[(place + 1)...]
         #expect(self.decode(huge) == nil)
     }
 }

@@ -1,3 +1,4 @@
+import GRDB
 import GatewayCore
 import Testing
 
@@ -71,6 +72,60 @@ struct AuditPagerTests {
             let (records, _) = try await Self.pages(of: query, in: database)
             let numbers = (1_500...Self.count).filter { $0.isMultiple(of: tenant == nil ? 2 : 1_000) }
             #expect(records == numbers.reversed())
+        }
+    }
+
+    @Test("A tenant's own pages have its own life's records; operators' have all, in spans that both share too")
+    func lives() async throws {
+        try await withSQLiteDatabase { database in
+            let store = SQLiteAuditStore(database: database)
+            var chain = AuditChain(writer: 1)
+            let records = (1...AuditSpans.size + 10)
+                .map { number in
+                    var record = AuditFixtures.record(number)
+                    // One moment for both lives, and a straggler of the first among the second's.
+                    record.time = AuditFixtures.record(1).time
+                    record.tenantUID = number <= AuditSpans.size || number == AuditSpans.size + 7 ? .max : 2
+                    return record
+                }
+            try await self.fixtures.write(records, to: &chain, in: store)
+            var query = AuditQuery(limit: 500)
+            query.tenant = "acme"
+            var (found, pages) = try await Self.pages(of: query, in: database)
+            #expect(found == (1...AuditSpans.size + 10).reversed())
+            #expect(pages > 2)
+            query.tenantUID = 2
+            (found, pages) = try await Self.pages(of: query, in: database)
+            #expect(found == [1, 2, 3, 4, 5, 6, 8, 9, 10].map { AuditSpans.size + $0 }.reversed())
+            #expect(pages == 1, "the spans of the first life are not looked into")
+            query.tenantUID = 3
+            (found, pages) = try await Self.pages(of: query, in: database)
+            #expect(found.isEmpty)
+            let ledger = SQLiteAuditLedgerStore(database: database)
+            #expect(try await ledger.firstMisfiled() == nil)
+            try await database.write { try $0.execute(sql: "UPDATE audit_tenant_spans SET uid = x'02' WHERE span = 0") }
+            #expect(try await ledger.firstMisfiled() == AuditPosition(writer: 1, sequence: 1))
+        }
+    }
+
+    @Test("Every filter finds what it names and nothing else")
+    func filters() async throws {
+        let cases: [(expected: [Int], change: (inout AuditQuery) -> Void)] = [
+            ([4_097], { $0.principal = "k4097" }),
+            ([4_097], { $0.principal = "key:k4097" }),
+            ([], { $0.principal = "k" }),
+            ([77], { $0.requestID = "request-77" }),
+            ([], { $0.requestID = "unregistered" }),
+            ([78], { ($0.code, $0.requestID) = ("unregistered", "request-78") }),
+            ([], { $0.code = "NotRegistered" }),
+        ]
+        try await self.withStore { database, _ in
+            for (number, (expected, change)) in cases.enumerated() {
+                var query = AuditQuery(limit: 500)
+                change(&query)
+                let (found, _) = try await Self.pages(of: query, in: database)
+                #expect(found == expected, "case \(number)")
+            }
         }
     }
 

@@ -49,7 +49,7 @@ struct WriteAheadLogTests {
                             return rows
                         }
                     }
-                    // The first is alone; from then on, the writer's limit keeps the next one out until its elder has ended.
+                    // The first is alone; the next ones are kept out until the one before has ended.
                     if let elder = ends.last { elder.signal() }
                     _ = await starts.next()
                     sizes.append(try Self.size(of: path))

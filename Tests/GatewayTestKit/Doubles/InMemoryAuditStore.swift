@@ -154,10 +154,8 @@ package final class InMemoryAuditStore: AuditStore {
         if let tenant = query.tenant, record.tenant != tenant { return false }
         if let from = query.from, record.time < from { return false }
         if let to = query.to, record.time >= to { return false }
-        if let action = query.action, record.action != action { return false }
-        if let outcome = query.outcome, record.outcome != outcome { return false }
-        if let messageID = query.messageID, record.messageID != messageID { return false }
-        if let target = query.target, !record.pseudonyms.contains(target) { return false }
+        if let uid = query.tenantUID, record.tenantUID != uid { return false }
+        guard query.matches(record) else { return false }
         guard let before = query.before else { return true }
         return (stored.writer, stored.sequence) < (before.writer, before.sequence)
     }

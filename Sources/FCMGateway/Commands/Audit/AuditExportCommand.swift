@@ -20,7 +20,7 @@ struct AuditExportCommand: AsyncParsableCommand {
             What is written is checked; seals and signatures too where the master key is at hand.
 
             Exit codes: 0 written, 1 the store was changed by somebody and the first bad record is named, 66 it could \
-            not be read, 73 the output could not be written.
+            not be read or nobody ever had the tenant's name, 73 the output could not be written.
             """
     )
 
@@ -89,6 +89,9 @@ struct AuditExportCommand: AsyncParsableCommand {
         // Asked first, as by `audit verify`.
         let isLive = try StoreLock.isHeld(at: path)
         let database = try SQLiteReadOnlyDatabase(path: path)
+        if let tenant = self.tenant?.name, try await !database.hasHeard(of: tenant) {
+            throw GatewayError(.notFound, "There is no tenant \(tenant), nor a record of one of that name")
+        }
         let secrets = try await configuration.secrets(of: database)
         let reader = SQLiteAuditReader(database: database)
         let output = Lines(handle)

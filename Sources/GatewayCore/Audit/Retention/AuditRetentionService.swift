@@ -178,7 +178,7 @@ package final class AuditRetentionService: Service {
             time: self.clock.now(),
             tenant: nil,
             principal: "gateway",
-            action: "audit.removed",
+            action: AuditAction.auditRemoved.rawValue,
             outcome: .done,
             requestID: ""
         )

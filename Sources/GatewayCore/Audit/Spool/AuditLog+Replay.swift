@@ -84,12 +84,12 @@ extension AuditLog {
 
     /// What is added to the name of a spool that is put aside.
     var asideSuffix: String {
-        "damaged-\(self.ownRecord("").time.milliseconds)"
+        "damaged-\(self.ownRecord(.auditSpoolDamaged).time.milliseconds)"
     }
 
     /// The record of a spool that is not what the gateway wrote.
     func damageRecord(_ what: String) -> AuditRecord {
-        var record = self.ownRecord("audit.spool_damaged")
+        var record = self.ownRecord(.auditSpoolDamaged)
         record.outcome = .failed
         record.object = what
         return record

@@ -66,22 +66,29 @@ struct AuditFilingCheck {
 
     private static func hasTenants(_ range: AuditRange, span: Int, _ db: Database) throws -> Bool {
         // Compared as bytes: a tenant with a zero byte is kept as a blob among the records.
-        let there = try DatabaseValue.fetchSet(
-            try db.cachedStatement(
+        let there = try self.pairs(
+            db.cachedStatement(
                 sql: """
-                    SELECT DISTINCT CAST(tenant AS BLOB) FROM audit_records
+                    SELECT DISTINCT CAST(tenant AS BLOB), \(AuditRowReader.tenantUID) FROM audit_records
                     WHERE writer = ? AND sequence BETWEEN ? AND ? AND tenant IS NOT NULL
                     """
             ),
-            arguments: [range.writer, range.first, range.last]
+            [range.writer, range.first, range.last]
         )
-        let filed = try DatabaseValue.fetchSet(
-            try db.cachedStatement(
-                sql: "SELECT CAST(tenant AS BLOB) FROM audit_tenant_spans WHERE writer = ? AND span = ?"
+        let filed = try self.pairs(
+            db.cachedStatement(
+                sql: "SELECT CAST(tenant AS BLOB), uid FROM audit_tenant_spans WHERE writer = ? AND span = ?"
             ),
-            arguments: [range.writer, span]
+            [range.writer, span]
         )
         return there == filed
+    }
+
+    private static func pairs(_ statement: Statement, _ arguments: StatementArguments) throws -> Set<[DatabaseValue]> {
+        let rows = try Row.fetchCursor(statement, arguments: arguments)
+        var pairs: Set<[DatabaseValue]> = []
+        while let row = try rows.next() { pairs.insert([row[0], row[1]]) }
+        return pairs
     }
 
     /// The first place of a span that has a row and no record.

@@ -44,20 +44,21 @@ struct AuditPager {
     /// - Returns: where the next page goes on; `nil` when everything was looked at.
     private mutating func collect(_ db: Database, isTimeUp: () -> Bool) throws -> AuditPosition? {
         let statement = try db.cachedStatement(sql: Self.select)
-        let spans = try AuditSpans.cursor(of: self.query.tenant, before: self.query.before, db)
-        var hasLooked = false
+        let spans = try AuditSpans.cursor(for: self.query, db)
+        var last: AuditRange?
         while let span = try spans.next().map({ try AuditSpans.Times($0) }) {
-            if hasLooked, isTimeUp() {
+            guard span.range != last else { continue }
+            if last != nil, isTimeUp() {
                 return AuditPosition(writer: span.range.writer, sequence: span.range.last &+ 1)
             }
-            hasLooked = true
+            last = span.range
             guard span.overlaps(self.window), let places = span.range.clipped(before: self.query.before) else {
                 continue
             }
             let rows = try Row.fetchCursor(statement, arguments: self.arguments(places))
             while let row = try rows.next() {
                 let record = AuditRowReader.record(row)
-                guard self.matches(record.record) else { continue }
+                guard self.query.matches(record.record) else { continue }
                 if self.records.count >= max(1, self.query.limit) {
                     return self.records.last.map { AuditPosition(writer: $0.writer, sequence: $0.sequence) }
                 }
@@ -73,8 +74,12 @@ struct AuditPager {
         WHERE writer = :writer AND sequence BETWEEN :first AND :last
             AND (:tenant IS NULL OR tenant = :tenant)
             AND time >= :from AND time < :to
+            AND (:uid IS NULL OR \(AuditRowReader.tenantUID) = :uid)
             AND (:action IS NULL OR instr(body, :action) > 0)
             AND (:outcome IS NULL OR instr(body, :outcome) > 0)
+            AND (:code IS NULL OR instr(body, :code) > 0)
+            AND (:principal IS NULL OR instr(body, :principal) > 0)
+            AND (:request IS NULL OR instr(body, :request) > 0)
             AND (:message IS NULL OR instr(body, :message) > 0)
             AND (:target IS NULL OR instr(body, :target) > 0)
         ORDER BY sequence DESC
@@ -84,26 +89,14 @@ struct AuditPager {
         [
             "writer": places.writer, "first": places.first, "last": places.last,
             "tenant": self.query.tenant, "from": self.window.from, "to": self.window.to,
+            "uid": self.query.tenantUID.map { Data(AuditBody.bytes(of: $0)) },
             "action": self.query.action.map { Data($0.utf8) },
             "outcome": self.query.outcome.map { Data($0.rawValue.utf8) },
+            "code": self.query.code.map { Data($0.utf8) },
+            "principal": self.query.principal.map { Data($0.utf8) },
+            "request": self.query.requestID.map { Data($0.utf8) },
             "message": self.query.messageID.map { Data($0.utf8) },
             "target": self.target.map { Data($0) },
         ]
-    }
-
-    private func matches(_ record: AuditRecord) -> Bool {
-        if let action = self.query.action, record.action != action { return false }
-        if let outcome = self.query.outcome, record.outcome != outcome { return false }
-        if let messageID = self.query.messageID, record.messageID != messageID { return false }
-        if let target = self.target, !Self.holds(record.targets, target) { return false }
-        return true
-    }
-
-    /// Whether a list of pseudonyms has one of them.
-    private static func holds(_ targets: [UInt8], _ target: [UInt8]) -> Bool {
-        stride(from: 0, to: targets.count, by: Pseudonym.byteCount)
-            .contains { start in
-                targets[start...].prefix(Pseudonym.byteCount).elementsEqual(target)
-            }
     }
 }

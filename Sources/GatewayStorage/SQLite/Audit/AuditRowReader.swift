@@ -11,6 +11,9 @@ import Foundation
 enum AuditRowReader {
     /// What to select.
     static let columns = "writer, sequence, time, tenant, body, hash"
+    /// A record's tenant's uid in SQL, as the bytes that stand in its body.
+    static let tenantUID =
+        "substr(body, \(AuditBody.tenantUIDRange.lowerBound + 1), \(AuditBody.tenantUIDRange.count))"
 
     /// The record of a row.
     ///

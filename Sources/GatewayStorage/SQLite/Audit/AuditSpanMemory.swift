@@ -2,11 +2,17 @@ import Synchronization
 
 /// Which tenants the span that is being written has been entered for, so that most commits enter none.
 final class AuditSpanMemory: Sendable {
+    /// A tenant, told from others of its name.
+    private struct Tenant: Hashable {
+        let name: String
+        let uid: UInt64
+    }
+
     /// The tenants of one span.
     struct Entries: Sendable, Hashable {
         private var writer = 0
         private var span = 0
-        private var tenants: Set<String> = []
+        private var tenants: Set<Tenant> = []
         /// Rises whenever what was entered may be gone.
         fileprivate var generation = 0
 
@@ -17,8 +23,8 @@ final class AuditSpanMemory: Sendable {
         }
 
         /// - Returns: whether the tenant is new.
-        mutating func insert(_ tenant: String) -> Bool {
-            self.tenants.insert(tenant).inserted
+        mutating func insert(_ tenant: String, uid: UInt64) -> Bool {
+            self.tenants.insert(Tenant(name: tenant, uid: uid)).inserted
         }
     }
 

@@ -1,6 +1,12 @@
 import GRDB
 import GatewayCore
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What thousands of neighbouring records have in common.
 ///
 /// Times and tenants are found by it without an index on every record. It is exact whatever the clock did: a span is
@@ -72,14 +78,15 @@ enum AuditSpans {
     ) throws {
         entries.turn(toWriter: writer, span: span)
         for index in run.indices {
-            guard let tenant = run[index].entry.tenant, entries.insert(tenant) else { continue }
+            let entry = run[index].entry
+            guard let tenant = entry.tenant, entries.insert(tenant, uid: entry.tenantUID) else { continue }
             try db.cachedStatement(
                 sql: """
-                    INSERT INTO audit_tenant_spans (tenant, writer, span) VALUES (?, ?, ?)
-                    ON CONFLICT (tenant, writer, span) DO NOTHING
+                    INSERT INTO audit_tenant_spans (tenant, writer, span, uid) VALUES (?, ?, ?, ?)
+                    ON CONFLICT (tenant, writer, span, uid) DO NOTHING
                     """
             )
-            .execute(arguments: [tenant, writer, span])
+            .execute(arguments: [tenant, writer, span, Data(AuditBody.bytes(of: entry.tenantUID))])
         }
     }
 
@@ -100,13 +107,15 @@ enum AuditSpans {
         }
     }
 
-    /// The spans that may hold a tenant's records, or anybody's, older than a place; newest first, as rows of ``Times``.
+    /// The spans that may hold what is looked for, whenever it was made; newest first, as rows of ``Times``.
+    ///
+    /// A span that has records of two tenants of one name comes twice.
     ///
     /// Each step takes about the same time, so that whoever reads can stop at any.
-    static func cursor(of tenant: String?, before position: AuditPosition?, _ db: Database) throws -> RowCursor {
-        let writer = position?.writer ?? .max
-        let span = position.map { self.number(of: $0.sequence &- 1) } ?? .max
-        guard let tenant else {
+    static func cursor(for query: AuditQuery, _ db: Database) throws -> RowCursor {
+        let writer = query.before?.writer ?? .max
+        let span = query.before.map { self.number(of: $0.sequence &- 1) } ?? .max
+        guard let tenant = query.tenant else {
             return try Row.fetchCursor(
                 db,
                 sql: """
@@ -121,10 +130,14 @@ enum AuditSpans {
             sql: """
                 SELECT filed.writer, filed.span, min_time, max_time
                 FROM audit_tenant_spans AS filed CROSS JOIN audit_spans USING (writer, span)
-                WHERE filed.tenant = ? AND (filed.writer, filed.span) <= (?, ?)
+                WHERE filed.tenant = :tenant AND (filed.writer, filed.span) <= (:writer, :span)
+                    AND (:uid IS NULL OR filed.uid = :uid)
                 ORDER BY filed.writer DESC, filed.span DESC
                 """,
-            arguments: [tenant, writer, span]
+            arguments: [
+                "tenant": tenant, "writer": writer, "span": span,
+                "uid": query.tenantUID.map { Data(AuditBody.bytes(of: $0)) },
+            ]
         )
     }
 }

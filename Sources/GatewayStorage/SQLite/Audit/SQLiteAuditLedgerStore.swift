@@ -157,8 +157,8 @@ package struct SQLiteAuditLedgerStore: AuditLedgerStore {
         )
         try db.execute(
             sql: """
-                DELETE FROM audit_tenant_spans WHERE writer = :writer AND span = :span AND tenant NOT IN (
-                    SELECT DISTINCT tenant FROM audit_records
+                DELETE FROM audit_tenant_spans WHERE writer = :writer AND span = :span AND (tenant, uid) NOT IN (
+                    SELECT DISTINCT tenant, \(AuditRowReader.tenantUID) FROM audit_records
                     WHERE writer = :writer AND sequence BETWEEN :first AND :last AND tenant IS NOT NULL
                 )
                 """,

@@ -64,7 +64,7 @@ package struct SQLiteAuditStore: AuditStore {
     ///
     /// - Throws: `overloaded` when too many pages are asked for, `storeUnavailable`.
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
-        try await self.database.scan(for: query.tenant) { db in
+        try await self.database.scan(for: query.tenantUID == nil ? nil : query.tenant) { db in
             let end = ContinuousClock.now + Self.pageDuration
             return try AuditPager.page(query, db) { ContinuousClock.now >= end }
         }

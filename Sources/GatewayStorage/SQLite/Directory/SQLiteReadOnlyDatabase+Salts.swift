@@ -12,4 +12,17 @@ extension SQLiteReadOnlyDatabase {
             return try row.map { try RowReader($0, of: "tenants").bytes("salt") }
         }
     }
+
+    /// Whether there is a tenant of a name, or the audit has records of one that was deleted.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func hasHeard(of tenant: String) async throws(GatewayError) -> Bool {
+        try await self.read { db in
+            let sql = """
+                SELECT EXISTS (SELECT 1 FROM tenants WHERE id = :tenant)
+                    OR EXISTS (SELECT 1 FROM audit_tenant_spans WHERE tenant = :tenant)
+                """
+            return try Bool.fetchOne(db, sql: sql, arguments: ["tenant": tenant]) ?? false
+        }
+    }
 }
