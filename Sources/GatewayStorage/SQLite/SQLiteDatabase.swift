@@ -58,6 +58,7 @@ package final class SQLiteDatabase: SQLiteReading {
         }
         self.scans = SQLiteReaders(pool: self.scanPool, operation: .scan, metrics: metrics)
         self.log = WriteAheadLog(at: file.writeAheadLogPath, limit: logLimit, scans: self.scanGate, metrics: metrics)
+        self.watchLog()
     }
 
     /// Opens a database for a command's change of it, whether or not a process serves it; never makes or migrates one.
@@ -95,6 +96,11 @@ package final class SQLiteDatabase: SQLiteReading {
             scans: self.scanGate,
             metrics: nil
         )
+        self.watchLog()
+    }
+
+    private func watchLog() {
+        self.pool.writeWithoutTransaction { self.log.watch($0) }
     }
 
     /// Tells commands by which master key this process seals, for as long as it serves the file.
@@ -161,9 +167,9 @@ package final class SQLiteDatabase: SQLiteReading {
     func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
         let start = ContinuousClock.now
         let result: Result<T, any Error> = await withCheckedContinuation { continuation in
-            self.pool.asyncWrite(body) { _, result in
-                self.log.noteWrite(in: self.pool, busyTimeoutSeconds: Self.busyTimeoutSeconds)
+            self.pool.asyncWrite(body) { db, result in
                 continuation.resume(returning: result)
+                self.log.noteWrite(db, in: self.pool, busyTimeoutSeconds: Self.busyTimeoutSeconds)
             }
         }
         return try result.ended(.write, since: start, self.metrics)

@@ -22,6 +22,19 @@ struct WriteAheadLogTests {
         }
     }
 
+    @Test("Pages are copied after each thousand, also of a log that is not begun anew, and of one that was")
+    func checkpoints() {
+        var state = WriteAheadLog.State(dueSize: 0)
+        func due(_ pages: some Sequence<Int>) -> [Int] {
+            pages.filter { count in
+                state.note(pages: count)
+                return state.takeCheckpoint()
+            }
+        }
+        #expect(due(stride(from: 7, through: 3_500, by: 7)) == [1_001, 2_002, 3_003])
+        #expect(due(stride(from: 4, through: 2_500, by: 4)) == [1_000, 2_000])
+    }
+
     @Test("Scans that overlap without a gap do not keep the log from being emptied")
     func overlappingScans() async throws {
         try await withTemporaryDirectory { directory in
