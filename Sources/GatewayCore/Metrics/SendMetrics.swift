@@ -48,9 +48,7 @@ package final class SendMetrics: Sendable {
         let tenant = self.tenantLabels.label(of: command.principal.profile.id)
         let kind = command.target.kind
         func add(_ outcome: String, _ amount: Int) {
-            let key = MessageKey(tenant: tenant, kind: kind, outcome: outcome)
-            let counter = self.messages.withLock { $0.member(of: key, in: self.tenantLabels, else: key.shared) }
-            counter.increment(by: amount)
+            self.add(amount, MessageKey(tenant: tenant, kind: kind, outcome: outcome))
         }
         switch answer {
         case .single(let result):
@@ -66,6 +64,17 @@ package final class SendMetrics: Sendable {
         case .refused(let refusal):
             add(refusal.code.rawValue, command.target.recipientCount)
         }
+    }
+
+    /// Counts a send that was refused before it was known whom it is for.
+    func count(_ refusal: SendRefusal, of principal: Principal) {
+        let tenant = self.tenantLabels.label(of: principal.profile.id)
+        self.add(1, MessageKey(tenant: tenant, kind: nil, outcome: refusal.code.rawValue))
+    }
+
+    private func add(_ amount: Int, _ key: MessageKey) {
+        let counter = self.messages.withLock { $0.member(of: key, in: self.tenantLabels, else: key.shared) }
+        counter.increment(by: amount)
     }
 }
 

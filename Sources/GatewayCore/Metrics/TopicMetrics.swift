@@ -59,9 +59,18 @@ package final class TopicMetrics: Sendable {
         }
         let tenant = self.tenantLabels.label(of: command.principal.profile.id)
         for (outcome, amount) in amounts {
-            let key = Key(tenant: tenant, change: command.change, outcome: outcome)
-            let counter = self.changes.withLock { $0.member(of: key, in: self.tenantLabels, else: key.shared) }
-            counter.increment(by: amount)
+            self.add(amount, Key(tenant: tenant, change: command.change, outcome: outcome))
         }
+    }
+
+    /// Counts a change that was refused before its devices were known.
+    func count(_ refusal: SendRefusal, of principal: Principal, _ change: SubscriptionChange) {
+        let tenant = self.tenantLabels.label(of: principal.profile.id)
+        self.add(1, Key(tenant: tenant, change: change, outcome: refusal.code.rawValue))
+    }
+
+    private func add(_ amount: Int, _ key: Key) {
+        let counter = self.changes.withLock { $0.member(of: key, in: self.tenantLabels, else: key.shared) }
+        counter.increment(by: amount)
     }
 }

@@ -16,3 +16,18 @@ extension SendPipeline {
         return (try? await self.audit.announce(refused: refused)) != nil
     }
 }
+
+extension SendPipeline {
+    /// Refuses a send by a key that may not send, before its body is read, and records that.
+    package func refuse(_ principal: Principal, origin: RequestOrigin) async -> SendRefusal {
+        let refusal = await self.audit.refuse(
+            principal,
+            lacking: .sendMessages,
+            action: "message.send",
+            origin: origin,
+            at: self.clock.now()
+        )
+        self.metrics.count(refusal, of: principal)
+        return refusal
+    }
+}

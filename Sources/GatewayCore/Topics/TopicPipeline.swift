@@ -67,6 +67,29 @@ package struct TopicPipeline: Sendable {
         return delivery.answer
     }
 
+    /// Refuses a request by a key that may not manage topics, before its body is read, and records that.
+    ///
+    /// - Parameters:
+    ///   - principal: whose key it is.
+    ///   - change: what was to be done; `nil` for a look-up.
+    ///   - origin: the request.
+    /// - Returns: the refusal.
+    package func refuse(
+        _ principal: Principal,
+        _ change: SubscriptionChange?,
+        origin: RequestOrigin
+    ) async -> SendRefusal {
+        let refusal = await self.audit.refuse(
+            principal,
+            lacking: .manageTopics,
+            action: "topic.\(change?.rawValue ?? "list")",
+            origin: origin,
+            at: self.clock.now()
+        )
+        if let change { self.metrics.count(refusal, of: principal, change) }
+        return refusal
+    }
+
     /// An answer before it is recorded.
     private struct Delivery<Value: Sendable> {
         var answer: TopicAnswer<Value>

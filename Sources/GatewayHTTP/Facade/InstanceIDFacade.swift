@@ -36,6 +36,11 @@ struct InstanceIDFacade: Sendable {
         var quotas: [QuotaStatus] = []
         let reply: InstanceIDReply
         do throws(InstanceIDRefusal) {
+            guard principal.has(.manageTopics) else {
+                let origin = self.exchange.origin(of: request, arrival)
+                let refusal = await self.topics.refuse(principal, route.change(by: request.head.method), origin: origin)
+                throw InstanceIDRefusal(refusal.rejection)
+            }
             let ask = try self.ask(request, arrival, of: principal)
             switch route {
             case .batch(let change):
@@ -48,9 +53,7 @@ struct InstanceIDFacade: Sendable {
                 throw InstanceIDRefusal(.notFound)
             }
         } catch {
-            // A key that may not do this learns no more; one that is read to the end is refused, and recorded, as usual.
-            let refusal = principal.has(.manageTopics) ? error : InstanceIDRefusal(.forbidden)
-            reply = InstanceIDReply(refusal)
+            reply = InstanceIDReply(error)
         }
         var response = HTTPServerResponse(reply)
         response.headers.append(quotas)

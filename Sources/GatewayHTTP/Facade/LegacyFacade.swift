@@ -39,6 +39,14 @@ struct LegacyFacade: Sendable {
             let reply = await self.reply(to: request, command, writer, keyed)
             self.exchange.gate.leave(command.principal)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        case .forbidden(let principal):
+            let refusal = await self.exchange.pipeline.refuse(
+                principal,
+                origin: self.exchange.origin(of: request, arrival)
+            )
+            let response = HTTPServerResponse(LegacyReply.unauthorized(refusal.code))
+            let reply = FacadeExchange.Reply(response: response, principal: principal)
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         }
@@ -48,6 +56,8 @@ struct LegacyFacade: Sendable {
     private enum Reading {
         case sending(SendCommand, LegacyReplyWriter)
         case sendingOnce(SendCommand, LegacyReplyWriter, KeyedRequest)
+        /// The key may not send, so that the body is not read.
+        case forbidden(Principal)
         case answered(FacadeExchange.Reply)
     }
 
@@ -64,10 +74,9 @@ struct LegacyFacade: Sendable {
         if let reason = self.exchange.gate.refusal(of: request, from: principal) {
             return .answered(self.exchange.shed(reason, in: .legacy, principal: principal))
         }
+        guard principal.has(.sendMessages) else { return .forbidden(principal) }
         let answered = { (reply: LegacyReply) -> Reading in
-            // A key that may not send learns no more; one that is read to the end is refused, and recorded, as usual.
-            let reply = principal.has(.sendMessages) ? reply : .unauthorized(.forbidden)
-            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), principal: principal))
+            .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), principal: principal))
         }
         guard !FacadeExchange.isEncoded(request) else {
             let text = "The body must be sent without Content-Encoding"

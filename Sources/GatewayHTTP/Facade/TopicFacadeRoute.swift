@@ -1,4 +1,5 @@
 import FCMModel
+import HTTPTypes
 
 /// A path of the APIs by which FCM's own clients keep subscriptions.
 enum TopicFacadeRoute: Sendable, Hashable {
@@ -65,6 +66,20 @@ enum TopicFacadeRoute: Sendable, Hashable {
         case .relation: "/iid/v1/{token}/rel/topics/{topic}"
         case .collection: "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
         case .subscription: "/v1/projects/{project}/registrations/{token}/topicSubscriptions/{topic}"
+        }
+    }
+
+    /// What a request by a method does to subscriptions; `nil` for a look-up.
+    func change(by method: HTTPRequest.Method) -> SubscriptionChange? {
+        switch self {
+        case .batch(let change): change
+        case .info: nil
+        case .relation, .collection, .subscription:
+            switch method {
+            case .get: nil
+            case .delete: .unsubscribe
+            default: .subscribe
+            }
         }
     }
 

@@ -46,6 +46,14 @@ struct V1Facade: Sendable {
             let reply = await self.reply(to: request, command, keyed)
             self.exchange.gate.leave(command.principal)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
+        case .forbidden(let principal):
+            let refusal = await self.exchange.pipeline.refuse(
+                principal,
+                origin: self.exchange.origin(of: request, arrival)
+            )
+            let response = HTTPServerResponse(V1Reply(refusing: refusal.rejection))
+            let reply = FacadeExchange.Reply(response: response, principal: principal)
+            return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .answered(let reply):
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         }
@@ -55,6 +63,8 @@ struct V1Facade: Sendable {
     private enum Reading {
         case sending(SendCommand)
         case sendingOnce(SendCommand, KeyedRequest)
+        /// The key may not send, so that the body is not read.
+        case forbidden(Principal)
         case answered(FacadeExchange.Reply)
     }
 
@@ -75,13 +85,13 @@ struct V1Facade: Sendable {
         if let reason = self.exchange.gate.refusal(of: request, from: principal) {
             return .answered(self.exchange.shed(reason, in: .v1, principal: principal))
         }
-        let forbidden = V1Reply(refusing: Rejection(code: .forbidden))
+        guard principal.has(.sendMessages) else { return .forbidden(principal) }
         let answered = { (reply: V1Reply) -> Reading in
-            // A key that may not send learns no more; one that is read to the end is refused, and recorded, as usual.
-            let reply = principal.has(.sendMessages) ? reply : forbidden
-            return .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), principal: principal))
+            .answered(FacadeExchange.Reply(response: HTTPServerResponse(reply), principal: principal))
         }
-        guard principal.profile.project.utf8.elementsEqual(project) else { return answered(forbidden) }
+        guard principal.profile.project.utf8.elementsEqual(project) else {
+            return answered(V1Reply(refusing: Rejection(code: .forbidden)))
+        }
         guard !FacadeExchange.isEncoded(request) else {
             return answered(
                 .badRequest("The body must be sent without Content-Encoding", code: .unsupportedMediaType)

@@ -34,14 +34,18 @@ struct V1TopicFacade: Sendable {
             return self.exchange.shed(reason, in: .v1, principal: principal)
         }
         defer { self.exchange.gate.leave(principal) }
+        guard principal.has(.manageTopics) else {
+            let origin = self.exchange.origin(of: request, arrival)
+            let refusal = await self.topics.refuse(principal, route.change(by: request.head.method), origin: origin)
+            let response = HTTPServerResponse(V1Reply(refusingSubscription: refusal.rejection))
+            return FacadeExchange.Reply(response: response, principal: principal)
+        }
         var quotas: [QuotaStatus] = []
         let reply: V1Reply
         switch self.reading(of: request, route, principal, arrival) {
         case .change(let command): reply = await self.change(command, &quotas)
         case .list(let command): reply = await self.list(command, request, &quotas)
-        case .answered(let refusal):
-            // A key that may not do this learns no more; one that is read to the end is refused, and recorded, as usual.
-            reply = principal.has(.manageTopics) ? refusal : V1Reply(refusing: Rejection(code: .forbidden))
+        case .answered(let refusal): reply = refusal
         }
         var response = HTTPServerResponse(reply)
         response.headers.append(quotas)

@@ -87,9 +87,20 @@ package enum DataListener {
         let path = head.pathBytes
         let sends =
             SendRoute.tenant(in: path) != nil || LegacyFacade.serves(path) || V1Facade.project(in: path) != nil
-            || SubscriptionsController.takesList(at: path) || TopicFacade.takesList(at: path)
+            || TopicFacade.takesList(at: path) || Self.takesList(at: path)
         return sends ? Self.maxSendBodyBytes : Self.maxOtherBodyBytes
     }
+
+    /// Whether a path is that of a routed request which may list as many devices as a send.
+    private static func takesList(at path: [UInt8]) -> Bool {
+        guard path.starts(with: Self.tenantsPrefix) else { return false }
+        let path = path.prefix { $0 != UInt8(ascii: "?") }
+        return Self.listSuffixes.contains { path.count > $0.count && path.suffix($0.count).elementsEqual($0) }
+    }
+
+    private static let tenantsPrefix = Array("/v1/tenants/".utf8)
+    private static let listSuffixes = ["/messages/explain", "/subscriptions", "/subscriptions/remove"]
+        .map { Array($0.utf8) }
 
     /// Builds what answers requests.
     package static func responder(_ dependencies: Dependencies, logger: Logger) -> DataResponder {

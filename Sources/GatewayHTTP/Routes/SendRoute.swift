@@ -58,6 +58,11 @@ struct SendRoute: Sendable {
             let response = await self.respond(to: request, command, keyed)
             self.gate.leave(command.principal)
             return self.finished(response, to: request, tenant: tenant, arrival, command.principal)
+        case .forbidden(let principal):
+            let origin = RequestOrigin(method: "POST", requestID: arrival.requestID, trace: arrival.trace)
+            let refusal = await self.pipeline.refuse(principal, origin: origin)
+            let response = self.refusal(Problem(refusal), arrival)
+            return self.finished(response, to: request, tenant: tenant, arrival, principal)
         case .refusal(let response, let principal):
             return self.finished(response, to: request, tenant: tenant, arrival, principal)
         case .shed(let reason, let principal):
@@ -69,6 +74,8 @@ struct SendRoute: Sendable {
     private enum Reading {
         case command(SendCommand)
         case keyed(SendCommand, KeyedRequest)
+        /// The key may not send, so that the body is not read.
+        case forbidden(Principal)
         case refusal(HTTPServerResponse, Principal?)
         case shed(ShedReason, Principal?)
     }
@@ -95,6 +102,7 @@ struct SendRoute: Sendable {
             caller = principal
             try principal.checkTenant(tenant)
             if let reason = self.gate.refusal(of: request, from: principal) { return .shed(reason, principal) }
+            guard principal.has(.sendMessages) else { return .forbidden(principal) }
             let key = try KeyedExchange.key(in: fields)
             let body = try SendBody(JSONBody.members(of: request.body, contentType: fields[.contentType]))
             let command = body.command(
@@ -125,14 +133,17 @@ struct SendRoute: Sendable {
             )
             return .keyed(command, keyed)
         } catch {
-            let response = self.rendering.response(
-                for: error,
-                path: Self.template,
-                requestID: arrival.requestID,
-                trace: arrival.trace
-            )
-            return .refusal(response, caller)
+            return .refusal(self.refusal(error, arrival), caller)
         }
+    }
+
+    private func refusal(_ error: any Error, _ arrival: RequestArrival) -> HTTPServerResponse {
+        self.rendering.response(
+            for: error,
+            path: Self.template,
+            requestID: arrival.requestID,
+            trace: arrival.trace
+        )
     }
 
     private func respond(

@@ -6,9 +6,6 @@ import Hummingbird
 
 /// Keeps devices' subscriptions to topics, and lists them.
 struct SubscriptionsController {
-    private static let prefix = Array("/v1/tenants/".utf8)
-    private static let lastSegments = ["/subscriptions", "/subscriptions/remove"].map { Array($0.utf8) }
-
     let topics: TopicPipeline
 
     var endpoints: RouteCollection<GatewayRequestContext> {
@@ -23,13 +20,6 @@ struct SubscriptionsController {
         return routes
     }
 
-    /// Whether a path is that of a list of devices, which takes as much room as a send.
-    static func takesList(at path: [UInt8]) -> Bool {
-        guard path.starts(with: Self.prefix) else { return false }
-        let path = path.prefix { $0 != UInt8(ascii: "?") }
-        return Self.lastSegments.contains { path.count > $0.count && path.suffix($0.count).elementsEqual($0) }
-    }
-
     private func change(
         _ change: SubscriptionChange,
         _ request: Request,
@@ -37,6 +27,10 @@ struct SubscriptionsController {
     ) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
+        guard principal.has(.manageTopics) else {
+            let origin = context.origin(method: request.method.rawValue)
+            throw Problem(await self.topics.refuse(principal, change, origin: origin))
+        }
         try Self.refuseIdempotencyKey(request)
         let topic = try Self.topic(context.parameters.get("topic") ?? "")
         let tokens = try SubscriptionBody(
@@ -60,6 +54,10 @@ struct SubscriptionsController {
     private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
+        guard principal.has(.manageTopics) else {
+            let origin = context.origin(method: request.method.rawValue)
+            throw Problem(await self.topics.refuse(principal, nil, origin: origin))
+        }
         let query = try QueryReader(request, allowed: ["token", "limit", "cursor"])
         let limit = try query.limit()
         let cursor = try query.cursor()

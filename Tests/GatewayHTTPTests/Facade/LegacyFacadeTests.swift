@@ -55,7 +55,11 @@ struct LegacyFacadeTests {
             #expect(gateway.upstream.calls.isEmpty)
             try await gateway.settleAudit()
             let refused = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
-            #expect(refused.map(\.code) == ["forbidden", "forbidden"])
+            // Without the scope the body is not read, so that each such request is recorded, whatever it holds.
+            #expect(refused.map(\.code) == ["forbidden", "forbidden", "forbidden", "forbidden"])
+            #expect(refused.map(\.targetKind) == ["", "", "", "topic"])
+            let unread = [("tenant", "demo"), ("kind", "other"), ("outcome", "forbidden")]
+            #expect(try gateway.metrics.expectCounter("fcmgw_messages_total", unread).totalValue == 3)
         }
     }
 

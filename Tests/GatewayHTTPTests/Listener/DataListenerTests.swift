@@ -14,7 +14,9 @@ struct DataListenerTests {
             ("/v1/projects//messages:send", 65_536), ("/v1/projects/a/b/messages:send", 65_536),
             ("/v1/projects/demo/messages:sends", 65_536),
             ("/v1/tenants/demo/audit", 65_536), ("/v1/tenants/demo/audit?x=/messages", 65_536), ("/", 65_536),
-            ("/v1/tenants/demo/messages/explain", 65_536), ("/v1/tenants/demo/messagesx", 65_536),
+            ("/v1/tenants/demo/messages/explain", 1_048_576), ("/v1/tenants/demo/messagesx", 65_536),
+            ("/v1/tenants/demo/messages/explain?form=legacy", 1_048_576),
+            ("/v1/tenants/demo/messages/explains", 65_536),
             ("/v1/tenants//messages", 65_536), ("/v1/tenants/demo/x/messages", 65_536),
         ]
     )

@@ -113,14 +113,25 @@ struct AuthenticationMiddlewareTests {
     func missingScope() async throws {
         try await TestGateway.run { gateway, _ in
             let key = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([.sendMessages]))
-            let answer = await gateway.send(Self.message, key: key)
-            #expect(answer.status == 403)
-            let problem = try answer.problem()
-            #expect(problem["code"] == "forbidden")
-            #expect(problem["action"] == "request_scope")
-            #expect(problem["retryable"] == false)
-            #expect(problem["detail"] == "The key lacks the scope messages:send")
+            // The body is not read, so that it does not matter what it is.
+            for body in [Self.message, "no json", #"{"colour":"red"}"#] {
+                let answer = await gateway.send(body, key: key, headers: ["Idempotency-Key": "k"])
+                #expect(answer.status == 403)
+                let problem = try answer.problem()
+                #expect(problem["code"] == "forbidden")
+                #expect(problem["action"] == "request_scope")
+                #expect(problem["retryable"] == false)
+                #expect(problem["detail"] == "The key lacks the scope messages:send")
+            }
             #expect(gateway.upstream.calls.isEmpty)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            #expect(records.count == 3)
+            for record in records {
+                #expect((record.outcome, record.code) == (.rejected, "forbidden"))
+                #expect(record.targets.isEmpty && record.method == "POST" && !record.requestID.isEmpty)
+                #expect(record.principal.hasPrefix("key:"))
+            }
         }
     }
 

@@ -3,6 +3,7 @@ import FCMModel
 import GatewayCore
 import GatewayTestKit
 import HTTPTypes
+import MetricsTestKit
 import Testing
 
 @testable import GatewayHTTP
@@ -232,6 +233,37 @@ struct SubscriptionsControllerTests {
             #expect(second.body == #"{"topics":[{"topic":"c"}]}"#)
             #expect(gateway.topics.lookUps.map(\.token) == ["a:b", "a:b", "a:b"])
             #expect(gateway.topics.lookUps.allSatisfy { $0.part == .subscriptions })
+        }
+    }
+
+    @Test("Without the scope no body and no query is read, on any surface, and each attempt is recorded")
+    func missingScope() async throws {
+        try await TestGateway.run { gateway, _ in
+            let sender = try await gateway.makeKey(scopes: [.sendMessages])
+            let v1 = "/v1/projects/\(TestGateway.project)/registrations/t/topicSubscriptions"
+            let requests: [(HTTPRequest.Method, String, String, Int)] = [
+                (.post, Self.path, "no json", 403), (.post, "\(Self.path)/remove", #"{"tokens":["a"]}"#, 403),
+                (.get, "/v1/tenants/demo/subscriptions?no=token", "", 403), (.post, "/iid/v1:batchAdd", "no json", 401),
+                (.delete, "/iid/v1/t/rel/topics/news", "", 401), (.get, "/iid/info/t", "", 401),
+                (.post, v1, "no json", 403), (.delete, "\(v1)/news", "", 403), (.get, v1, "", 403),
+            ]
+            for (method, path, body, status) in requests {
+                let answer = await gateway.data(method, path, key: sender, body: body)
+                #expect(answer.status == status, "\(method) \(path)")
+            }
+            #expect(gateway.topics.changes.isEmpty && gateway.topics.lookUps.isEmpty)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action.hasPrefix("topic.") }
+            let add = "topic.subscribe"
+            let remove = "topic.unsubscribe"
+            let list = "topic.list"
+            #expect(records.map(\.action) == [add, remove, list, add, remove, list, add, remove, list])
+            #expect(records.allSatisfy { $0.outcome == .rejected && $0.code == "forbidden" && $0.targets.isEmpty })
+            for change in ["subscribe", "unsubscribe"] {
+                let labels = [("tenant", "demo"), ("change", change), ("outcome", "forbidden")]
+                let counter = try gateway.metrics.expectCounter("fcmgw_subscription_changes_total", labels)
+                #expect(counter.totalValue == 3)
+            }
         }
     }
 

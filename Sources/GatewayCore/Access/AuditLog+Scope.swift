@@ -1,0 +1,41 @@
+import FCMModel
+
+extension AuditLog {
+    /// Refuses a request whose key lacks the scope for it, and records that.
+    ///
+    /// It comes before the request's body is read: a key that may not do something has no say in how much work its
+    /// requests make. The record therefore names no target. Nothing is done for such a request, so that it is refused in
+    /// the same way when it can't be recorded.
+    ///
+    /// - Parameters:
+    ///   - principal: whose key it is.
+    ///   - scope: what the key lacks.
+    ///   - action: what was asked for, in the audit's words.
+    ///   - origin: the request.
+    ///   - time: when it came.
+    /// - Returns: the refusal.
+    func refuse(
+        _ principal: Principal,
+        lacking scope: Scope,
+        action: String,
+        origin: RequestOrigin,
+        at time: Timestamp
+    ) async -> SendRefusal {
+        let refusal = SendRefusal(code: .forbidden, detail: "The key lacks the scope \(scope.rawValue)")
+        guard let place = self.reserve() else { return refusal }
+        var record = AuditRecord(
+            time: time,
+            tenant: principal.profile.id.text,
+            principal: principal.auditName,
+            action: action,
+            outcome: .rejected,
+            requestID: origin.requestID
+        )
+        record.method = origin.method
+        record.code = refusal.code.rawValue
+        record.traceID = origin.traceID
+        place.fill(record)
+        if self.isStrict { await self.settle() }
+        return refusal
+    }
+}
