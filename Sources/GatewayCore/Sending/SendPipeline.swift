@@ -3,7 +3,7 @@ import FCMModel
 /// The one way that a message takes, whichever surface it came in by: scope, retired tokens, limits, upstream, audit.
 package struct SendPipeline: Sendable {
     private let retired: RetiredTokens
-    private let limiter: any RateLimiter
+    let limiter: any RateLimiter
     private var upstream: any UpstreamSender
     let audit: AuditLog
     let clock: any WallClock
@@ -56,16 +56,6 @@ package struct SendPipeline: Sendable {
         self.record(command, outcome, targets: targets, delivery, at: now, in: place)
         if self.audit.isStrict { await self.audit.settle() }
         return outcome
-    }
-
-    /// Tells how far a send would get; nothing is sent, spent or recorded.
-    package func preview(_ command: SendCommand) async -> SendPreview {
-        let targets = SendTargets(command.target, profile: command.principal.profile)
-        let now = self.clock.now()
-        return SendPreview(
-            refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
-            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
-        )
     }
 
     /// The pipeline of one send that carries an idempotency key.
@@ -163,7 +153,7 @@ package struct SendPipeline: Sendable {
     }
 
     /// Why nobody would be sent to, where all recipients are retired.
-    private func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> SendRefusal? {
+    func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> SendRefusal? {
         guard case .refused(let isRefused) = self.screening(of: command, targets, now), !isRefused.contains(false)
         else {
             return nil
@@ -364,7 +354,7 @@ package struct SendPipeline: Sendable {
 }
 
 extension LimitRequest {
-    fileprivate init(_ command: SendCommand, _ targets: SendTargets) {
+    init(_ command: SendCommand, _ targets: SendTargets) {
         self.init(
             tenant: targets.tenantKey,
             policies: command.principal.profile.limits,

@@ -11,3 +11,24 @@ package struct SendPreview: Sendable {
         self.limits = limits
     }
 }
+
+extension SendPipeline {
+    /// Charges a tenant for a preview: one message of its quota, and nothing of any device's or topic's.
+    ///
+    /// - Returns: `nil` where the quota has room, else the refusal.
+    package func charge(_ principal: Principal) async -> SendRefusal? {
+        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
+        guard case .none(let denial) = decision.admission else { return nil }
+        return SendRefusal(denial)
+    }
+
+    /// Tells how far a send would get; nothing is sent, spent or recorded.
+    package func preview(_ command: SendCommand) async -> SendPreview {
+        let targets = SendTargets(command.target, profile: command.principal.profile)
+        let now = self.clock.now()
+        return SendPreview(
+            refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
+            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
+        )
+    }
+}

@@ -5,7 +5,7 @@ import Hummingbird
 
 /// Tells what a send would do: `POST /v1/tenants/{tenant}/messages/explain`.
 ///
-/// Nothing is sent, spent or recorded.
+/// Nothing is sent or recorded; the work costs the tenant's quota one message, and no device's or topic's.
 struct ExplainController {
     let pipeline: SendPipeline
     let groups: DeviceGroups
@@ -23,6 +23,7 @@ struct ExplainController {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.sendMessages) else { throw Problem(.forbidden, "The key lacks the scope messages:send") }
+        if let refusal = await self.pipeline.charge(principal) { throw Problem(refusal) }
         let body = try ExplainedBody(
             context.body,
             contentType: request.headers[.contentType],

@@ -13,9 +13,6 @@ package struct SendExplanation: Sendable {
         package var detail: String
     }
 
-    /// The most requests that are shown; a list of recipients may become a thousand by v1.
-    package static let maxShownRequests = 10
-
     /// The protocol that the message would leave by.
     package let upstream: UpstreamKind
     /// Whom it is for.
@@ -55,14 +52,16 @@ package struct SendExplanation: Sendable {
         now: Int
     ) {
         let plan = UpstreamPlan(profile: profile, endpoints: endpoints, now: now)
-        let traces = FieldTrace.all(of: message, to: target, by: plan)
+        let tooBig = Self.refusal(ofBytes: payloadBytes, to: target)
+        // What is too big is not written out: its size is all there is to say.
+        let requests = tooBig == nil ? plan.requests(message, to: target) : []
+        let traces = requests.first.map { FieldTrace.all(of: message, in: $0.body, of: plan.kind) } ?? []
         self.upstream = plan.kind
         self.target = target
         self.payloadBytes = payloadBytes
-        self.refusal = preview.refusal ?? Self.refusal(ofBytes: payloadBytes, to: target)
+        self.refusal = preview.refusal ?? tooBig
         self.limits = preview.limits
-        self.requests =
-            self.refusal == nil ? plan.requests(message, to: target, limit: Self.maxShownRequests) : []
+        self.requests = self.refusal == nil ? requests : []
         self.requestCount = self.requests.isEmpty ? 0 : plan.requestCount(to: target)
         self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [plan.targetMember(target)])] + traces
         self.warnings = Self.warnings(message, traces, upstream: plan.kind, profile: profile)

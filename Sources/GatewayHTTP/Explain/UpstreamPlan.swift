@@ -28,30 +28,29 @@ struct UpstreamPlan {
         }
     }
 
+    /// The most requests that are shown; a list of recipients may become a thousand by v1.
+    private static let maxShownRequests = 10
+    /// The most bytes that they have together, if they are more than one.
+    private static let maxShownBytes = 64 * 1024
+
     /// The first of those requests, in the order of the recipients; none where the protocol has no form for the target.
-    func requests(_ message: Message, to target: Target, limit: Int) -> [PlannedRequest] {
+    func requests(_ message: Message, to target: Target) -> [PlannedRequest] {
         switch self.kind {
         case .legacy:
             guard let body = try? LegacyRequestEncoder.encode(message, to: target) else { return [] }
             return [PlannedRequest(url: self.url, maskedAuthorization: "key=***", body: body)]
         case .v1:
             let calls = V1Calls(message, to: target, now: self.now)
-            return (0..<min(limit, calls.count))
-                .map { index in
-                    PlannedRequest(url: self.url, maskedAuthorization: "Bearer ***", body: calls.body(at: index))
-                }
-        }
-    }
-
-    /// The body of the request for the first recipient.
-    func body(_ message: Message, to target: Target) -> ByteBuffer? {
-        let first: Target =
-            switch target {
-            case .tokens(let tokens): tokens.first.map(Target.token) ?? target
-            case .installations(let ids): ids.first.map(Target.installation) ?? target
-            case .token, .installation, .topic, .condition, .notificationKey: target
+            var requests: [PlannedRequest] = []
+            var byteCount = 0
+            while requests.count < min(calls.count, Self.maxShownRequests) {
+                let body = calls.body(at: requests.count)
+                byteCount += body.readableBytes
+                guard requests.isEmpty || byteCount <= Self.maxShownBytes else { break }
+                requests.append(PlannedRequest(url: self.url, maskedAuthorization: "Bearer ***", body: body))
             }
-        return self.requests(message, to: first, limit: 1).first?.body
+            return requests
+        }
     }
 
     /// The member of a request that names a target.

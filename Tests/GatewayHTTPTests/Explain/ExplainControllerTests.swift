@@ -9,13 +9,15 @@ import Testing
 struct ExplainControllerTests {
     private static let path = "/v1/tenants/demo/messages/explain"
 
-    @Test("A legacy upstream: the request, what each field becomes, bytes and quotas; nothing is sent or spent")
+    @Test(
+        "A legacy upstream: the request, what each field becomes, bytes and quotas; nothing is sent, and one call charged"
+    )
     func legacy() async throws {
         let policy = try RatePolicy.sample(1, per: 60, burst: 1)
         try await TestGateway.run(limits: LimitPolicies(device: [policy])) { gateway, key in
             let body =
                 #"{"token":"device","ttl":60,"notification":{"badge":3,"title_loc_args":["a"]},"data":{"k":"v"}}"#
-            for _ in 0..<2 {
+            for call in 1...2 {
                 let answer = await gateway.data(.post, Self.path, key: key, body: body)
                 #expect(answer.status == 200)
                 let json = answer.value
@@ -47,7 +49,7 @@ struct ExplainControllerTests {
                         [["scope": "device", "rate": 1, "per_s": 60, "burst": 1, "remaining": 1, "reset_s": 0]]
                     ]
                 )
-                #expect(json["limits"]?["tenant"]?.elements.map { $0["remaining"] } == [9_000])
+                #expect(json["limits"]?["tenant"]?.elements.map { $0["remaining"] } == [.integer(9_000 - call)])
                 #expect(json["refused"] == nil)
             }
             #expect(gateway.upstream.calls.isEmpty)
@@ -148,6 +150,129 @@ struct ExplainControllerTests {
                 _ = try answer.problem()
             }
             #expect(await gateway.data(.get, Self.path, key: key).header("Allow") == "POST")
+        }
+    }
+
+    @Test("Each call costs the tenant's quota once, whatever its body, and no device's")
+    func charge() async throws {
+        let limits = LimitPolicies(
+            tenant: [try .sample(1, per: 60, burst: 3)],
+            device: [try .sample(1, per: 60, burst: 1)]
+        )
+        try await TestGateway.run(limits: limits) { gateway, key in
+            let reader = try await gateway.makeKey(scopes: [.readAudit])
+            #expect(await gateway.data(.post, Self.path, key: reader, body: "{}").status == 403)
+            for (body, status) in [(#"{"token":"a"}"#, 200), ("no json", 400), (#"{"token":"a"}"#, 200)] {
+                #expect(await gateway.data(.post, Self.path, key: key, body: body).status == status)
+            }
+            let refused = await gateway.data(.post, Self.path, key: key, body: #"{"token":"a"}"#)
+            #expect(refused.status == 429)
+            #expect(try refused.code() == "tenant_rate_exceeded")
+            #expect(refused.header("Retry-After") == "60")
+        }
+    }
+
+    @Test("A list of 1,000 tokens is explained as it would be sent", arguments: [UpstreamKind.legacy, .v1])
+    func list(upstream: UpstreamKind) async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(upstream)
+            let tokens = (0..<1_000).map { "\"token-\($0)-\(String(repeating: "x", count: 200))\"" }
+            let body = #"{"tokens":[\#(tokens.joined(separator: ","))],"ttl":0}"#
+            let json = try await gateway.data(.post, Self.path, key: key, body: body).json
+            #expect(json["request_count"] == (upstream == .v1 ? 1_000 : 1))
+            #expect(json["requests"]?.elements.count == (upstream == .v1 ? 10 : 1))
+            #expect(json["fields"]?.elements.map { $0["pointer"]?.text } == ["/tokens", "/ttl"])
+        }
+    }
+
+    @Test("Requests that are large together are not all shown")
+    func largeRequests() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            let name = String(repeating: "n", count: 30_000)
+            let body = #"{"tokens":["a","b","c"],"restricted_package_name":"\#(name)"}"#
+            let json = try await gateway.data(.post, Self.path, key: key, body: body).json
+            #expect(json["request_count"] == 3)
+            #expect(json["requests"]?.elements.count == 2)
+        }
+    }
+
+    @Test("The fields that share a member are told once: what stands there, and who put it there")
+    func traces() async throws {
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.v1)
+            let aps = "/message/apns/payload/aps"
+            let headers = "/message/apns/headers"
+            let cases: [(String, [String: [String]])] = [
+                (
+                    #"{"token":"a","content_available":true,"priority":"high"}"#,
+                    [
+                        "/content_available": [
+                            "\(headers)/apns-priority", "\(headers)/apns-push-type", "\(aps)/content-available",
+                        ],
+                        "/priority": ["/message/android/priority", "/message/webpush/headers/Urgency"],
+                    ]
+                ),
+                (
+                    #"""
+                    {"token":"a","priority":"high","ttl":5,"notification":{"title":"t","subtitle":"s","body":"b",
+                     "image":"https://i","sound":"x","icon":"https://p","color":"#000000","tag":"g",
+                     "click_action":"https://c","android_channel_id":"d","title_loc_key":"k","title_loc_args":["1"],
+                     "body_loc_key":"l","body_loc_args":["2"],"badge":0},"mutable_content":true,"collapse_key":"ck",
+                     "restricted_package_name":"p","data":{"title":"no member of its own"},"dry_run":true}
+                    """#,
+                    [
+                        "/notification/title": ["/message/notification/title", "\(aps)/alert/title"],
+                        "/notification/subtitle": ["\(aps)/alert/subtitle"],
+                        "/notification/body": ["/message/notification/body", "\(aps)/alert/body"],
+                        "/notification/image": ["/message/notification/image"],
+                        "/notification/sound": ["/message/android/notification/sound", "\(aps)/sound"],
+                        "/notification/icon": [
+                            "/message/android/notification/icon", "/message/webpush/notification/icon",
+                        ],
+                        "/notification/color": ["/message/android/notification/color"],
+                        "/notification/tag": ["/message/android/notification/tag"],
+                        "/notification/click_action": [
+                            "/message/android/notification/click_action", "\(aps)/category",
+                            "/message/webpush/fcm_options/link",
+                        ],
+                        "/notification/android_channel_id": ["/message/android/notification/channel_id"],
+                        "/notification/title_loc_key": [
+                            "/message/android/notification/title_loc_key", "\(aps)/alert/title-loc-key",
+                        ],
+                        "/notification/title_loc_args": [
+                            "/message/android/notification/title_loc_args", "\(aps)/alert/title-loc-args",
+                        ],
+                        "/notification/body_loc_key": [
+                            "/message/android/notification/body_loc_key", "\(aps)/alert/loc-key",
+                        ],
+                        "/notification/body_loc_args": [
+                            "/message/android/notification/body_loc_args", "\(aps)/alert/loc-args",
+                        ],
+                        "/notification/badge": ["\(aps)/badge"], "/data": ["/message/data"],
+                        "/priority": [
+                            "/message/android/priority", "\(headers)/apns-priority",
+                            "/message/webpush/headers/Urgency",
+                        ],
+                        "/ttl": [
+                            "/message/android/ttl", "\(headers)/apns-expiration", "/message/webpush/headers/TTL",
+                        ],
+                        "/collapse_key": ["/message/android/collapse_key", "\(headers)/apns-collapse-id"],
+                        "/mutable_content": ["\(aps)/mutable-content"],
+                        "/restricted_package_name": ["/message/android/restricted_package_name"],
+                        "/dry_run": ["/validate_only"],
+                    ]
+                ),
+            ]
+            for (body, expected) in cases {
+                let json = try await gateway.data(.post, Self.path, key: key, body: body).json
+                let fields = json["fields"]?.elements.dropFirst() ?? []
+                #expect(fields.count == expected.count)
+                for field in fields {
+                    let pointer = field["pointer"]?.text ?? ""
+                    #expect(field["becomes"]?.elements.compactMap(\.text) == expected[pointer], "\(pointer)")
+                }
+            }
         }
     }
 
