@@ -30,7 +30,7 @@ package enum GroupRequestDecoder {
         var operation: String?
         var change = GroupChange(.create, name: nil, tokens: [])
         for member in members where !member.value.isNull {
-            switch member.key {
+            switch member.key.protocolWord {
             case "operation": operation = try Self.text(member)
             case Self.nameField: change.name = try Self.name(member)
             case "notification_key": change.key = try Self.text(member)
@@ -39,7 +39,7 @@ package enum GroupRequestDecoder {
             }
         }
         guard let operation else { throw GroupRefusal("operation is missing") }
-        guard let known = GroupOperation(rawValue: operation) else {
+        guard let known = operation.protocolWord.flatMap(GroupOperation.init) else {
             throw GroupRefusal("operation must be create, add or remove")
         }
         change.operation = known
@@ -53,7 +53,7 @@ package enum GroupRequestDecoder {
         guard let parameters = FormParameters(query) else {
             throw GroupRefusal("The query has a broken percent escape or is not UTF-8")
         }
-        let names = parameters.all.filter { $0.name == Self.nameField }
+        let names = parameters.all.filter { $0.name.protocolWord == Self.nameField }
         guard names.count == 1, let name = names.first?.value, !name.isEmpty else {
             throw GroupRefusal("Exactly one \(Self.nameField) is needed")
         }
@@ -100,7 +100,7 @@ package enum GroupRequestDecoder {
                 throw GroupRefusal("registration_ids must hold strings that are not empty")
             }
             guard !TopicName.hasLegacyPrefix(token) else { throw GroupRefusal("registration_ids must hold no topics") }
-            guard !tokens.contains(token) else { continue }
+            guard !tokens.containsToken(token) else { continue }
             guard tokens.count < GroupChange.maxTokens else {
                 throw GroupRefusal("registration_ids must hold at most \(GroupChange.maxTokens) different tokens")
             }

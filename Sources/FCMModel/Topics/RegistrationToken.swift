@@ -9,3 +9,10 @@ package enum RegistrationToken {
         PathSegment.isAddressable(text) && text.utf8.count <= Self.maxBytes && !TopicName.hasLegacyPrefix(text)
     }
 }
+
+extension Sequence<String> {
+    /// Whether a token is among these, compared by its bytes: as texts, some that FCM tells apart are equal.
+    package func containsToken(_ token: String) -> Bool {
+        self.contains { $0.utf8.elementsEqual(token.utf8) }
+    }
+}

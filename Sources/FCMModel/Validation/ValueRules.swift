@@ -26,7 +26,7 @@ package enum ValueRules {
     package static func isRefusedDataKey(_ key: String) -> Bool {
         // Bytes, not characters: a combining mark after the prefix changes its last character, but FCM sees the prefix.
         let bytes = key.utf8
-        return bytes.isEmpty || key == "from" || key == "message_type"
+        return bytes.isEmpty || ["from", "message_type"].contains(key.protocolWord)
             || bytes.starts(with: "google".utf8) || bytes.starts(with: "gcm".utf8)
     }
 
@@ -60,5 +60,15 @@ package enum ValueRules {
     /// Whether a text can name a device group: not empty and without control characters.
     package static func isGroupName(_ name: String) -> Bool {
         !name.isEmpty && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+    }
+}
+
+extension String {
+    /// The text where it can be a name or word of a protocol: ASCII, at most 64 bytes; `nil` for any other.
+    ///
+    /// Swift compares, hashes and folds texts as Unicode has it, and for a long run of combining marks that takes as long
+    /// as reading a thousand ordinary texts. What callers write goes through this before it is looked up.
+    package var protocolWord: String? {
+        self.utf8.count <= 64 && self.utf8.allSatisfy { $0 < 0x80 } ? self : nil
     }
 }

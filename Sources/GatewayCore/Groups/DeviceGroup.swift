@@ -99,12 +99,12 @@ package struct DeviceGroup: Sendable, Hashable {
 
     /// Notes that tokens are no members.
     mutating func drop(_ tokens: [String]) {
-        self.members.removeAll { tokens.contains($0.token) }
+        self.members.removeAll { tokens.containsToken($0.token) }
     }
 
     private mutating func mark(_ tokens: [String], _ standing: Standing) {
         for token in tokens {
-            if let index = self.members.firstIndex(where: { $0.token == token }) {
+            if let index = self.members.firstIndex(where: { [token].containsToken($0.token) }) {
                 self.members[index].standing = standing
             } else {
                 self.members.append(Member(token, standing))

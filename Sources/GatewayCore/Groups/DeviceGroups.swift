@@ -73,7 +73,7 @@ package final class DeviceGroups: Sendable {
         by caller: GroupCaller
     ) async throws(GroupObstacle) -> DeviceGroup {
         try await self.changing(name, .add, tokens, by: caller) { group, trace throws(GroupObstacle) in
-            let wanted = group.tokens + tokens.filter { !group.tokens.contains($0) }
+            let wanted = group.tokens + tokens.filter { !group.tokens.containsToken($0) }
             try Self.checkCount(wanted)
             let reconciliation = GroupReconciliation(group, toward: wanted, mustExist: !group.isStored)
             guard let result = try await self.reconcile(reconciliation, by: caller, trace) else { throw .notFound }
@@ -94,7 +94,7 @@ package final class DeviceGroups: Sendable {
             let known = group.isStored ? group : try await self.adopted(group, by: caller, trace)
             let reconciliation = GroupReconciliation(
                 known,
-                toward: known.tokens.filter { !tokens.contains($0) },
+                toward: known.tokens.filter { !tokens.containsToken($0) },
                 removing: tokens,
                 mayRemain: true
             )

@@ -66,7 +66,7 @@ struct GroupReconciliation: Sendable {
         self.mustExist = mustExist
         self.mayRemain = mayRemain
         self.verifies = verifies
-        if !group.isComplete { self.group.begin(.remove, removing.filter { !wanted.contains($0) }) }
+        if !group.isComplete { self.group.begin(.remove, removing.filter { !wanted.containsToken($0) }) }
     }
 
     /// Decides what comes next, and notes the intent in the group.
@@ -118,18 +118,19 @@ struct GroupReconciliation: Sendable {
     /// Removes before it adds, so that a group never has too many members, but leaves it one until others have come, so
     /// that FCM does not delete it.
     private func nextChange() -> (GroupOperation, [String])? {
-        let surplus = self.group.members.filter { !self.wanted.contains($0.token) }
-        let kept = self.group.members.filter { self.wanted.contains($0.token) }
-        let certain = Set(kept.filter { $0.standing == .member }.map(\.token))
+        let surplus = self.group.members.filter { !self.wanted.containsToken($0.token) }
+        let kept = self.group.members.filter { self.wanted.containsToken($0.token) }
+        let certain = kept.filter { $0.standing == .member }.map(\.token)
         // Those that may be members already come first: they take no room.
-        let open = kept.map(\.token) + self.wanted.filter { token in !kept.contains { $0.token == token } }
-        let missing = open.filter { !certain.contains($0) }
+        let keptTokens = kept.map(\.token)
+        let open = keptTokens + self.wanted.filter { !keptTokens.containsToken($0) }
+        let missing = open.filter { !certain.containsToken($0) }
         if !surplus.isEmpty {
             if self.wanted.isEmpty || !certain.isEmpty || self.mayEmpty {
                 return (.remove, Self.batch(surplus.map(\.token)))
             }
             let anchor = surplus.first { $0.standing == .member } ?? surplus[0]
-            let others = surplus.map(\.token).filter { $0 != anchor.token }
+            let others = surplus.map(\.token).filter { ![anchor.token].containsToken($0) }
             if !others.isEmpty { return (.remove, Self.batch(others)) }
             return (.add, Array(missing.prefix(GroupChange.maxTokens - 1)))
         }
@@ -191,7 +192,7 @@ struct GroupReconciliation: Sendable {
             self.group.key = nil
         case (.add, .invalidField):
             // The last of the old members may take up the room that the new ones need.
-            guard !self.mayEmpty, self.before.members.contains(where: { !self.wanted.contains($0.token) }) else {
+            guard !self.mayEmpty, self.before.members.contains(where: { !self.wanted.containsToken($0.token) }) else {
                 return self.give(up: failure)
             }
             self.mayEmpty = true

@@ -120,7 +120,7 @@ final class SendAttempt: Sendable {
         var candidates = remaining.makeIterator()
         for text in texts {
             while let place = candidates.next() {
-                guard all[place] == text else { continue }
+                guard all[place].utf8.elementsEqual(text.utf8) else { continue }
                 places.append(place)
                 break
             }

@@ -3,9 +3,6 @@ import StrictJSON
 
 /// The body of a change of a device group: `{"tokens": […]}`.
 struct DeviceGroupBody {
-    /// Far beyond what FCM issues.
-    private static let maxTokenBytes = 4_096
-
     /// Different tokens, at their first positions; 1 to 20.
     let tokens: [String]
 
@@ -17,21 +14,21 @@ struct DeviceGroupBody {
         var given: [String]?
         var isThere = false
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            guard member.key == "tokens" else {
-                problems.unknown(pointer)
+            guard member.keyEquals("tokens") else {
+                problems.unknown(JSONPointer().appending(member.key))
                 continue
             }
             isThere = true
-            given = problems.strings(member.value, at: pointer)
+            given = problems.strings(member.value, at: JSONPointer().appending("tokens"))
         }
         let pointer = JSONPointer().appending("tokens")
         if !isThere { problems.report(.invalidField, at: pointer, "This is needed: an array of registration tokens") }
         var tokens: [String] = []
-        var seen: Set<String> = []
+        // By bytes: as texts, some that FCM tells apart are equal.
+        var seen: Set<[UInt8]> = []
         for (index, token) in (given ?? []).enumerated() {
             Self.check(token, at: pointer.appending(index), &problems)
-            if seen.insert(token).inserted { tokens.append(token) }
+            if seen.insert(Array(token.utf8)).inserted { tokens.append(token) }
         }
         if given?.isEmpty == true { problems.report(.invalidField, at: pointer, "This must not be empty") }
         if tokens.count > GroupChange.maxTokens {
@@ -41,11 +38,15 @@ struct DeviceGroupBody {
         self.tokens = tokens
     }
 
-    private static func check(_ token: String, at pointer: JSONPointer, _ problems: inout FieldProblems) {
+    private static func check(
+        _ token: String,
+        at pointer: @autoclosure () -> JSONPointer,
+        _ problems: inout FieldProblems
+    ) {
         if TopicName.hasLegacyPrefix(token) {
-            problems.report(.invalidField, at: pointer, "This is a topic, not a device")
-        } else if token.utf8.count > Self.maxTokenBytes {
-            problems.report(.invalidToken, at: pointer, "This is too long for a registration token")
+            problems.report(.invalidField, at: pointer(), "This is a topic, not a device")
+        } else if token.utf8.count > RegistrationToken.maxBytes {
+            problems.report(.invalidToken, at: pointer(), "This is too long for a registration token")
         }
     }
 }

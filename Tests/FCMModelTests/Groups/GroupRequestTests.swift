@@ -47,6 +47,18 @@ struct GroupRequestTests {
         #expect(throws: GroupRefusal.self) { try GroupRequestDecoder.decode(query: ByteBuffer(string: query)) }
     }
 
+    @Test("Tokens that only look alike are different devices")
+    func alike() throws {
+        let request = try Self.decode(
+            #"{"operation":"create","notification_key_name":"n","registration_ids":["\u00e9","e\u0301","\u00e9"]}"#
+        )
+        guard case .change(let change) = request else {
+            Issue.record("\(request)")
+            return
+        }
+        #expect(change.tokens.map { Array($0.utf8) } == [Array("\u{E9}".utf8), Array("e\u{301}".utf8)])
+    }
+
     @Test("Other parameters of a query are not handed on")
     func otherParameters() throws {
         let request = try GroupRequestDecoder.decode(query: ByteBuffer(string: "key=x&notification_key_name=a&b=c"))

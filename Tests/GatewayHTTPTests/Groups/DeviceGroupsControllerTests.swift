@@ -201,6 +201,23 @@ struct DeviceGroupsControllerTests {
         }
     }
 
+    @Test("Tokens that only look alike are different devices")
+    func alike() async throws {
+        try await TestGateway.runWithGroups { gateway, key, upstream in
+            let composed = "\u{E9}"
+            let decomposed = "e\u{301}"
+            let body = #"{"tokens":["\#(composed)","\#(decomposed)","\#(composed)"]}"#
+            #expect(await gateway.data(.put, Self.path + "/g", key: key, body: body).status == 201)
+            func members() -> [[UInt8]]? { upstream.members(ofGroup: "g")?.map { Array($0.utf8) } }
+            #expect(members() == [Array(composed.utf8), Array(decomposed.utf8)])
+            let one = #"{"tokens":["\#(composed)"]}"#
+            #expect(await gateway.data(.post, Self.path + "/g/members/remove", key: key, body: one).status == 200)
+            #expect(members() == [Array(decomposed.utf8)])
+            #expect(await gateway.data(.post, Self.path + "/g/members", key: key, body: one).status == 200)
+            #expect(members() == [Array(decomposed.utf8), Array(composed.utf8)])
+        }
+    }
+
     @Test(
         "FCM's trouble has the codes of the contract",
         arguments: [

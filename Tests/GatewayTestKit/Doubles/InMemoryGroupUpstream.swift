@@ -77,9 +77,9 @@ extension InMemoryGroupUpstream.State {
             change.name == nil || change.name == name
         else { throw Self.failure(.groupNotFound) }
         guard !tokens.isEmpty else { throw Self.failure(.noValidTokens) }
-        let others = group.members.filter { !tokens.contains($0) }
+        let others = group.members.filter { !tokens.containsToken($0) }
         let members =
-            change.operation == .remove ? others : group.members + tokens.filter { !group.members.contains($0) }
+            change.operation == .remove ? others : group.members + tokens.filter { !group.members.containsToken($0) }
         guard members.count <= GroupChange.maxTokens else { throw Self.failure(.invalidField) }
         self.groups[name]?.members = members
         if members.isEmpty { self.groups[name] = nil }
