@@ -1,19 +1,23 @@
 /// The bounds a text must keep to be read.
 ///
-/// Both bound the work one text can cause; neither is known to JSON (RFC 8259, section 9, leaves them to the reader).
+/// They bound the work one text can cause; JSON knows none of them (RFC 8259, section 9, leaves them to the reader).
 package struct JSONLimits: Sendable {
     /// The deepest nesting of objects and arrays, in levels; a root object or array is level 1.
     package var maxDepth: Int
     /// The most object members the whole document may have, all objects added up.
     package var maxMembers: Int
+    /// The most array elements the whole document may have, all arrays added up.
+    package var maxElements: Int
 
     /// Creates limits.
     ///
     /// - Parameters:
     ///   - maxDepth: The deepest nesting, in levels.
     ///   - maxMembers: The most members over the whole document.
-    package init(maxDepth: Int = 16, maxMembers: Int = 2_000) {
+    ///   - maxElements: The most elements over the whole document.
+    package init(maxDepth: Int = 16, maxMembers: Int = 2_000, maxElements: Int = 5_000) {
         self.maxDepth = maxDepth
         self.maxMembers = maxMembers
+        self.maxElements = maxElements
     }
 }

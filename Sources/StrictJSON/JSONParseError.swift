@@ -8,7 +8,8 @@ package struct JSONParseError: Error, Hashable, Sendable {
         case duplicateKey
         /// Objects and arrays nest deeper than ``JSONLimits/maxDepth``.
         case tooDeep
-        /// The document has more members than ``JSONLimits/maxMembers``.
+        /// The document has more members than ``JSONLimits/maxMembers``, or more elements than
+        /// ``JSONLimits/maxElements``.
         case tooManyMembers
     }
 

@@ -83,6 +83,26 @@ struct LegacyFormDecoderTests {
         #expect(message.data.map(\.value) == ["4", "2", "3"])
     }
 
+    @Test(
+        "A form has at most 2,000 parameters, whatever they are",
+        arguments: ["&", "&a", "&=", "&data.k=v", "&+=%41"]
+    )
+    func parameterCount(segment: String) throws {
+        // The empty segment behind the last `&` is none.
+        let most = String(repeating: segment, count: segment == "&" ? 2_000 : 1_999)
+        #expect(try Self.decode("registration_id=t\(most)").target == .token("t"))
+        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=t\(most)\(segment)") }
+        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=t\(most)&\(segment)&%") }
+    }
+
+    @Test("A name that only begins like one of the protocol's is another name", arguments: ["\u{301}", "\u{200D}"])
+    func names(mark: String) throws {
+        let message = try Self.decode("registration_id=t&dry_run\(mark)=1&time_to_live\(mark)=x&data.\(mark)=v").message
+        #expect(message.data == [DataEntry(key: mark, value: "v")])
+        #expect(!message.dryRun && message.timeToLive == nil)
+        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=t&dry_run=true\(mark)") }
+    }
+
     @Test("Two tokens are too many even if one is empty", arguments: ["", "a"])
     func tokens(second: String) {
         #expect(throws: LegacyRefusal.invalidParameters(reason: "registration_id is given more than once")) {

@@ -240,4 +240,23 @@ struct JSONDocumentTests {
         #expect(refusal?.pointer.description == row.pointer, sourceLocation: sourceLocation)
         #expect(refusal?.reason.isEmpty == false, sourceLocation: sourceLocation)
     }
+
+    @Test(
+        "Long and escaped names are told apart and found again, in small objects and large ones",
+        arguments: [2, 8, 9, 40]
+    )
+    func longNames(count: Int) {
+        let long = String(repeating: "name", count: 20)
+        for name in [long, #"n\u0061me"#, "\(long)\\n", "name"] {
+            let names = (0..<count).map { "\(name)\($0)" }
+            let distinct = names.map { "\"\($0)\":0" }.joined(separator: ",")
+            #expect(JSONParsing.refusal("{\(distinct)}".utf8) == nil)
+            // The same name with its first letter escaped.
+            let again = #""\u006e"# + String(names[0].dropFirst()) + #"":0"#
+            let refusal = JSONParsing.refusal("{\(distinct),\(again)}".utf8)
+            #expect(refusal?.code == .duplicateKey, "\(name)")
+            #expect(refusal?.offset == distinct.utf8.count + 2)
+            #expect(JSONParsing.refusal("{\(distinct),\"inner\":{\(again)}}".utf8) == nil)
+        }
+    }
 }

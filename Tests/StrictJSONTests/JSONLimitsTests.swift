@@ -3,10 +3,11 @@ import Testing
 
 @Suite("JSONLimits")
 struct JSONLimitsTests {
-    @Test("The usual limits are 16 levels and 2,000 members")
+    @Test("The usual limits are 16 levels, 2,000 members and 5,000 elements")
     func defaults() {
         #expect(JSONLimits().maxDepth == 16)
         #expect(JSONLimits().maxMembers == 2_000)
+        #expect(JSONLimits().maxElements == 5_000)
     }
 
     @Test("Nesting up to the limit is accepted, one level more refused", arguments: [1, 2, 16, 64, 1_000])
@@ -67,5 +68,20 @@ struct JSONLimitsTests {
     func ignoresElements() throws {
         let elements = Array(repeating: "0", count: 5_000).joined(separator: ",")
         #expect(try JSONParsing.root("[\(elements)]").elements?.count == 5_000)
+    }
+
+    @Test("Elements up to the limit are accepted, one more refused, all arrays added up", arguments: [0, 1, 7])
+    func boundsElements(limit: Int) {
+        let limits = JSONLimits(maxElements: limit)
+        func text(_ count: Int) -> String {
+            let ones = Array(repeating: "1", count: count).joined(separator: ",")
+            return "{\"a\":[],\"b\":[\(ones)]}"
+        }
+        #expect(JSONParsing.refusal(text(limit).utf8, limits: limits) == nil)
+        let refusal = JSONParsing.refusal(text(limit + 1).utf8, limits: limits)
+        #expect(refusal?.code == .tooManyMembers)
+        #expect(refusal?.offset == text(limit + 1).utf8.count - 2)
+        #expect(JSONParsing.refusal("[[],[1]]".utf8, limits: JSONLimits(maxElements: 3)) == nil)
+        #expect(JSONParsing.refusal("[[],[1]]".utf8, limits: JSONLimits(maxElements: 2))?.code == .tooManyMembers)
     }
 }

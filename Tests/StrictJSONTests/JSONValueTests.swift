@@ -130,6 +130,23 @@ struct JSONValueTests {
         #expect(canonical.utf8.elementsEqual(expected.utf8), "\(canonical)")
     }
 
+    @Test("Long names that are alike sort by their last bytes")
+    func sortsLongNames() throws {
+        let start = String(repeating: "a", count: 21)
+        let names = ["", "\u{7F}", "\u{E9}", "a", "aa", "aaaaaaaa", "aaaaaaab", "b"].map { start + $0 }
+        let sorted = names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+        let members = names.reversed().map { "\"\($0)\":1" }.joined(separator: ",")
+        let expected = sorted.map { "\"\($0)\":1" }.joined(separator: ",")
+        #expect(try JSONParsing.root("{\(members)}").canonicalText == "{\(expected)}")
+    }
+
+    @Test("Lengths are those of the unescaped text")
+    func tellsLengths() throws {
+        let root = try JSONParsing.root(#"{"a\u00e9\ud83d\ude00\n":"\u0041é\"","plain":"é","no":1}"#)
+        #expect(root.members?.map(\.keyByteCount) == root.members?.map { $0.key.utf8.count })
+        #expect(root.members?.map { $0.value.stringByteCount } == [4, 2, nil])
+    }
+
     @Test("A value deep in a document has a canonical text of its own, however deep it goes")
     func writesDeepCanonicalText() throws {
         let depth = 20_000

@@ -206,4 +206,25 @@ struct JSONWriterTests {
             writer.null()
         }
     }
+
+    @Test("A list's length is that of its text")
+    func countsBytes() {
+        let lists = [
+            [], [""], ["a", "é"], ["\"\\/\u{8}\u{9}\u{A}\u{C}\u{D}"], ["\u{0}\u{1}\u{B}\u{1F}\u{7F}", "", "\u{2028}"],
+        ]
+        for list in lists {
+            var writer = JSONWriter()
+            writer.beginArray()
+            for text in list { writer.string(text) }
+            writer.endArray()
+            #expect(JSONWriter.byteCount(of: list) == writer.finish().readableBytes)
+        }
+    }
+
+    @Test("A value that was read keeps its escapes")
+    func keepsEscapes() throws {
+        var writer = JSONWriter()
+        writer.value(try JSONParsing.root(#"{"\u0061" : ["\/\u00e9", "\n"]}"#))
+        #expect(String(buffer: writer.finish()) == #"{"\u0061":["\/\u00e9","\n"]}"#)
+    }
 }

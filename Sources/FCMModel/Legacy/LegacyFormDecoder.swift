@@ -5,22 +5,23 @@ package import NIOCore
 /// The checks run in the protocol page's order: decoding, `registration_id`, `dry_run`, `time_to_live`, data keys,
 /// size. Whatever fails is answered by ``LegacyRefusal/formReply``.
 package enum LegacyFormDecoder {
-    private static let dataPrefix = "data."
-
     /// Decodes a body.
     ///
     /// - Throws: the first failing check.
     package static func decode(_ body: ByteBuffer) throws(LegacyRefusal) -> LegacySendRequest {
         guard let parameters = FormParameters(body) else {
-            throw .invalidParameters(reason: "The form holds a broken escape or is not UTF-8")
+            throw .invalidParameters(
+                reason: "The form holds a broken escape, is not UTF-8, or has more than 2,000 parameters"
+            )
         }
-        let target = try Self.target(in: parameters)
+        let fields = Fields(parameters)
+        let target = try fields.target()
         var message = Message()
-        message.dryRun = try Self.dryRun(in: parameters)
-        message.timeToLive = try Self.timeToLive(in: parameters)
-        message.collapseKey = Self.option("collapse_key", in: parameters)
-        message.restrictedPackageName = Self.option("restricted_package_name", in: parameters)
-        message.data = Self.data(in: parameters)
+        message.dryRun = try fields.isDryRun()
+        message.timeToLive = try fields.checkedTimeToLive()
+        message.collapseKey = fields.collapseKey
+        message.restrictedPackageName = fields.restrictedPackageName
+        message.data = fields.data
         guard !message.data.contains(where: { ValueRules.isRefusedDataKey($0.key) }) else {
             throw .error(.invalidDataKey, shape: Self.shape)
         }
@@ -34,57 +35,72 @@ package enum LegacyFormDecoder {
     /// A form has one recipient.
     private static var shape: LegacyReply.Shape { .results(count: 1) }
 
-    private static func target(in parameters: FormParameters) throws(LegacyRefusal) -> Target {
-        let tokens = parameters.all.filter { $0.name == "registration_id" }.map(\.value)
-        guard tokens.count <= 1 else {
-            throw .invalidParameters(reason: "registration_id is given more than once")
-        }
-        guard let token = tokens.first, !token.isEmpty else {
-            throw .error(.missingRegistration, shape: Self.shape)
-        }
-        guard !TopicName.hasLegacyPrefix(token) else {
-            throw .error(.invalidRegistration, shape: Self.shape)
-        }
-        return .token(token)
-    }
+    /// The parameters that the protocol knows, sorted out in one pass and not yet checked; others are ignored.
+    private struct Fields {
+        private static let dataPrefix = "data.".utf8
 
-    /// A flag in any of its spellings (P-BOOL).
-    private static func dryRun(in parameters: FormParameters) throws(LegacyRefusal) -> Bool {
-        switch Self.option("dry_run", in: parameters)?.lowercased() {
-        case nil, "0", "false": return false
-        case "1", "true": return true
-        default: throw .invalidParameters(reason: "dry_run must be true or false")
-        }
-    }
+        private var tokens: [String] = []
+        private var dryRun: String?
+        private var timeToLive: String?
+        private(set) var collapseKey: String?
+        private(set) var restrictedPackageName: String?
+        /// One entry for each key, at the place where it first occurs; an empty value is data.
+        private(set) var data: [DataEntry] = []
 
-    private static func timeToLive(in parameters: FormParameters) throws(LegacyRefusal) -> Int? {
-        guard let text = Self.option("time_to_live", in: parameters) else { return nil }
-        guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let seconds = Int(text), ValueRules.isTimeToLive(seconds)
-        else { throw .error(.invalidTTL, shape: Self.shape) }
-        return seconds
-    }
-
-    /// The last value of a repeated parameter (P-REPEAT); an empty one is absent (P-EMPTY).
-    private static func option(_ name: String, in parameters: FormParameters) -> String? {
-        let value = parameters.all.last { $0.name == name }?.value
-        return value?.isEmpty == false ? value : nil
-    }
-
-    /// One entry for each key, at the place where it first occurs; an empty value is data.
-    private static func data(in parameters: FormParameters) -> [DataEntry] {
-        var entries: [DataEntry] = []
-        // By bytes: as texts, composed and decomposed letters would be one key.
-        var places: [[UInt8]: Int] = [:]
-        for parameter in parameters.all where parameter.name.utf8.starts(with: Self.dataPrefix.utf8) {
-            let key = Array(parameter.name.utf8.dropFirst(Self.dataPrefix.utf8.count))
-            if let place = places[key] {
-                entries[place].value = parameter.value
-            } else {
-                places[key] = entries.count
-                entries.append(DataEntry(key: String(decoding: key, as: UTF8.self), value: parameter.value))
+        init(_ parameters: FormParameters) {
+            // By bytes: as texts, composed and decomposed letters would be one key.
+            var places: [[UInt8]: Int] = [:]
+            for parameter in parameters.all {
+                // The last value of a repeated parameter counts (P-REPEAT); an empty one is absent (P-EMPTY).
+                let option = parameter.value.isEmpty ? nil : parameter.value
+                switch parameter.name.protocolWord {
+                case "registration_id": self.tokens.append(parameter.value)
+                case "dry_run": self.dryRun = option
+                case "time_to_live": self.timeToLive = option
+                case "collapse_key": self.collapseKey = option
+                case "restricted_package_name": self.restrictedPackageName = option
+                default:
+                    guard parameter.name.utf8.starts(with: Self.dataPrefix) else { continue }
+                    let key = Array(parameter.name.utf8.dropFirst(Self.dataPrefix.count))
+                    if let place = places[key] {
+                        self.data[place].value = parameter.value
+                    } else {
+                        places[key] = self.data.count
+                        self.data.append(DataEntry(key: String(decoding: key, as: UTF8.self), value: parameter.value))
+                    }
+                }
             }
         }
-        return entries
+
+        func target() throws(LegacyRefusal) -> Target {
+            guard self.tokens.count <= 1 else {
+                throw .invalidParameters(reason: "registration_id is given more than once")
+            }
+            guard let token = self.tokens.first, !token.isEmpty else {
+                throw .error(.missingRegistration, shape: LegacyFormDecoder.shape)
+            }
+            guard !TopicName.hasLegacyPrefix(token) else {
+                throw .error(.invalidRegistration, shape: LegacyFormDecoder.shape)
+            }
+            return .token(token)
+        }
+
+        /// A flag in any of its spellings (P-BOOL).
+        func isDryRun() throws(LegacyRefusal) -> Bool {
+            guard let text = self.dryRun else { return false }
+            switch text.protocolWord?.lowercased() {
+            case "0", "false": return false
+            case "1", "true": return true
+            default: throw .invalidParameters(reason: "dry_run must be true or false")
+            }
+        }
+
+        func checkedTimeToLive() throws(LegacyRefusal) -> Int? {
+            guard let text = self.timeToLive else { return nil }
+            guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+                let seconds = Int(text), ValueRules.isTimeToLive(seconds)
+            else { throw .error(.invalidTTL, shape: LegacyFormDecoder.shape) }
+            return seconds
+        }
     }
 }

@@ -8,15 +8,15 @@ enum LegacyNotificationDecoder {
 
     /// Checks the JSON type of a known key; unknown keys may hold anything.
     static func checkType(of member: JSONMember) throws(LegacyRefusal) {
-        if NotificationKey(rawValue: member.key) != nil {
-            guard member.value.string != nil else { throw .wrongType(member.key, "a string") }
-        } else if member.key == Self.badge {
-            guard member.value.string != nil || member.value.number != nil else {
-                throw .wrongType(member.key, "a string or an integer")
-            }
-        } else if Self.locArgs.contains(member.key) {
-            guard member.value.string != nil || member.value.elements != nil else {
-                throw .wrongType(member.key, "an array or a string that holds one")
+        guard let key = member.key.protocolWord else { return }
+        let kind = member.value.kind
+        if NotificationKey(rawValue: key) != nil {
+            guard kind == .string else { throw .wrongType(key, "a string") }
+        } else if key == Self.badge {
+            guard kind == .string || kind == .number else { throw .wrongType(key, "a string or an integer") }
+        } else if Self.locArgs.contains(key) {
+            guard kind == .string || kind == .array else {
+                throw .wrongType(key, "an array or a string that holds one")
             }
         }
     }
@@ -29,31 +29,32 @@ enum LegacyNotificationDecoder {
         var notification = Notification()
         var bytes = 0
         for member in members where !member.value.isNull {
+            guard let name = member.key.protocolWord else { continue }
+            let known = NotificationKey(rawValue: name)
+            guard known != nil || name == Self.badge || Self.locArgs.contains(name) else { continue }
             let written = member.value.string ?? member.value.canonicalText
             guard !written.isEmpty else { continue }
-            if let key = NotificationKey(rawValue: member.key) {
-                if key == .color, !ValueRules.isColor(written) {
+            if let known {
+                if known == .color, !ValueRules.isColor(written) {
                     throw .invalidParameters(reason: "color must be # and six hexadecimal digits")
                 }
-                notification[key] = written
-            } else if member.key == Self.badge {
-                notification.badge = try Self.badge(member.value)
-            } else if member.key == "title_loc_args" {
-                notification.titleLocArgs = try Self.arguments(member.value, key: member.key)
-            } else if member.key == "body_loc_args" {
-                notification.bodyLocArgs = try Self.arguments(member.value, key: member.key)
+                notification[known] = written
+            } else if name == Self.badge {
+                notification.badge = try Self.badge(member.value, written)
+            } else if name == "title_loc_args" {
+                notification.titleLocArgs = try Self.arguments(member.value, written, key: name)
             } else {
-                continue
+                notification.bodyLocArgs = try Self.arguments(member.value, written, key: name)
             }
-            bytes += member.key.utf8.count + written.utf8.count
+            bytes += name.utf8.count + written.utf8.count
         }
         return (notification.isEmpty ? nil : notification, bytes)
     }
 
-    private static func badge(_ value: JSONValue) throws(LegacyRefusal) -> Int {
+    private static func badge(_ value: JSONValue, _ written: String) throws(LegacyRefusal) -> Int {
         let badge: Int? =
-            if let digits = value.string {
-                ValueRules.badge(fromDigits: digits)
+            if value.kind == .string {
+                ValueRules.badge(fromDigits: written)
             } else if let number = value.number, number.isPlainInteger {
                 number.integer
             } else {
@@ -66,14 +67,15 @@ enum LegacyNotificationDecoder {
     }
 
     /// Reads a list that is a JSON array or a string holding one (L-LOCARGS).
-    private static func arguments(_ value: JSONValue, key: String) throws(LegacyRefusal) -> [String] {
+    private static func arguments(
+        _ value: JSONValue,
+        _ written: String,
+        key: String
+    ) throws(LegacyRefusal) -> [String] {
         let refusal = LegacyRefusal.invalidParameters(reason: "\(key) must be a JSON array of texts")
-        let elements: JSONElements?
-        if let text = value.string {
-            elements = (try? JSONDocument(parsing: ByteBuffer(string: text)))?.root.elements
-        } else {
-            elements = value.elements
-        }
+        let elements =
+            value.kind == .string
+            ? (try? JSONDocument(parsing: ByteBuffer(string: written)))?.root.elements : value.elements
         guard let elements else { throw refusal }
         var arguments: [String] = []
         for element in elements {

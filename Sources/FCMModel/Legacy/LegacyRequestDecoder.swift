@@ -34,11 +34,10 @@ package enum LegacyRequestDecoder {
 
         if let members = fields.data {
             for member in members {
-                guard !ValueRules.isRefusedDataKey(member.key) else { throw .error(.invalidDataKey, shape: shape) }
+                let key = member.key
+                guard !ValueRules.isRefusedDataKey(key) else { throw .error(.invalidDataKey, shape: shape) }
                 guard !member.value.isNull else { continue }
-                message.data.append(
-                    DataEntry(key: member.key, value: member.value.string ?? member.value.canonicalText)
-                )
+                message.data.append(DataEntry(key: key, value: member.value.string ?? member.value.canonicalText))
             }
         }
 
@@ -114,7 +113,7 @@ package enum LegacyRequestDecoder {
 
     private static func priority(of fields: LegacyRequestFields) throws(LegacyRefusal) -> Message.Priority? {
         guard let text = fields.priority else { return nil }
-        guard let priority = Message.Priority(rawValue: text) else {
+        guard let priority = text.protocolWord.flatMap(Message.Priority.init) else {
             throw .invalidParameters(reason: "priority must be normal or high")
         }
         return priority

@@ -24,7 +24,8 @@ struct LegacyRequestFields {
             throw .invalidJSON(reason: "The request must be a JSON object")
         }
         for member in members where !member.value.isNull {
-            try self.read(member.key, member.value)
+            guard let key = member.key.protocolWord else { continue }
+            try self.read(key, member.value)
         }
     }
 

@@ -24,10 +24,10 @@ extension Notification {
             bytes += "badge".utf8.count + String(badge).utf8.count
         }
         if let arguments = self.titleLocArgs {
-            bytes += "title_loc_args".utf8.count + Self.compactJSON(arguments).utf8.count
+            bytes += "title_loc_args".utf8.count + JSONWriter.byteCount(of: arguments)
         }
         if let arguments = self.bodyLocArgs {
-            bytes += "body_loc_args".utf8.count + Self.compactJSON(arguments).utf8.count
+            bytes += "body_loc_args".utf8.count + JSONWriter.byteCount(of: arguments)
         }
         return bytes
     }

@@ -8,6 +8,9 @@
 ///
 /// Recursion goes no deeper than ``TopicCondition/maxDepth`` parentheses.
 struct TopicConditionParser {
+    /// The longest text, in bytes: five times what five of the longest names take.
+    private static let maxBytes = 25_000
+
     private let bytes: [UInt8]
     private var position = 0
     private var depth = 0
@@ -22,6 +25,7 @@ struct TopicConditionParser {
     }
 
     mutating func parse() throws(TopicCondition.ParseError) {
+        guard self.bytes.count <= Self.maxBytes else { throw .syntax(offset: Self.maxBytes) }
         try self.expression()
         guard self.position == self.bytes.count else { throw .syntax(offset: self.position) }
     }

@@ -4,7 +4,7 @@ package enum PathSegment {
 
     /// Whether a text can be a segment: empty ones and those of dots alone lead elsewhere, however they are written.
     package static func isAddressable(_ text: String) -> Bool {
-        !["", ".", ".."].contains(text)
+        text.utf8.count > 2 || text.utf8.contains { $0 != UInt8(ascii: ".") }
     }
 
     /// Escapes everything but letters, digits and `- . _ ~`.

@@ -6,7 +6,7 @@ import StrictJSON
 /// What can't be understood is never the death of a token.
 package enum V1TopicResponseReader {
     /// A page of subscriptions with three members each, and room beside them.
-    private static let limits = JSONLimits(maxMembers: 20_000)
+    private static let limits = JSONLimits(maxMembers: 20_000, maxElements: 10_000)
 
     /// Reads the answer to a change of one device's subscription.
     ///

@@ -60,7 +60,7 @@ extension V1LegacyTranslation {
     private mutating func readAPNSHeaders(_ value: JSONValue) throws(V1Refusal) {
         for (name, text) in Self.headers(of: value) {
             let path = V1Refusal.path("message.apns.headers", name)
-            switch name.lowercased() {
+            switch name.protocolWord?.lowercased() {
             case "apns-priority": self.apnsPriority = try Self.agreed(self.apnsPriority, text, path)
             case "apns-push-type": self.apnsPushType = try Self.agreed(self.apnsPushType, text, path)
             case "apns-collapse-id" where !text.isEmpty: try self.carryCollapseKey(text, from: path)
@@ -85,7 +85,7 @@ extension V1LegacyTranslation {
 
     private mutating func readAPS(_ name: String, _ value: JSONValue) throws(V1Refusal) {
         let path = V1Refusal.path("message.apns.payload.aps", name)
-        switch name {
+        switch name.protocolWord {
         case "badge":
             guard let badge = value.number?.integer, (0...ValueRules.maxBadge).contains(badge) else {
                 throw .notCarried(path)
@@ -111,7 +111,7 @@ extension V1LegacyTranslation {
     /// Reads one key of an alert object (TR-ALERT).
     private mutating func readAlert(_ name: String, _ value: JSONValue) throws(V1Refusal) {
         let path = V1Refusal.path("message.apns.payload.aps.alert", name)
-        switch name {
+        switch name.protocolWord {
         case "title": try self.carry(Self.text(value, path), as: .title, from: path)
         case "subtitle": try self.carry(Self.text(value, path), as: .subtitle, from: path)
         case "body": try self.carry(Self.text(value, path), as: .body, from: path)
@@ -150,7 +150,7 @@ extension V1LegacyTranslation {
     private mutating func readWebpushHeaders(_ value: JSONValue) throws(V1Refusal) {
         for (name, text) in Self.headers(of: value) {
             let path = V1Refusal.path("message.webpush.headers", name)
-            switch name.lowercased() {
+            switch name.protocolWord?.lowercased() {
             case "ttl":
                 guard let seconds = Self.digits(text) else { throw .notCarried(path) }
                 try self.carryTimeToLive(seconds, from: path)

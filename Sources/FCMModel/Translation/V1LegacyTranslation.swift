@@ -54,7 +54,9 @@ struct V1LegacyTranslation {
 
     /// Takes a priority over, in the words of legacy.
     mutating func carryPriority(_ word: String, from path: String) throws(V1Refusal) {
-        guard let priority = Message.Priority(rawValue: word.lowercased()) else { throw .notCarried(path) }
+        guard let priority = (word.protocolWord?.lowercased()).flatMap(Message.Priority.init) else {
+            throw .notCarried(path)
+        }
         guard self.message.priority ?? priority == priority else { throw .disagreement(path) }
         self.message.priority = priority
     }
@@ -107,11 +109,11 @@ struct V1LegacyTranslation {
         let isSilent = self.message.contentAvailable && self.message.notification == nil
         if self.apnsPushType != nil {
             // FCM derives the kind by itself; only a silent push says it (TR-SILENT).
-            guard isSilent, self.apnsPushType == "background" else {
+            guard isSilent, self.apnsPushType?.protocolWord == "background" else {
                 throw .notCarried("message.apns.headers.apns-push-type")
             }
         }
-        switch self.apnsPriority {
+        switch self.apnsPriority.map({ $0.protocolWord ?? "" }) {
         case nil: break
         case "5" where isSilent: break
         case "5": try self.carryPriority("normal", from: path)

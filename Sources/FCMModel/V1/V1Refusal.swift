@@ -38,8 +38,10 @@ package struct V1Refusal: Error, Sendable, Hashable {
 
     /// The path to a member; a name is cut where it is longer than any real one, since it may be the caller's payload.
     static func path(_ parent: String, _ name: String) -> String {
-        let name = name.count > 64 ? name.prefix(64) + "…" : name[...]
-        return parent.isEmpty ? String(name) : "\(parent).\(name)"
+        let scalars = name.unicodeScalars
+        let cut = scalars.prefix(64)
+        let name = cut.endIndex < scalars.endIndex ? "\(String(cut))…" : name
+        return parent.isEmpty ? name : "\(parent).\(name)"
     }
 }
 

@@ -65,7 +65,7 @@ package enum V1RequestDecoder {
     /// The keys that v1 itself reserves, fewer than legacy does.
     private static func isRefused(_ dataKey: String) -> Bool {
         let bytes = dataKey.utf8
-        return bytes.isEmpty || dataKey == "from" || dataKey == "message_type"
+        return bytes.isEmpty || ["from", "message_type"].contains(dataKey.protocolWord)
             || bytes.starts(with: "google.".utf8) || bytes.starts(with: "gcm.notification.".utf8)
     }
 
@@ -90,8 +90,8 @@ package enum V1RequestDecoder {
     private static func bytes(of texts: JSONValue?) -> Int {
         var bytes = 0
         for member in texts?.members.map(Array.init) ?? [] {
-            guard let text = member.value.string else { continue }
-            bytes += member.key.utf8.count + text.utf8.count
+            guard let textBytes = member.value.stringByteCount else { continue }
+            bytes += member.keyByteCount + textBytes
         }
         return bytes
     }
@@ -103,7 +103,7 @@ package enum V1RequestDecoder {
             android?.text("collapse_key", or: "collapseKey")
             ?? content.field("apns")?.field("headers")?.text("apns-collapse-id")
         message.priority = android?.text("priority").flatMap { Message.Priority(rawValue: $0.lowercased()) }
-        switch content.field("apns")?.field("headers")?.text("apns-priority") {
+        switch content.field("apns")?.field("headers")?.text("apns-priority").map({ $0.protocolWord ?? "" }) {
         case "10": message.priority = .high
         case .some where message.priority == nil: message.priority = .normal
         case .some, nil: break

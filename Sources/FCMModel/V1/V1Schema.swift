@@ -56,7 +56,7 @@ struct V1Schema: Sendable {
 
     /// The field of a name in either spelling.
     subscript(name: String) -> Field? {
-        self.fields[name]
+        name.protocolWord.flatMap { self.fields[$0] }
     }
 
     /// The spelling `lowerCamelCase` of a name.

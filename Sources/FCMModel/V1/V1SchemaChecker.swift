@@ -29,8 +29,8 @@ struct V1SchemaChecker {
     private mutating func check(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) throws(V1Refusal) {
         switch kind {
         case .text, .color, .label, .link, .choice, .duration, .timeToLive:
-            guard let text = value.string else { throw .wrongType(path, "TYPE_STRING") }
-            self.check(text, kind, at: path)
+            guard value.kind == .string else { throw .wrongType(path, "TYPE_STRING") }
+            self.checkText(value, kind, at: path)
         case .flag:
             guard value.bool != nil else { throw .wrongType(path, "TYPE_BOOL") }
         case .count:
@@ -40,12 +40,12 @@ struct V1SchemaChecker {
         case .texts, .durations:
             guard let elements = value.elements else { throw .wrongType(path, "a list of TYPE_STRING") }
             for element in elements {
-                guard let text = element.string else { throw .wrongType(path, "a list of TYPE_STRING") }
-                if case .durations = kind { self.check(text, .duration, at: path) }
+                guard element.kind == .string else { throw .wrongType(path, "a list of TYPE_STRING") }
+                if case .durations = kind { self.checkText(element, .duration, at: path) }
             }
         case .textMap:
             guard let members = value.members else { throw .wrongType(path, "a map of TYPE_STRING") }
-            for member in members where member.value.string == nil && !member.value.isNull {
+            for member in members where member.value.kind != .string && !member.value.isNull {
                 throw .wrongType(V1Refusal.path(path, member.key), "TYPE_STRING")
             }
         case .structure:
@@ -56,15 +56,17 @@ struct V1SchemaChecker {
     }
 
     /// Notes a text that its field can't have; the empty text is absent.
-    private mutating func check(_ text: String, _ kind: V1Schema.Kind, at path: String) {
-        guard self.badValue == nil, !text.isEmpty else { return }
+    private mutating func checkText(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) {
+        if case .text = kind { return }
+        guard self.badValue == nil, let text = value.string, !text.isEmpty else { return }
         let demand: String? =
             switch kind {
             case .color: ValueRules.isColor(text) ? nil : "# and six hexadecimal digits"
             case .label: Self.isLabel(text) ? nil : "1 to 50 characters of A-Z a-z 0-9 - _ . ~ %"
             case .link: ValueRules.isHTTPS(text) ? nil : "an address with https"
             case .choice(let words, let inAnyCase):
-                words.contains(inAnyCase ? text.uppercased() : text) ? nil : "one of \(words.joined(separator: ", "))"
+                text.protocolWord.map { words.contains(inAnyCase ? $0.uppercased() : $0) } ?? false
+                    ? nil : "one of \(words.joined(separator: ", "))"
             case .duration: V1Duration(text) == nil ? "a duration such as 3.5s" : nil
             case .timeToLive:
                 Self.isTimeToLive(text) ? nil : "a duration such as 3600s, at most \(Message.maxTimeToLive)s"

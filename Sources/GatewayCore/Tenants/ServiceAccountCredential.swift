@@ -44,6 +44,9 @@ package final class ServiceAccountCredential: Sendable {
         }
     }
 
+    /// The members of a service-account file that are read.
+    package static let fileMembers = Set(ServiceAccountFile.CodingKeys.allCases.map(\.rawValue))
+
     /// The fingerprint that a service-account file would be stored with.
     ///
     /// - Parameter json: the file's bytes.

@@ -8,7 +8,7 @@ import Foundation
 ///
 /// Members of no concern here, such as addresses of certificates, are skipped.
 struct ServiceAccountFile: Codable {
-    private enum CodingKeys: String, CodingKey {
+    enum CodingKeys: String, CodingKey, CaseIterable {
         case type
         case projectID = "project_id"
         case privateKeyID = "private_key_id"
@@ -70,8 +70,9 @@ struct ServiceAccountFile: Codable {
     }
 
     private static func isPrivateKey(_ text: String) -> Bool {
+        guard text.utf8.count <= 16_384 else { return false }
         let lines = text.split(whereSeparator: \.isNewline)
-        guard text.utf8.count <= 16_384, lines.count > 2, lines.first == Self.keyStart[...],
+        guard lines.count > 2, lines.first == Self.keyStart[...],
             lines.last == Self.keyEnd[...]
         else { return false }
         let content = Data(base64Encoded: lines.dropFirst().dropLast().joined())

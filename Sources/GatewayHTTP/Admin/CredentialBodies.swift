@@ -13,17 +13,18 @@ extension LegacyCredential {
         var serverKey: String?
         var endpoint: String?
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            switch member.key {
+            let key = member.key
+            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            switch key.protocolWord {
             case "server_key":
-                serverKey = problems.text(member.value, at: pointer)
+                serverKey = problems.text(member.value, at: pointer())
                 if let key = serverKey, !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
-                    problems.report(.invalidField, at: pointer, "A server key has neither blanks nor controls")
+                    problems.report(.invalidField, at: pointer(), "A server key has neither blanks nor controls")
                 }
             case "endpoint":
-                endpoint = problems.endpoint(member.value, at: pointer)
+                endpoint = problems.endpoint(member.value, at: pointer())
             default:
-                problems.unknown(pointer)
+                problems.unknown(pointer())
             }
         }
         guard let serverKey, problems.list.isEmpty else {
@@ -43,21 +44,29 @@ extension ServiceAccountCredential {
         var account: JSONValue?
         var endpoint: String?
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            switch member.key {
+            let key = member.key
+            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            switch key.protocolWord {
             case "service_account":
-                if problems.members(member.value, at: pointer) != nil { account = member.value }
+                if problems.members(member.value, at: pointer()) != nil { account = member.value }
             case "endpoint":
-                endpoint = problems.endpoint(member.value, at: pointer)
+                endpoint = problems.endpoint(member.value, at: pointer())
             default:
-                problems.unknown(pointer)
+                problems.unknown(pointer())
             }
         }
         guard let account, problems.list.isEmpty else {
             throw problems.orMissing("service_account")
         }
+        // What files hold beside these is not kept, nor looked at any further.
         var writer = JSONWriter()
-        writer.value(account)
+        writer.beginObject()
+        for member in account.members.map(Array.init) ?? [] {
+            guard let name = member.key.protocolWord, Self.fileMembers.contains(name) else { continue }
+            writer.key(name)
+            writer.value(member.value)
+        }
+        writer.endObject()
         do {
             try self.init(json: Array(writer.finish().readableBytesView), endpoint: endpoint, allowing: hosts)
         } catch {

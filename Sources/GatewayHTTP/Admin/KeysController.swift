@@ -73,11 +73,11 @@ struct KeysController {
         var problems = FieldProblems()
         var overlap: Int?
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            guard member.key == "overlap_s" else {
-                problems.unknown(pointer)
+            guard member.keyEquals("overlap_s") else {
+                problems.unknown(JSONPointer().appending(member.key))
                 continue
             }
+            let pointer = JSONPointer().appending("overlap_s")
             overlap = problems.integer(member.value, in: 0...Self.maxOverlapSeconds, at: pointer)
         }
         guard problems.list.isEmpty else { throw Problem(problems.list) }
@@ -126,32 +126,33 @@ private struct KeyBody {
     init(_ members: JSONMembers) throws(Problem) {
         var problems = FieldProblems()
         var draft = APIKeyDraft(name: "", scopes: [])
-        var key: APIKey?
+        var imported: APIKey?
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            switch member.key {
+            let key = member.key
+            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            switch key.protocolWord {
             case "name":
-                draft.name = problems.text(member.value, at: pointer) ?? ""
+                draft.name = problems.text(member.value, at: pointer()) ?? ""
             case "scopes":
-                draft.scopes = problems.scopes(member.value, at: pointer)
+                draft.scopes = problems.scopes(member.value, at: pointer())
             case "topic_prefixes":
-                draft.topicPrefixes = problems.strings(member.value, at: pointer) ?? []
+                draft.topicPrefixes = problems.strings(member.value, at: pointer()) ?? []
                 for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
-                    problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
+                    problems.report(.invalidField, at: pointer().appending(index), "No topic can start like this")
                 }
             case "expires_at":
-                draft.expiresAt = problems.time(member.value, at: pointer)
+                draft.expiresAt = problems.time(member.value, at: pointer())
             case "key":
-                key = member.value.string.flatMap { APIKey($0) }
-                if key == nil {
+                imported = member.value.string.flatMap { APIKey($0) }
+                if imported == nil {
                     problems.report(
                         .invalidField,
-                        at: pointer,
+                        at: pointer(),
                         "This must be a whole key, fgw_<id>_<secret>_<checksum>; its form or its checksum is wrong"
                     )
                 }
             default:
-                problems.unknown(pointer)
+                problems.unknown(pointer())
             }
         }
         if draft.scopes.isEmpty, problems.list.isEmpty {
@@ -160,7 +161,7 @@ private struct KeyBody {
         }
         guard problems.list.isEmpty else { throw Problem(problems.list) }
         self.draft = draft
-        self.key = key
+        self.key = imported
     }
 }
 
@@ -174,7 +175,8 @@ extension FieldProblems {
     }
 
     fileprivate mutating func scopes(_ value: JSONValue, at pointer: JSONPointer) -> Set<Scope> {
-        guard let elements = value.elements else { return [] }
+        // Each once is all there is to say.
+        guard let elements = value.elements, elements.count <= Scope.allCases.count else { return [] }
         var scopes: Set<Scope> = []
         for (index, element) in zip(0..., elements) {
             if let scope = self.word(element, as: Scope.self, at: pointer.appending(index)) { scopes.insert(scope) }

@@ -64,12 +64,12 @@ extension LimitOverrides {
         var problems = FieldProblems()
         var overrides = LimitOverrides()
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            guard let scope = LimitScope(rawValue: member.key) else {
-                problems.unknown(pointer)
+            let key = member.key
+            guard let scope = key.protocolWord.flatMap(LimitScope.init) else {
+                problems.unknown(JSONPointer().appending(key))
                 continue
             }
-            let policies = problems.policies(member.value, at: pointer)
+            let policies = problems.policies(member.value, at: JSONPointer().appending(key))
             switch scope {
             case .tenant: overrides.tenant = policies
             case .device: overrides.device = policies
@@ -101,14 +101,15 @@ extension FieldProblems {
         let earlierCount = self.list.count
         var parts: [String: Int] = [:]
         for member in members {
-            let place = pointer.appending(member.key)
-            switch member.key {
+            let key = member.key
+            switch key.protocolWord {
             case "rate", "burst":
-                parts[member.key] = self.integer(member.value, in: 1...RatePolicy.maxCount, at: place)
+                parts[key] = self.integer(member.value, in: 1...RatePolicy.maxCount, at: pointer.appending(key))
             case "per_s":
-                parts[member.key] = self.integer(member.value, in: 1...RatePolicy.maxPeriodSeconds, at: place)
+                let range = 1...RatePolicy.maxPeriodSeconds
+                parts[key] = self.integer(member.value, in: range, at: pointer.appending(key))
             default:
-                self.unknown(place)
+                self.unknown(pointer.appending(key))
             }
         }
         guard self.list.count == earlierCount else { return nil }

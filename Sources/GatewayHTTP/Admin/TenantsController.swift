@@ -92,27 +92,28 @@ extension TenantDraft {
         var problems = FieldProblems()
         var draft = TenantDraft(displayName: id.text, upstream: .legacy)
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
-            switch member.key {
+            let key = member.key
+            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            switch key.protocolWord {
             case "display_name":
-                draft.displayName = problems.text(member.value, at: pointer) ?? ""
+                draft.displayName = problems.text(member.value, at: pointer()) ?? ""
             case "upstream":
-                draft.upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer) ?? .legacy
+                draft.upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer()) ?? .legacy
             case "project_id":
-                draft.projectID = problems.text(member.value, at: pointer)
+                draft.projectID = problems.text(member.value, at: pointer())
             case "sender_id":
-                draft.senderID = problems.text(member.value, at: pointer)
+                draft.senderID = problems.text(member.value, at: pointer())
                 if let id = draft.senderID,
                     !id.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
                 {
-                    problems.report(.invalidField, at: pointer, "A sender id is a number, written as a string")
+                    problems.report(.invalidField, at: pointer(), "A sender id is a number, written as a string")
                 }
             case "disabled":
-                draft.isDisabled = problems.bool(member.value, at: pointer) ?? false
+                draft.isDisabled = problems.bool(member.value, at: pointer()) ?? false
             case "client_names":
-                draft.clientNames = problems.clientNames(member.value, at: pointer)
+                draft.clientNames = problems.clientNames(member.value, at: pointer())
             default:
-                problems.unknown(pointer)
+                problems.unknown(pointer())
             }
         }
         guard problems.list.isEmpty else { throw Problem(problems.list) }

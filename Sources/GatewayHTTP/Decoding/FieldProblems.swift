@@ -11,14 +11,18 @@ struct FieldProblems {
     private(set) var list: [FieldProblem] = []
 
     /// Notes a problem.
-    mutating func report(_ code: OutcomeCode, at pointer: JSONPointer, _ detail: String) {
+    mutating func report(
+        _ code: OutcomeCode,
+        at pointer: @autoclosure () -> JSONPointer,
+        _ detail: @autoclosure () -> String
+    ) {
         guard self.list.count < Self.maxCount else { return }
-        self.list.append(FieldProblem(code: code, pointer: pointer, detail: detail))
+        self.list.append(FieldProblem(code: code, pointer: pointer(), detail: detail()))
     }
 
     /// Notes a member that the body should not have.
-    mutating func unknown(_ pointer: JSONPointer) {
-        self.report(.unknownField, at: pointer, "This field is not known here")
+    mutating func unknown(_ pointer: @autoclosure () -> JSONPointer) {
+        self.report(.unknownField, at: pointer(), "This field is not known here")
     }
 
     /// A text; empty ones are refused, since leaving the member out says the same.
@@ -72,7 +76,7 @@ struct FieldProblems {
         as type: Word.Type,
         at pointer: @autoclosure () -> JSONPointer
     ) -> Word? where Word.RawValue == String {
-        guard let word = value.string.flatMap(Word.init(rawValue:)) else {
+        guard let word = value.string?.protocolWord.flatMap(Word.init(rawValue:)) else {
             let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
             self.report(.invalidField, at: pointer(), "This must be one of: \(words)")
             return nil

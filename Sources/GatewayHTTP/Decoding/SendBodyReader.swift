@@ -11,7 +11,7 @@ struct SendBodyReader {
     private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
 
     mutating func read(_ key: String, _ value: JSONValue) {
-        switch key {
+        switch key.protocolWord {
         case "token", "tokens", "fid", "fids", "topic", "condition", "device_group":
             self.targetCount += 1
             self.target = self.readTarget(key, value) ?? self.target
@@ -182,17 +182,18 @@ struct SendBodyReader {
         for member in members {
             let key = member.key
             func pointer() -> JSONPointer { Self.pointer("notification").appending(key) }
-            if let known = NotificationKey(rawValue: key) {
+            let name = key.protocolWord
+            if let known = name.flatMap(NotificationKey.init) {
                 guard let text = self.problems.text(member.value, at: pointer()) else { continue }
                 if known == .color, !ValueRules.isColor(text) {
                     self.problems.report(.invalidField, at: pointer(), "A color is # and six hexadecimal digits")
                 }
                 notification[known] = text
-            } else if key == "badge" {
+            } else if name == "badge" {
                 notification.badge = self.problems.integer(member.value, in: 0...ValueRules.maxBadge, at: pointer())
-            } else if key == "title_loc_args" {
+            } else if name == "title_loc_args" {
                 notification.titleLocArgs = self.problems.strings(member.value, allowingEmpty: true, at: pointer())
-            } else if key == "body_loc_args" {
+            } else if name == "body_loc_args" {
                 notification.bodyLocArgs = self.problems.strings(member.value, allowingEmpty: true, at: pointer())
             } else {
                 self.problems.unknown(pointer())

@@ -14,13 +14,12 @@ struct SubscriptionBody {
         var tokens: [String]?
         var isGiven = false
         for member in members {
-            let pointer = JSONPointer().appending(member.key)
             guard member.keyEquals("tokens") else {
-                problems.unknown(pointer)
+                problems.unknown(JSONPointer().appending(member.key))
                 continue
             }
             isGiven = true
-            tokens = problems.registrations(member.value, at: pointer)
+            tokens = problems.registrations(member.value, at: JSONPointer().appending("tokens"))
         }
         if !isGiven {
             problems.report(.invalidField, at: JSONPointer().appending("tokens"), "This must be present")

@@ -22,13 +22,13 @@ struct JSONKeyIndex {
     ///   - bytes: The text.
     /// - Returns: Whether the object had no such name before.
     mutating func insert(_ key: Int, of object: Int, nodes: [JSONNode], in bytes: Span<UInt8>) -> Bool {
-        var hasher = Hasher()
-        hasher.combine(object)
-        JSONText.hash(nodes[key], in: bytes, into: &hasher)
+        let name = nodes[key]
+        let nameHash = name.isLong ? name.end : JSONText.hash(name, in: bytes)
         let entry = Entry(
             key: UInt32(truncatingIfNeeded: key),
             object: UInt32(truncatingIfNeeded: object),
-            hash: hasher.finalize()
+            // Spreads the same name in many objects; names alone are what callers choose.
+            hash: Int(nameHash) ^ object &* 0x9E37_79B9
         )
         if (self.used &+ 1) &* 2 > self.slots.count {
             self.grow()
@@ -37,7 +37,7 @@ struct JSONKeyIndex {
         while self.slots[slot].key != 0 {
             let other = self.slots[slot]
             if other.hash == entry.hash, other.object == entry.object,
-                JSONText.areEqual(nodes[Int(other.key)], nodes[key], in: bytes)
+                JSONText.areEqual(nodes[Int(other.key)], name, in: bytes)
             {
                 return false
             }

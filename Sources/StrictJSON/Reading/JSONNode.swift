@@ -8,6 +8,8 @@ struct JSONNode {
     /// Bytes for a scalar (strings without their quotes); members or elements for a container.
     var extent: UInt32
     /// The index of the first node after this one and all it contains; the parent's index while a container is open.
+    ///
+    /// A member's name has its value next to it and needs none: where it ``isLong``, its hash stands here.
     var end: UInt32
     /// What the node is; names are strings.
     let kind: JSONValue.Kind
@@ -16,6 +18,12 @@ struct JSONNode {
 
     /// The parent's index for a root that is still open.
     static let noParent = UInt32.max
+
+    /// Whether comparing a name with every other of its object could take long, so that hashes are compared first.
+    @inline(__always)
+    var isLong: Bool {
+        self.flag || self.extent > 32
+    }
 
     /// Creates a scalar's node.
     ///

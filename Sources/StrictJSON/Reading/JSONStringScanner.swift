@@ -23,7 +23,10 @@ enum JSONStringScanner {
                 return (position, hasEscapes)
             } else if byte == UInt8(ascii: "\\") {
                 hasEscapes = true
-                position = try JSONEscape.end(of: bytes, escapeAt: position)
+                // Escapes often stand in rows.
+                repeat {
+                    position = try JSONEscape.end(of: bytes, escapeAt: position)
+                } while position < bytes.count && bytes[position] == UInt8(ascii: "\\")
             } else if byte >= 0x80 {
                 position = try Self.skipBeyondASCII(bytes, from: position)
             } else if byte < 0x20 {

@@ -17,6 +17,7 @@ struct JSONTapeBuilder: ~Copyable {
     private var count = 0
     private var depth = 0
     private var memberCount = 0
+    private var elementCount = 0
     /// Whether an element, or a member whose name is known, is being read: then errors point to it.
     private var isInsideItem = false
 
@@ -76,6 +77,14 @@ struct JSONTapeBuilder: ~Copyable {
                 }
                 if !self.isInObject {
                     self.count &+= 1
+                    self.elementCount &+= 1
+                    guard self.elementCount <= self.limits.maxElements else {
+                        throw JSONFault(
+                            code: .tooManyMembers,
+                            offset: position,
+                            reason: "the document has too many elements"
+                        )
+                    }
                 }
                 guard position < bytes.count else { throw Self.endsEarly(bytes) }
                 let byte = bytes[position]
@@ -223,7 +232,11 @@ struct JSONTapeBuilder: ~Copyable {
         guard self.memberCount <= self.limits.maxMembers else {
             throw JSONFault(code: .tooManyMembers, offset: position, reason: "the document has too many members")
         }
-        guard self.isNew(self.nodes.count &- 1, in: bytes) else {
+        let key = self.nodes.count &- 1
+        if self.nodes[key].isLong {
+            self.nodes[key].end = JSONText.hash(self.nodes[key], in: bytes)
+        }
+        guard self.isNew(key, in: bytes) else {
             throw JSONFault(code: .duplicateKey, offset: position, reason: "the object has a member of this name")
         }
         let colon = JSONByteClass.skipBlanks(bytes, from: end)
@@ -243,7 +256,9 @@ struct JSONTapeBuilder: ~Copyable {
         let name = self.nodes[key]
         var other = Int(self.container) &+ 1
         while other < key {
-            if JSONText.areEqual(self.nodes[other], name, in: bytes) {
+            let node = self.nodes[other]
+            let mayBeEqual = !name.isLong || !node.isLong || name.end == node.end
+            if mayBeEqual, JSONText.areEqual(node, name, in: bytes) {
                 return false
             }
             other = Int(self.nodes[other &+ 1].end)

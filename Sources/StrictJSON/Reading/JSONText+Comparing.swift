@@ -70,14 +70,20 @@ extension JSONText {
 
     /// Hashes a string after unescaping, so that strings `areEqual` finds equal hash alike.
     ///
+    /// The hash is the standard library's, keyed at random per process: nobody can choose names that collide.
+    ///
     /// - Parameters:
     ///   - node: A string or name.
     ///   - bytes: The text it belongs to.
-    ///   - hasher: The hasher to feed.
-    static func hash(_ node: JSONNode, in bytes: Span<UInt8>, into hasher: inout Hasher) {
+    /// - Returns: The hash.
+    static func hash(_ node: JSONNode, in bytes: Span<UInt8>) -> UInt32 {
+        var hasher = Hasher()
         var text = JSONText(node)
-        var word: UInt64 = 0
         var count = 0
+        if !node.flag {
+            count = text.skipWords(in: bytes) { hasher.combine($0) }
+        }
+        var word: UInt64 = 0
         while let byte = text.next(in: bytes) {
             word = word &<< 8 | UInt64(byte)
             count &+= 1
@@ -88,5 +94,6 @@ extension JSONText {
         }
         hasher.combine(word)
         hasher.combine(count)
+        return UInt32(truncatingIfNeeded: hasher.finalize())
     }
 }

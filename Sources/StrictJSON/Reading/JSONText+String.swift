@@ -7,10 +7,11 @@ extension JSONText {
     /// - Returns: The unescaped string.
     static func string(_ node: JSONNode, in bytes: Span<UInt8>) -> String {
         var text = JSONText(node)
-        var unescaped: [UInt8] = []
-        unescaped.reserveCapacity(Int(node.extent))
-        while let byte = text.next(in: bytes) {
-            unescaped.append(byte)
+        var unescaped: ContiguousArray<UInt8> = []
+        unescaped.append(addingCapacity: Int(node.extent)) { room in
+            while let byte = text.next(in: bytes) {
+                room.append(byte)
+            }
         }
         return String(decoding: unescaped, as: UTF8.self)
     }

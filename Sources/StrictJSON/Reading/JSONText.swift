@@ -18,6 +18,7 @@ struct JSONText {
     ///
     /// - Parameter bytes: The text the node belongs to.
     /// - Returns: The next byte of the unescaped UTF-8; nil at the end.
+    @inline(__always)
     mutating func next(in bytes: Span<UInt8>) -> UInt8? {
         if self.pendingCount == 0 {
             guard self.position < self.end else { return nil }
@@ -26,7 +27,11 @@ struct JSONText {
                 self.position &+= 1
                 return byte
             }
-            self.resolveEscape(in: bytes)
+            if let byte = JSONEscape.meaning(of: bytes[self.position &+ 1]) {
+                self.position &+= 2
+                return byte
+            }
+            self.resolveUnicodeEscape(in: bytes)
         }
         let byte = UInt8(truncatingIfNeeded: self.pending)
         self.pending &>>= 8
@@ -34,13 +39,22 @@ struct JSONText {
         return byte
     }
 
-    private mutating func resolveEscape(in bytes: Span<UInt8>) {
-        if let byte = JSONEscape.meaning(of: bytes[self.position &+ 1]) {
-            self.position &+= 2
-            self.pending = UInt32(byte)
-            self.pendingCount = 1
-            return
+    /// Passes over whole words of a string without escapes.
+    ///
+    /// - Parameters:
+    ///   - bytes: The text the node belongs to.
+    ///   - body: Takes each word, its first byte highest.
+    /// - Returns: How many bytes that were.
+    mutating func skipWords(in bytes: Span<UInt8>, _ body: (UInt64) -> Void) -> Int {
+        let start = self.position
+        while self.position &+ 8 <= self.end {
+            body(bytes.word(at: self.position).byteSwapped)
+            self.position &+= 8
         }
+        return self.position &- start
+    }
+
+    private mutating func resolveUnicodeEscape(in bytes: Span<UInt8>) {
         var scalar = JSONEscape.unit(in: bytes, at: self.position &+ 2) ?? 0
         self.position &+= 6
         if scalar >= 0xD800, scalar < 0xDC00, let low = JSONEscape.lowSurrogate(in: bytes, at: self.position) {

@@ -15,6 +15,11 @@ package struct JSONMember: Sendable {
         self.value.tape.string(at: self.value.index - 1)
     }
 
+    /// The name's length in bytes of UTF-8, unescaped.
+    package var keyByteCount: Int {
+        self.value.tape.byteCount(at: self.value.index - 1)
+    }
+
     /// Compares the name in place, without making a string of it and without Unicode normalisation.
     ///
     /// - Parameter key: A name, unescaped.

@@ -12,8 +12,9 @@ extension JSONTape {
     /// - Parameters:
     ///   - index: The value's node.
     ///   - output: Where to write.
-    ///   - sortingMembers: Whether members are ordered by the code points of their names, or stay as they are.
-    func write(_ index: Int, to output: inout ContiguousArray<UInt8>, sortingMembers: Bool) {
+    ///   - isCanonical: Whether members are ordered by the code points of their names and strings escaped no more than
+    ///     they must be; else both stay as they are.
+    func write(_ index: Int, to output: inout ContiguousArray<UInt8>, isCanonical: Bool) {
         // What is still to be written, the next piece last: the input's depth must not become the stack's.
         var pending = [Step.element(index, isFirst: true)]
         while let step = pending.popLast() {
@@ -31,7 +32,7 @@ extension JSONTape {
                 if !isFirst {
                     output.append(UInt8(ascii: ","))
                 }
-                self.writeScalar(key, to: &output)
+                self.writeScalar(key, to: &output, isCanonical: isCanonical)
                 output.append(UInt8(ascii: ":"))
                 node = key + 1
             }
@@ -39,7 +40,7 @@ extension JSONTape {
             case .object:
                 output.append(UInt8(ascii: "{"))
                 pending.append(.close(UInt8(ascii: "}")))
-                let keys = sortingMembers ? self.sortedKeys(of: node) : self.keys(of: node)
+                let keys = isCanonical ? self.sortedKeys(of: node) : self.keys(of: node)
                 for (position, key) in keys.enumerated().reversed() {
                     pending.append(.member(key, isFirst: position == 0))
                 }
@@ -50,16 +51,16 @@ extension JSONTape {
                     pending.append(.element(element, isFirst: position == 0))
                 }
             case .string, .number, .bool, .null:
-                self.writeScalar(node, to: &output)
+                self.writeScalar(node, to: &output, isCanonical: isCanonical)
             }
         }
     }
 
-    private func writeScalar(_ index: Int, to output: inout ContiguousArray<UInt8>) {
+    private func writeScalar(_ index: Int, to output: inout ContiguousArray<UInt8>, isCanonical: Bool) {
         let node = self.nodes[index]
         if node.kind == .string {
             output.append(UInt8(ascii: "\""))
-            if node.flag {
+            if node.flag, isCanonical {
                 // The text may escape more than is written, or differently.
                 JSONStringEncoder.write(self.string(at: index), to: &output)
             } else {
@@ -104,7 +105,23 @@ extension JSONTape {
         // UTF-8 sorts like the code points it encodes; `String` itself would compare normalised forms.
         self.keys(of: object)
             .map { (index: $0, name: self.string(at: $0)) }
-            .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+            .sorted { Self.precedes($0.name.utf8.span, $1.name.utf8.span) }
             .map(\.index)
+    }
+
+    /// Compares byte by byte, eight at a time: names may be long and alike.
+    private static func precedes(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        let count = min(left.count, right.count)
+        var position = 0
+        while position &+ 8 <= count {
+            let (leftWord, rightWord) = (left.word(at: position), right.word(at: position))
+            guard leftWord == rightWord else { return leftWord.byteSwapped < rightWord.byteSwapped }
+            position &+= 8
+        }
+        while position < count {
+            guard left[position] == right[position] else { return left[position] < right[position] }
+            position &+= 1
+        }
+        return left.count < right.count
     }
 }

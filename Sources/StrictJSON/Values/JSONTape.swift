@@ -32,6 +32,21 @@ final class JSONTape: Sendable {
         return JSONText.string(node, in: bytes.readableBytesUInt8Span)
     }
 
+    /// Counts the bytes of a string's or name's node.
+    ///
+    /// - Parameter index: The node.
+    /// - Returns: The length of the unescaped string in UTF-8.
+    func byteCount(at index: Int) -> Int {
+        let node = self.nodes[index]
+        guard node.flag else { return Int(node.extent) }
+        let bytes = self.bytes
+        let span = bytes.readableBytesUInt8Span
+        var text = JSONText(node)
+        var count = 0
+        while text.next(in: span) != nil { count &+= 1 }
+        return count
+    }
+
     /// Makes a string of a node's bytes as they stand in the text.
     ///
     /// - Parameter node: A scalar's node.

@@ -46,6 +46,12 @@ package struct JSONValue: Sendable {
         return self.tape.string(at: self.index)
     }
 
+    /// The unescaped text's length in bytes of UTF-8; nil unless the value is a string.
+    package var stringByteCount: Int? {
+        guard self.kind == .string else { return nil }
+        return self.tape.byteCount(at: self.index)
+    }
+
     /// The number; nil unless the value is one.
     package var number: JSONNumber? {
         let node = self.tape.nodes[self.index]

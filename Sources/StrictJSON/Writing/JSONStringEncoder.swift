@@ -41,6 +41,21 @@ enum JSONStringEncoder {
         return false
     }
 
+    /// How many bytes ``write(_:to:)`` writes.
+    ///
+    /// - Parameter value: The string.
+    /// - Returns: The number of bytes.
+    static func byteCount(of value: String) -> Int {
+        var count = value.utf8.count
+        for byte in value.utf8 where JSONByteClass.needsEscape(byte) {
+            switch byte {
+            case 0x08, 0x09, 0x0A, 0x0C, 0x0D, UInt8(ascii: "\""), UInt8(ascii: "\\"): count &+= 1
+            default: count &+= 5
+            }
+        }
+        return count
+    }
+
     private static func appendEscape(of byte: UInt8, to bytes: inout ContiguousArray<UInt8>) {
         bytes.append(UInt8(ascii: "\\"))
         switch byte {

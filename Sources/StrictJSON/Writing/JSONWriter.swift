@@ -148,13 +148,22 @@ package struct JSONWriter: Sendable {
         self.endValue()
     }
 
-    /// Writes a value that was read, without its blanks; members keep their order, numbers their text.
+    /// Writes a value that was read, without its blanks; members keep their order, numbers and strings their text.
     ///
     /// - Parameter value: The value, as deep as its document is.
     package mutating func value(_ value: JSONValue) {
         self.beginValue()
-        value.tape.write(value.index, to: &self.bytes, sortingMembers: false)
+        value.tape.write(value.index, to: &self.bytes, isCanonical: false)
         self.endValue()
+    }
+
+    /// How many bytes a list of strings has as JSON without blanks; found without writing it.
+    ///
+    /// - Parameter strings: The strings, unescaped.
+    /// - Returns: The number of bytes.
+    package static func byteCount(of strings: [String]) -> Int {
+        // Brackets and commas around the strings, quotes around each.
+        strings.reduce(2 + max(0, strings.count - 1)) { $0 + 2 + JSONStringEncoder.byteCount(of: $1) }
     }
 
     /// Ends the writing.

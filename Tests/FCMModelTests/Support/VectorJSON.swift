@@ -17,7 +17,7 @@ indirect enum VectorJSON: Sendable {
     }
 
     /// Vector files are far larger than any request.
-    private static let limits = JSONLimits(maxDepth: 64, maxMembers: 1_000_000)
+    private static let limits = JSONLimits(maxDepth: 64, maxMembers: 1_000_000, maxElements: 1_000_000)
 
     /// Reads a text; whatever the gateway's parser refuses is refused here too.
     init(parsing text: ByteBuffer) throws {
