@@ -13,7 +13,7 @@ package enum AuditBody {
     /// Appends a record's body.
     package static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
         bytes.append(self.version)
-        bytes.append(contentsOf: self.bytes(of: record.tenantUID))
+        self.append(record.tenantUID, to: &bytes)
         self.put(record.principal, to: &bytes)
         self.put(record.method, to: &bytes)
         self.put(record.action, to: &bytes)
@@ -35,7 +35,15 @@ package enum AuditBody {
 
     /// A tenant's uid as it stands in a body.
     package static func bytes(of uid: UInt64) -> [UInt8] {
-        stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: uid >> UInt64($0)) }
+        var bytes: [UInt8] = []
+        self.append(uid, to: &bytes)
+        return bytes
+    }
+
+    private static func append(_ uid: UInt64, to bytes: inout [UInt8]) {
+        for shift in stride(from: 56, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: uid >> UInt64(shift)))
+        }
     }
 
     /// Why bytes have no record.
