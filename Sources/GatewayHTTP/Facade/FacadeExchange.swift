@@ -92,13 +92,7 @@ struct FacadeExchange: Sendable {
     /// - Throws: why the request can't be served as it was sent, in words for a developer.
     func deadline(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Problem) -> ContinuousClock.Instant {
         let fields = request.head.fields
-        guard fields[.idempotencyKey] == nil else {
-            // Ignoring it would break the promise that callers attach to it.
-            throw Problem(
-                .badRequest,
-                "Idempotency-Key is not supported here; repeating this request is harmless without it"
-            )
-        }
+        try KeyedExchange.refuseKey(fields[.idempotencyKey])
         let timeout = try DeadlineMiddleware.timeout(
             given: fields[.requestTimeout],
             limit: self.requestDeadline.current

@@ -26,7 +26,8 @@ struct ListenerRouting {
     /// Builds what answers requests.
     ///
     /// This is the one place that fixes the order of middleware: identity, tracing, metrics, access log, problem
-    /// rendering, then the listener's guards (deadline, authentication, load). Each sees what those before it established,
+    /// rendering, then the listener's guards (deadline, authentication, load), then the refusal of idempotency keys. Each
+    /// sees what those before it established,
     /// and an answer passes them the other way, so that a rendered problem is logged and measured like any answer.
     var responder: RoutedResponder {
         let router = Router(context: GatewayRequestContext.self)
@@ -42,6 +43,7 @@ struct ListenerRouting {
         for middleware in self.guards {
             group.add(middleware: middleware)
         }
+        group.add(middleware: IdempotencyKeyMiddleware())
         for collection in self.guarded {
             group.addRoutes(collection)
         }

@@ -2,6 +2,7 @@ import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import HTTPTypes
+import Hummingbird
 import NIOCore
 
 /// How a send is answered that carries `Idempotency-Key`, on whichever route.
@@ -27,6 +28,17 @@ struct KeyedExchange: Sendable {
             )
         }
         return key
+    }
+
+    /// Refuses a key on a request that is no send.
+    ///
+    /// Nothing would be kept of it, and to ignore it would break the promise that callers attach to it.
+    ///
+    /// - Throws: `bad_request`.
+    static func refuseKey(_ key: String?) throws(Problem) {
+        guard key == nil else {
+            throw Problem(.badRequest, "Only sends take Idempotency-Key; leave it out here")
+        }
     }
 
     /// Answers a request whose command and key are known.
@@ -65,5 +77,17 @@ struct KeyedExchange: Sendable {
         case .refused(let refusal):
             return refuse(refusal)
         }
+    }
+}
+
+/// Refuses `Idempotency-Key` on every route that is served through the router: none of them is a send.
+struct IdempotencyKeyMiddleware: RouterMiddleware {
+    func handle(
+        _ request: Request,
+        context: GatewayRequestContext,
+        next: @concurrent (Request, GatewayRequestContext) async throws -> Response
+    ) async throws -> Response {
+        try KeyedExchange.refuseKey(request.headers[.idempotencyKey])
+        return try await next(request, context)
     }
 }

@@ -31,7 +31,6 @@ struct SubscriptionsController {
             let origin = context.origin(method: request.method.rawValue)
             throw Problem(await self.topics.refuse(principal, change, origin: origin))
         }
-        try Self.refuseIdempotencyKey(request)
         let topic = try Self.topic(context.parameters.get("topic") ?? "")
         let tokens = try SubscriptionBody(
             JSONBody.members(of: context.body, contentType: request.headers[.contentType])
@@ -91,15 +90,5 @@ struct SubscriptionsController {
             )
         }
         return topic
-    }
-
-    /// Ignoring the header would break the promise that callers attach to it.
-    private static func refuseIdempotencyKey(_ request: Request) throws(Problem) {
-        guard request.headers[.idempotencyKey] == nil else {
-            throw Problem(
-                .badRequest,
-                "Idempotency-Key is not supported; repeating this request is harmless without it"
-            )
-        }
     }
 }

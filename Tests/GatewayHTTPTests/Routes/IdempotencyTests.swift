@@ -426,21 +426,44 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("An explanation takes no notice of a key")
-    func explain() async throws {
-        try await Self.run { gateway, key in
-            for _ in 1...2 {
-                let answer = await gateway.data(
-                    .post,
-                    "/v1/tenants/demo/messages/explain",
-                    key: key,
-                    body: Surface.rest.body(),
-                    headers: ["Idempotency-Key": "key-1"]
-                )
-                #expect(answer.status == 200)
-                #expect(answer.header("Idempotent-Replayed") == nil)
-            }
+    @Test(
+        "What is no send refuses a key, and does nothing",
+        arguments: [
+            (HTTPRequest.Method.post, "messages/explain", #"{"token":"device"}"#),
+            (.put, "device-groups/family", #"{"tokens":["a"]}"#), (.get, "device-groups/family", ""),
+            (.delete, "device-groups/family", ""), (.post, "device-groups/family/members", #"{"tokens":["a"]}"#),
+            (.post, "topics/news/subscriptions", #"{"tokens":["a"]}"#), (.get, "audit", ""),
+            (.get, "retired-tokens", ""),
+        ]
+    )
+    func otherRoutes(method: HTTPRequest.Method, path: String, body: String) async throws {
+        try await Self.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: Set(Scope.allCases))
+            let answer = await gateway.data(
+                method,
+                "/v1/tenants/demo/\(path)",
+                key: key,
+                body: body,
+                headers: ["Idempotency-Key": "key-1"]
+            )
+            #expect(answer.status == 400)
+            let problem = try answer.problem()
+            #expect(problem["code"] == "bad_request")
+            #expect(problem["detail"] == "Only sends take Idempotency-Key; leave it out here")
             #expect(gateway.idempotencyStore.records.isEmpty)
+        }
+    }
+
+    @Test("An operator's change refuses a key as well")
+    func adminRoutes() async throws {
+        try await Self.run { gateway, _ in
+            let answer = await gateway.admin(
+                .post,
+                "/admin/v1/tenants/demo/keys",
+                body: #"{"scopes":["messages:send"]}"#,
+                headers: ["Idempotency-Key": "key-1"]
+            )
+            #expect(answer.status == 400)
         }
     }
 
