@@ -14,14 +14,19 @@ package protocol IdempotencyStore: Sendable {
     /// - Throws: `storeUnavailable`; then nothing was changed.
     func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome]
 
-    /// Drops records whose time is up.
+    /// Drops records whose time is up, and stores how far the time has come.
     ///
     /// - Parameters:
-    ///   - moment: those that expire then or earlier.
+    ///   - mark: how far; those go that expire then or earlier.
     ///   - limit: how many at most.
     /// - Returns: how many.
-    /// - Throws: `storeUnavailable`; then nothing was dropped.
-    func purge(expiredBy moment: Timestamp, limit: Int) async throws(GatewayError) -> Int
+    /// - Throws: `storeUnavailable`; then nothing was changed.
+    func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int
+
+    /// The mark that was stored last; `nil` before the first.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func mark() async throws(GatewayError) -> IdempotencyMark?
 }
 
 /// How much a store keeps of keys.

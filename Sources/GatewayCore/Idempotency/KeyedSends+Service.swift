@@ -63,7 +63,7 @@ extension KeyedSends: Service {
         do throws(GatewayError) {
             while !Task.isCancelled {
                 let count = try await self.store.purge(
-                    expiredBy: self.clock.now(),
+                    at: IdempotencyMark(time: try await self.time(), wall: self.clock.now()),
                     limit: self.configuration.purgeBatch
                 )
                 total += count

@@ -26,11 +26,14 @@ package final class KeyedSends: Sendable {
         var running: [IdempotencyIdentity: [UInt8]] = [:]
         var jobs: [Job] = []
         var isClosed = false
+        /// The time by which keys expire, once the store has said where an earlier process stood.
+        var time: IdempotencyTime?
     }
 
     let store: any IdempotencyStore
     let journal: IdempotencyJournal
     let clock: any WallClock
+    private let uptime: @Sendable () -> ContinuousClock.Instant
     let configuration: IdempotencyConfiguration
     let metrics: IdempotencyMetrics
     let logger: Logger
@@ -46,6 +49,7 @@ package final class KeyedSends: Sendable {
     ///   - pipeline: the way of every send.
     ///   - store: keeps keys and answers.
     ///   - clock: tells the time.
+    ///   - uptime: tells how much time has passed, whatever the clock is set to.
     ///   - configuration: for how long.
     ///   - metrics: what is counted.
     ///   - logger: hears of trouble with the store.
@@ -53,6 +57,7 @@ package final class KeyedSends: Sendable {
         pipeline: SendPipeline,
         store: any IdempotencyStore,
         clock: any WallClock,
+        uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         configuration: IdempotencyConfiguration = IdempotencyConfiguration(),
         metrics: IdempotencyMetrics,
         logger: Logger
@@ -61,6 +66,7 @@ package final class KeyedSends: Sendable {
         self.store = store
         self.journal = IdempotencyJournal(store: store)
         self.clock = clock
+        self.uptime = uptime
         self.configuration = configuration
         self.metrics = metrics
         self.logger = logger
@@ -161,7 +167,7 @@ package final class KeyedSends: Sendable {
     }
 
     private func answer(to job: Job) async throws(GatewayError) -> KeyedAnswer {
-        let now = self.clock.now()
+        let now = try await self.time()
         guard let stored = try await self.store.record(of: job.identity), stored.record.expiresAt > now else {
             return await self.begin(job, at: now)
         }
@@ -182,7 +188,7 @@ package final class KeyedSends: Sendable {
     }
 
     private func begin(_ job: Job, at now: Timestamp) async -> KeyedAnswer {
-        let messageID = UUIDv7.generate(at: now)
+        let messageID = UUIDv7.generate(at: self.clock.now())
         let attempt = self.attempt(
             job,
             IdempotencyRecord(
@@ -268,6 +274,20 @@ package final class KeyedSends: Sendable {
     }
 
     // MARK: Parts
+
+    /// The time by which keys expire.
+    ///
+    /// - Throws: `storeUnavailable` while it is not known where an earlier process stood.
+    func time() async throws(GatewayError) -> Timestamp {
+        if let time = self.state.withLock({ $0.time }) { return time.now(at: self.uptime()) }
+        let mark = try await self.store.mark()
+        let (wall, uptime) = (self.clock.now(), self.uptime())
+        return self.state.withLock { state in
+            let time = state.time ?? IdempotencyTime(after: mark, wall: wall, uptime: uptime)
+            state.time = time
+            return time.now(at: uptime)
+        }
+    }
 
     private func sealer(of job: Job, _ messageID: String) -> IdempotencySealer {
         IdempotencySealer(of: job.identity, messageID: messageID, job.command.principal.profile)

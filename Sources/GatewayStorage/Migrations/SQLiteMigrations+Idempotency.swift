@@ -5,7 +5,7 @@ extension SQLiteMigrations {
     ///
     /// Numbers are never used again, so that a late change of a record that is gone meets no other. How much there is,
     /// by tenant and in all, is kept by triggers: it holds for records that go with their tenant, too. The row of the
-    /// total has an empty tenant, which no tenant's name is.
+    /// total has an empty tenant, which no tenant's name is. `idempotency_mark` says how far the time of keys has come.
     @Sendable
     static func makeIdempotency(_ db: Database) throws {
         try db.execute(
@@ -34,6 +34,12 @@ extension SQLiteMigrations {
                     records INTEGER NOT NULL,
                     weight INTEGER NOT NULL
                 ) STRICT, WITHOUT ROWID;
+
+                CREATE TABLE idempotency_mark (
+                    id INTEGER PRIMARY KEY CHECK (id = 1),
+                    time INTEGER NOT NULL,
+                    wall INTEGER NOT NULL
+                ) STRICT;
 
                 INSERT INTO idempotency_usage (tenant, records, weight) VALUES ('', 0, 0);
 

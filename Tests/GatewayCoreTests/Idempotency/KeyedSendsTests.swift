@@ -224,6 +224,62 @@ struct KeyedSendsTests {
         #expect(await keyed.purge() == 0)
     }
 
+    @Test("A clock that is days ahead frees no key, in a running process or in the next; time that passes does")
+    func clockAhead() async throws {
+        let store = InMemoryIdempotencyStore()
+        let fixture = PipelineFixture()
+        let command = try Self.command()
+        let start = ContinuousClock.now
+        let uptime = Observed(start)
+        /// Sends in a process of its own, before and after somebody moves the clock and time passes.
+        func life(jump: Duration, passing: Duration) async throws -> [Bool] {
+            let keyed = KeyedSends.sample(
+                pipeline: fixture.pipeline,
+                store: store,
+                clock: fixture.clock,
+                uptime: { uptime.current }
+            )
+            return try await keyed.whileRunning {
+                var replays: [Bool] = []
+                for (jump, passing) in [(Duration.zero, Duration.zero), (jump, passing)] {
+                    fixture.clock.advance(by: jump)
+                    uptime.change { $0 += passing }
+                    _ = await keyed.purge()
+                    let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+                    if case .replayed = answer { replays.append(true) } else { replays.append(false) }
+                }
+                return replays
+            }
+        }
+        #expect(try await life(jump: .seconds(172_800), passing: .seconds(3_600)) == [false, true])
+        // The clock is right again, and then wrong at each start.
+        fixture.clock.advance(by: .seconds(-172_800))
+        #expect(try await life(jump: .zero, passing: .seconds(60)) == [true, true])
+        for _ in 1...3 {
+            fixture.clock.advance(by: .seconds(604_800))
+            #expect(try await life(jump: .zero, passing: .zero) == [true, true])
+        }
+        #expect(fixture.upstream.calls.count == 1)
+        #expect(try await life(jump: .zero, passing: .seconds(86_400)) == [true, false])
+        #expect(fixture.upstream.calls.count == 2)
+    }
+
+    @Test("Time between processes counts as the wall clock has it, for an hour at most and never backwards")
+    func timeBetweenProcesses() {
+        let (mark, now) = (Timestamp.sample, ContinuousClock.now)
+        for (gap, counted) in [(0, 0), (59, 59), (3_600, 3_600), (3_601, 3_600), (86_400, 3_600), (-60, 0)] {
+            let wall = mark.advanced(by: .seconds(7 + gap))
+            let time = IdempotencyTime(
+                after: IdempotencyMark(time: mark, wall: mark.advanced(by: .seconds(7))),
+                wall: wall,
+                uptime: now
+            )
+            #expect(time.now(at: now) == mark.advanced(by: .seconds(counted)))
+            #expect(time.now(at: now + .seconds(5)) == mark.advanced(by: .seconds(counted + 5)))
+            #expect(IdempotencyTime(after: nil, wall: wall, uptime: now).now(at: now) == wall)
+        }
+    }
+
     @Test("Fingerprints tell method, path, format, recipients and message apart, and tenants from each other")
     func fingerprints() throws {
         let key = try #require(IdempotencyKey([0x6B]))

@@ -18,8 +18,12 @@ struct MortalIdempotencyStore: IdempotencyStore {
         return outcomes
     }
 
-    func purge(expiredBy moment: Timestamp, limit: Int) async throws(GatewayError) -> Int {
+    func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
         0
+    }
+
+    func mark() async throws(GatewayError) -> IdempotencyMark? {
+        nil
     }
 
     private func live(_ step: String) throws(GatewayError) {

@@ -23,7 +23,11 @@ struct SlowIdempotencyStore: IdempotencyStore {
         return try await self.store.apply(changes)
     }
 
-    func purge(expiredBy moment: Timestamp, limit: Int) async throws(GatewayError) -> Int {
-        try await self.store.purge(expiredBy: moment, limit: limit)
+    func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
+        try await self.store.purge(at: mark, limit: limit)
+    }
+
+    func mark() async throws(GatewayError) -> IdempotencyMark? {
+        try await self.store.mark()
     }
 }

@@ -64,7 +64,12 @@ struct IdempotencyStoreTests {
             #expect(try await store.record(of: Self.identity()) == nil)
             #expect(try await store.apply([]) == [])
             #expect(try await store.apply([.release(id: 7), .update(id: 7, .open(progress: []))]) == [.done, .done])
-            #expect(try await store.purge(expiredBy: Timestamp(microseconds: .max), limit: 10) == 0)
+            #expect(
+                try await store.purge(
+                    at: IdempotencyMark(time: Timestamp(microseconds: .max), wall: Self.start),
+                    limit: 10
+                ) == 0
+            )
         }
     }
 
@@ -148,12 +153,17 @@ struct IdempotencyStoreTests {
                     in: store
                 )
             }
+            #expect(try await store.mark() == nil)
             let moment = Self.start.advanced(by: Self.day + .seconds(3))
-            #expect(try await store.purge(expiredBy: moment, limit: 2) == 2)
-            #expect(try await store.purge(expiredBy: moment, limit: 2) == 1)
-            #expect(try await store.purge(expiredBy: moment, limit: 2) == 0)
+            let mark = IdempotencyMark(time: moment, wall: Self.start)
+            #expect(try await store.purge(at: mark, limit: 2) == 2)
+            #expect(try await store.purge(at: mark, limit: 2) == 1)
+            #expect(try await store.purge(at: mark, limit: 2) == 0)
             #expect(try await store.record(of: Self.identity(3)) == nil)
             #expect(try await store.record(of: Self.identity(4)) != nil)
+            #expect(try await store.mark() == mark)
+            #expect(try await store.purge(at: IdempotencyMark(time: Self.start, wall: moment), limit: 2) == 0)
+            #expect(try await store.mark() == IdempotencyMark(time: Self.start, wall: moment))
         }
     }
 

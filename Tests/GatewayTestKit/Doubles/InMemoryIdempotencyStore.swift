@@ -5,6 +5,7 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
     private struct State {
         var records: [IdempotencyIdentity: StoredIdempotencyRecord] = [:]
         var lastID: Int64 = 0
+        var mark: IdempotencyMark?
         var refuses = false
         var batches: [Int] = []
     }
@@ -62,13 +63,23 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
         return outcomes
     }
 
-    /// Drops records whose time is up.
+    /// The mark that was stored last.
     ///
     /// - Throws: `storeUnavailable` while told to refuse.
-    package func purge(expiredBy moment: Timestamp, limit: Int) async throws(GatewayError) -> Int {
+    package func mark() async throws(GatewayError) -> IdempotencyMark? {
+        let state = self.state.current
+        guard !state.refuses else { throw Self.refusal }
+        return state.mark
+    }
+
+    /// Drops records whose time is up, and stores how far it has come.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
         let count = self.state.change { state -> Int? in
             guard !state.refuses else { return nil }
-            let expired = state.records.filter { $0.value.record.expiresAt <= moment }.keys.prefix(limit)
+            state.mark = mark
+            let expired = state.records.filter { $0.value.record.expiresAt <= mark.time }.keys.prefix(limit)
             for identity in expired { state.records[identity] = nil }
             return expired.count
         }

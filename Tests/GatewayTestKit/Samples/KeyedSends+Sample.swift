@@ -17,19 +17,25 @@ extension KeyedRequest {
 }
 
 extension KeyedSends {
-    /// Sends over a store that starts empty; expired records are dropped when a test says so.
+    /// Sends over a store that starts empty; expired records are dropped when a test says so, and the uptime passes with
+    /// the clock unless the test tells it.
     package static func sample(
         pipeline: SendPipeline,
         store: any IdempotencyStore = InMemoryIdempotencyStore(),
         clock: any WallClock,
+        uptime: (@Sendable () -> ContinuousClock.Instant)? = nil,
         startsPerMark: Int = 200,
         metrics: IdempotencyMetrics = .unobserved,
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> KeyedSends {
-        KeyedSends(
+        let (wall, start) = (clock.now(), ContinuousClock.now)
+        return KeyedSends(
             pipeline: pipeline,
             store: store,
             clock: clock,
+            uptime: uptime ?? {
+                start.advanced(by: .microseconds(clock.now().microseconds - wall.microseconds))
+            },
             configuration: IdempotencyConfiguration(
                 startsPerMark: startsPerMark,
                 purgeInterval: .seconds(3_600),

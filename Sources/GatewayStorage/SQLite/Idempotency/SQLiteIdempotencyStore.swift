@@ -57,11 +57,18 @@ package struct SQLiteIdempotencyStore: IdempotencyStore {
         }
     }
 
-    /// Drops records whose time is up, those first that expired first.
+    /// Drops records whose time is up, those first that expired first, and stores how far the time has come.
     ///
-    /// - Throws: `storeUnavailable`; then nothing was dropped.
-    package func purge(expiredBy moment: Timestamp, limit: Int) async throws(GatewayError) -> Int {
+    /// - Throws: `storeUnavailable`; then nothing was changed.
+    package func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
         try await self.database.write { db in
+            try db.cachedStatement(
+                sql: """
+                    INSERT INTO idempotency_mark (id, time, wall) VALUES (1, ?, ?)
+                    ON CONFLICT (id) DO UPDATE SET time = excluded.time, wall = excluded.wall
+                    """
+            )
+            .execute(arguments: [mark.time.microseconds, mark.wall.microseconds])
             try db.cachedStatement(
                 sql: """
                     DELETE FROM idempotency_records WHERE id IN (
@@ -69,8 +76,21 @@ package struct SQLiteIdempotencyStore: IdempotencyStore {
                     )
                     """
             )
-            .execute(arguments: [moment.microseconds, limit])
+            .execute(arguments: [mark.time.microseconds, limit])
             return db.changesCount
+        }
+    }
+
+    /// The mark that was stored last.
+    ///
+    /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
+    package func mark() async throws(GatewayError) -> IdempotencyMark? {
+        try await self.database.read { db in
+            let row = try Row.fetchOne(db.cachedStatement(sql: "SELECT time, wall FROM idempotency_mark"))
+            return try row.map { row in
+                let reader = RowReader(row, of: "idempotency_mark")
+                return IdempotencyMark(time: try reader.time("time"), wall: try reader.time("wall"))
+            }
         }
     }
 
