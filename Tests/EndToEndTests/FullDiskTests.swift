@@ -29,10 +29,14 @@ extension EndToEnd {
                     #expect(change.status == 503)
                     #expect(change.code == "audit_unavailable")
                     #expect(try await dev.gateway.admin("GET", "tenants/late").status == 404)
+                    let unready = try await self.readiness(dev, status: 503)
+                    #expect(unready.text.contains("The audit log can't be written"))
                     #expect(try await Reply.to("GET", "\(dev.gateway.adminAddress)/livez").status == 200)
                     #expect(try await dev.gateway.metrics().contains("fcmgw_store_up{store=\"sqlite\"} 0\n"))
 
                     try disk.free()
+                    // The record that waits is probe enough: nobody has to send.
+                    _ = try await self.readiness(dev, status: 200)
                     _ = try await self.firstReply(dev, status: 200)
                     #expect(try await dev.gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#).status < 300)
                     #expect(try await dev.gateway.metrics().contains("fcmgw_store_up{store=\"sqlite\"} 1\n"))
@@ -48,6 +52,14 @@ extension EndToEnd {
                         #expect(sends.count == calls)
                     }
                 }
+            }
+        }
+
+        /// Asks whether traffic is welcome until the answer has a status.
+        private func readiness(_ dev: DevGateway, status: Int) async throws -> Reply {
+            try await eventually {
+                let reply = try await Reply.to("GET", "\(dev.gateway.adminAddress)/readyz")
+                return reply.status == status ? reply : nil
             }
         }
 

@@ -146,7 +146,7 @@ struct Gateway: Sendable {
             pepper: pepper,
             clock: clock
         )
-        self.readiness = Readiness()
+        self.readiness = Readiness(audit: audit)
 
         let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
         let gate = LoadGate(limits: LoadLimits(configuration.http), factory: registry)

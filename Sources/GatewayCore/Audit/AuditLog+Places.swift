@@ -17,6 +17,27 @@ extension AuditLog {
         return isTaken ? AuditReservation(log: self) : nil
     }
 
+    /// Whether something has waited for as long as a commit may take and nothing was recorded meanwhile: neither by the
+    /// store nor by the spool, or in strict mode not by the store.
+    ///
+    /// The writer goes on trying, with what waits or with nothing where that is given up; the first success ends it.
+    package func isStalled(at now: ContinuousClock.Instant) -> Bool {
+        guard let since = self.state.withLock({ $0.waitingSince }) else { return false }
+        return now - since >= self.configuration.commitTimeout
+    }
+
+    /// Notes that the store, or the spool where that will do, took what it was given.
+    func noteTaken() {
+        self.state.withLock { state in
+            let isWaiting = !state.records.isEmpty || self.isStrict && !state.strict.isEmpty
+            state.waitingSince = isWaiting ? .now : nil
+        }
+    }
+
+    static var unavailable: GatewayError {
+        GatewayError(.auditUnavailable, "The audit log can't be written, so nothing is done")
+    }
+
     /// Takes a place for the outcome of an operator's change; `nil` when shutdown has begun.
     ///
     /// It does not count against the queue's bounds: what fills the queue is most likely what the operator is about to end,
@@ -28,5 +49,12 @@ extension AuditLog {
             return true
         }
         return isTaken ? AuditReservation(log: self) : nil
+    }
+}
+
+extension AuditLog.State {
+    /// Notes that something waits to be recorded.
+    mutating func beginWaiting() {
+        if self.waitingSince == nil { self.waitingSince = .now }
     }
 }

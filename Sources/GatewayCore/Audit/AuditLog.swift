@@ -40,6 +40,8 @@ package final class AuditLog: Service {
         /// Records that the store is being given at this moment.
         var writing = 0
         var isFailing = false
+        /// Since when something waits and nothing was taken that waited: by the store, or by the spool where that will do.
+        var waitingSince: ContinuousClock.Instant?
         var commits: [Int: CheckedContinuation<CommitEnd, Never>] = [:]
         /// Records whose committer waits, by the committer's number.
         var strict: [(number: Int, entry: AuditEntry)] = []
@@ -153,14 +155,11 @@ package final class AuditLog: Service {
                 guard state.phase != .closed else { return }
                 state.records.append(entry)
                 state.heldBytes += entry.byteCount
+                state.beginWaiting()
             }
             self.wakeContinuation.yield()
             throw Self.unavailable
         }
-    }
-
-    static var unavailable: GatewayError {
-        GatewayError(.auditUnavailable, "The audit log can't be written, so nothing is done")
     }
 
     private func end(ofCommitting record: AuditRecord) async -> CommitEnd {
@@ -168,6 +167,7 @@ package final class AuditLog: Service {
         return await self.wait { state, number in
             guard state.phase == .open else { return false }
             state.strict.append((number, entry))
+            if self.isStrict { state.beginWaiting() }
             return true
         }
     }
@@ -219,11 +219,6 @@ package final class AuditLog: Service {
         }
     }
 
-    func finishCommit(_ number: Int, isDurable: Bool) {
-        let continuation = self.state.withLock { $0.takeCommit(number) }
-        continuation?.resume(returning: isDurable ? .durable : .refused)
-    }
-
     /// Called by a reservation that was dropped.
     func release() {
         let isAwaited = self.state.withLock { state in
@@ -242,6 +237,7 @@ package final class AuditLog: Service {
             if state.phase != .closed {
                 state.records.append(entry)
                 state.heldBytes += entry.byteCount
+                state.beginWaiting()
             }
             return (state.phase, isNews)
         }

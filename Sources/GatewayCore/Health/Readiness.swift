@@ -1,15 +1,36 @@
 import Synchronization
 
-/// Whether the gateway should get traffic: from the end of its start until it drains.
+/// Whether the gateway should get traffic: from the end of its start until it drains, unless nothing can be recorded and
+/// so nothing is sent.
 package final class Readiness: Sendable {
+    /// Why traffic is not welcome, in words for operators.
+    package enum Refusal: String, Sendable, CaseIterable {
+        /// The listener is not there yet, or not for long.
+        case notServing = "The gateway starts or drains"
+        /// ``AuditLog/isStalled(at:)``.
+        case auditStalled = "The audit log can't be written, so nothing is sent"
+    }
+
     private let ready = Atomic(false)
     private let held = Atomic(false)
 
-    /// Not ready yet.
-    package init() {}
+    private let audit: AuditLog?
 
-    /// Whether traffic is welcome.
-    package var isReady: Bool { self.ready.load(ordering: .relaxed) && !self.held.load(ordering: .acquiring) }
+    /// Not ready yet.
+    ///
+    /// - Parameter audit: takes the records without which nothing is done; `nil` where nothing is recorded.
+    package init(audit: AuditLog? = nil) {
+        self.audit = audit
+    }
+
+    /// Why traffic is not welcome; `nil` where it is.
+    package func refusal(at now: ContinuousClock.Instant) -> Refusal? {
+        guard self.isServing else { return .notServing }
+        return self.audit?.isStalled(at: now) == true ? .auditStalled : nil
+    }
+
+    /// Whether the gateway serves, as far as ``set(_:)`` and ``hold()`` tell.
+    package var isServing: Bool { self.ready.load(ordering: .relaxed) && !self.held.load(ordering: .acquiring) }
 
     /// Says whether traffic is welcome from now on.
     package func set(_ isReady: Bool) {

@@ -104,11 +104,11 @@ struct ListenerServiceTests {
     @Test("In the grace it serves whoever comes, and says that it leaves; afterwards nobody is let in")
     func grace() async throws {
         try await self.run(timeout: .seconds(3_600)) { port, server, stop, ended in
-            await self.until { self.readiness.isReady }
+            await self.until { self.readiness.isServing }
             #expect(self.gauge().contains("fcmgw_draining 0"))
             #expect(try await self.get(port) == Told(status: 204))
             stop()
-            await self.until { !self.readiness.isReady }
+            await self.until { !self.readiness.isServing }
             await self.until { self.gauge().contains("fcmgw_draining 1") }
             // Each comes over a connection of its own, since the one before was closed behind its answer.
             for _ in 1...3 { #expect(try await self.get(port) == Told(status: 204, connection: "close")) }
@@ -164,7 +164,7 @@ struct ListenerServiceTests {
             async let held = self.get(port, "/held")
             for await _ in responder.begun.stream { break }
             stop()
-            await self.until { !self.readiness.isReady }
+            await self.until { !self.readiness.isServing }
             if isGraceOver { self.grace.continuation.yield() }
             self.impatience.declare()
             try await ended()

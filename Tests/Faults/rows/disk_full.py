@@ -14,7 +14,10 @@ from lab import LIMIT_S, Gateway, Lab, LabError, call
 
 FAULT = "The disk is full"
 INJECTED = "a file system of 2 MiB, filled to its last byte while messages are sent"
-EXPECTED = "503 and nothing is sent that can't be recorded; no partial record; with room again it recovers by itself"
+EXPECTED = (
+    "503 and nothing is sent that can't be recorded; `/readyz` says so to balancers; no partial record; with room again it "
+    "recovers by itself"
+)
 
 SIZE = "2m"
 REFUSED = 100
@@ -55,10 +58,13 @@ def play(lab: Lab, fcm, gateway: Gateway) -> str:
     change = gateway.try_admin("PUT", "tenants/late", {"display_name": "Late"})
     assert change.status == 503, change
     assert gateway.try_admin("GET", "tenants/late").status == 404
+    lab.wait_until("the end of readiness", lambda: ready(gateway).status == 503, 10, gateway.process)
+    assert b"audit" in ready(gateway).body, ready(gateway).body
     assert call("GET", gateway.admin_url + "/livez").status == 200
     partial(gateway)
 
     ballast.unlink()
+    lab.wait_until("readiness", lambda: ready(gateway).status == 200, 30, gateway.process)
     recovered = lab.wait_until("the recovery", lambda: tenant.send().status == 200, 30, gateway.process)
     assert tenant.load(concurrency=8, count=REFUSED).run().statuses == {200: REFUSED}
     assert gateway.try_admin("PUT", "tenants/late", {"display_name": "Late"}).status < 300
@@ -78,6 +84,10 @@ def play(lab: Lab, fcm, gateway: Gateway) -> str:
         f"refused {until_refused:.1f} s after the last byte, {REFUSED + 1} refusals with 503 and none of them sent, "
         f"recovered {recovered:.1f} s after there was room; {accepted} records of {sent} messages, {records} in all"
     )
+
+
+def ready(gateway: Gateway):
+    return call("GET", gateway.admin_url + "/readyz")
 
 
 def accepted_records(gateway: Gateway) -> int:

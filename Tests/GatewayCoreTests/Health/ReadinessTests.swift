@@ -1,5 +1,7 @@
-import GatewayCore
+import GatewayTestKit
 import Testing
+
+@testable import GatewayCore
 
 @Suite("Readiness")
 struct ReadinessTests {
@@ -9,11 +11,11 @@ struct ReadinessTests {
             let readiness = Readiness()
             if isHeldFirst { readiness.hold() }
             readiness.set(true)
-            #expect(readiness.isReady != isHeldFirst)
+            #expect(readiness.isServing != isHeldFirst)
             readiness.hold()
-            #expect(!readiness.isReady)
+            #expect(!readiness.isServing)
             readiness.release()
-            #expect(readiness.isReady)
+            #expect(readiness.isServing)
         }
     }
 
@@ -22,9 +24,69 @@ struct ReadinessTests {
         let readiness = Readiness()
         readiness.hold()
         readiness.release()
-        #expect(!readiness.isReady)
+        #expect(!readiness.isServing)
         readiness.set(true)
         readiness.set(false)
-        #expect(!readiness.isReady)
+        #expect(!readiness.isServing)
+    }
+
+    // MARK: The audit
+
+    /// As long as a commit may take, and the sample waits 600 s.
+    private static let patience = Duration.seconds(600)
+
+    private static func ready(with log: AuditLog) -> Readiness {
+        let readiness = Readiness(audit: log)
+        readiness.set(true)
+        return readiness
+    }
+
+    @Test("While neither store nor spool takes a record, it is ready for as long as a commit may take, then not")
+    func stalled() async throws {
+        let (store, spool) = (InMemoryAuditStore(), InMemorySpoolFile())
+        let log = AuditLog.sample(store: store, spool: spool)
+        let readiness = Self.ready(with: log)
+        try await log.whileRunning {
+            try await store.wait { $0.batches.count == 1 }
+            store.refuse()
+            // What the spool takes is recorded.
+            try log.place().fill(.sample("spooled"))
+            #expect(await log.settle())
+            #expect(readiness.refusal(at: .now + Self.patience) == nil)
+            spool.refuse()
+            let before = ContinuousClock.now
+            try log.place().fill(.sample("waiting"))
+            let refused = store.current.refused
+            try await store.wait { $0.refused >= refused + 2 }
+            #expect(readiness.refusal(at: before + Self.patience - .seconds(1)) == nil)
+            #expect(readiness.refusal(at: .now + Self.patience) == .auditStalled)
+            readiness.set(false)
+            #expect(readiness.refusal(at: .now + Self.patience) == .notServing)
+            readiness.set(true)
+            // One of the two is enough.
+            spool.refuse(false)
+            #expect(await log.settle())
+            #expect(readiness.refusal(at: .now + Self.patience) == nil)
+            store.refuse(false)
+        }
+        #expect(store.actions == ["audit.opened", "spooled", "waiting", "audit.closed"])
+    }
+
+    @Test("A commit that the store refuses counts in strict mode, whatever the spool takes", arguments: [false, true])
+    func stalledCommits(isStrict: Bool) async throws {
+        let store = InMemoryAuditStore()
+        var configuration = AuditConfiguration.sample()
+        configuration.isStrict = isStrict
+        let log = AuditLog.sample(store: store, spool: InMemorySpoolFile(), configuration: configuration)
+        let readiness = Self.ready(with: log)
+        try await log.whileRunning {
+            try await store.wait { $0.batches.count == 1 }
+            store.refuse()
+            await #expect(throws: GatewayError.self) { try await log.commit(.sample("refused")) }
+            #expect(readiness.refusal(at: .now + Self.patience) == (isStrict ? .auditStalled : nil))
+            store.refuse(false)
+            try await log.commit(.sample("taken"))
+            #expect(readiness.refusal(at: .now + Self.patience) == nil)
+        }
     }
 }

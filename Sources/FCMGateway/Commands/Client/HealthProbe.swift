@@ -86,7 +86,7 @@ struct HealthProbe: Sendable, Equatable {
             throw CommandFailure("no answer from \(self.url): \(APIClient.reason(error))")
         }
         guard status == 200 else {
-            let meaning = status == 503 ? ", it starts or drains" : ""
+            let meaning = status == 503 ? ", it starts, drains or can't record what it does" : ""
             throw CommandFailure("\(self.url)/\(path) answered HTTP \(status)\(meaning)")
         }
     }

@@ -28,6 +28,7 @@ extension AuditLog {
         let batch = self.takeGathered(withStrict: true)
         self.metrics.queued(batch.records.count + batch.strict.count)
         if batch.records.isEmpty, batch.strict.isEmpty, !self.state.withLock({ $0.isFailing }) {
+            self.noteTaken()
             self.finish(batch)
             return true
         }
@@ -123,6 +124,7 @@ extension AuditLog {
             return false
         }
         self.metrics.spooled(batch.records.count + late.count, bytes: writer.end.size - writer.cursor.offset)
+        if !self.isStrict { self.noteTaken() }
         self.finish(batch)
         return true
     }
@@ -254,6 +256,7 @@ extension AuditLog {
     private func putBack(_ batch: Batch) {
         self.state.withLock { state in
             state.isFailing = true
+            state.beginWaiting()
             state.writing = 0
             state.records = batch.records + state.records
             // A wait whose time is up meanwhile has no continuation any more.
@@ -275,12 +278,18 @@ extension AuditLog {
         for number in batch.settling { self.finishCommit(number, isDurable: true) }
     }
 
+    private func finishCommit(_ number: Int, isDurable: Bool) {
+        let continuation = self.state.withLock { $0.takeCommit(number) }
+        continuation?.resume(returning: isDurable ? .durable : .refused)
+    }
+
     private func failCommits(through number: Int) {
         let refused = self.state.withLock { state in state.strict.filter { $0.number <= number }.map(\.number) }
         for number in refused { self.finishCommit(number, isDurable: false) }
     }
 
     private func note(stored delivery: AuditDelivery) {
+        self.noteTaken()
         self.metrics.wrote(delivery.count, in: delivery.duration)
     }
 
