@@ -83,13 +83,13 @@ package final class DeviceGroups: Sendable {
 
     /// Removes tokens from a group that is there; with its last member FCM deletes it.
     ///
-    /// - Returns: the group, without members where it is gone.
+    /// - Returns: the group; `nil` where it is gone.
     /// - Throws: `not_found`, and as for ``put(_:tokens:by:)``.
     package func remove(
         _ tokens: [String],
         from name: String,
         by caller: GroupCaller
-    ) async throws(GroupObstacle) -> DeviceGroup {
+    ) async throws(GroupObstacle) -> DeviceGroup? {
         try await self.changing(name, .remove, tokens, by: caller) { group, trace throws(GroupObstacle) in
             let known = group.isStored ? group : try await self.adopted(group, by: caller, trace)
             let reconciliation = GroupReconciliation(
@@ -98,9 +98,7 @@ package final class DeviceGroups: Sendable {
                 removing: tokens,
                 mayRemain: true
             )
-            var rest = known
-            (rest.members, rest.key) = ([], nil)
-            return try await self.reconcile(reconciliation, by: caller, trace) ?? rest
+            return try await self.reconcile(reconciliation, by: caller, trace)
         }
     }
 

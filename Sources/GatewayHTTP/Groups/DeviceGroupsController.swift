@@ -75,11 +75,11 @@ struct DeviceGroupsController {
     @Sendable
     private func remove(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let change = try Self.change(request, context)
-        return try await Self.response(
-            Self.served { () throws(GroupObstacle) in
-                try await self.groups.remove(change.tokens, from: change.name, by: change.caller)
-            }
-        )
+        let group = try await Self.served { () throws(GroupObstacle) in
+            try await self.groups.remove(change.tokens, from: change.name, by: change.caller)
+        }
+        // Gone with its last member: answered as its deletion is.
+        return group.map { Self.response($0) } ?? Response(status: .noContent)
     }
 
     @Sendable
