@@ -92,6 +92,11 @@ class Nginx:
         time.sleep(1.2)
 
 
+def served(gateway: Gateway) -> bool:
+    """Whether a message came to it, and is in its audit."""
+    return bool(gateway.admin("GET", "audit?action=message.send")["records"])
+
+
 class Proxies:
     """What holds with either of them; the classes below say which."""
 
@@ -129,6 +134,10 @@ class Proxies:
         proxy = self.make(self.lab, one, two)
         proxy.wait_until_up()
         self.send(proxy.url, tenant)
+        # The one that goes is the one that the key's requests come to.
+        self.lab.wait_until("its record", lambda: served(one) or served(two))
+        if served(two):
+            one, two = two, one
 
         loads = self.loads(proxy.url, tenant, "stop")
         self.assertEqual(one.stop(), 0)
@@ -142,7 +151,7 @@ class Proxies:
         proxy.wait_until_up()
         loads = self.loads(proxy.url, tenant, "kill")
         self.wait_for_more(loads)
-        two.kill()
+        one.kill()
         killed = time.monotonic()
         time.sleep(proxy.notices_s)
         self.wait_for_more(loads)
@@ -190,11 +199,23 @@ class Proxies:
         one.admin("PUT", "tenants/shop/limits", {"tenant": [{"rate": 1, "per_s": 3600, "burst": 1}]})
         two.admin("PUT", "tenants/shop/limits", {"tenant": [{"rate": 1, "per_s": 3600, "burst": 1}]})
         answers = [call("POST", url, tenant.headers, tenant.message()) for _ in range(4)]
-        # Each gateway has a quota of its own; a refusal is an answer and goes to nobody else.
-        self.assertEqual(sorted(answer.status for answer in answers), [200, 200, 429, 429])
+        # Each gateway has a quota of its own, and the key stays on one; a refusal is an answer and goes to nobody else.
+        self.assertEqual(sorted(answer.status for answer in answers), [200, 429, 429, 429])
         for answer in answers:
             self.assertEqual("retry-after" in answer.headers, answer.status == 429, answer.headers)
-        self.assertEqual(fcm.hits(), 2)
+        self.assertEqual(fcm.hits(), 1)
+
+    def test_a_repeat_finds_the_gateway_that_knows_its_key(self) -> None:
+        fcm, tenant, one, two = gateway_pair(self.lab)
+        proxy = self.make(self.lab, one, two)
+        proxy.wait_until_up()
+        for number in range(8):
+            headers = {**tenant.headers, "Idempotency-Key": f"order-{number}"}
+            message = tenant.message(f"repeated-{number}")
+            first, again = (call("POST", f"{proxy.url}/v1/tenants/shop/messages", headers, message) for _ in range(2))
+            self.assertEqual((first.status, "idempotent-replayed" in first.headers), (200, False), str(first))
+            self.assertEqual((again.body, again.headers.get("idempotent-replayed")), (first.body, "true"), str(again))
+        self.assertEqual(fcm.hits(), 8)
 
 
 class HAProxyTests(Proxies, unittest.TestCase):
