@@ -17,13 +17,13 @@ extension AuditLog {
         return isTaken ? AuditReservation(log: self) : nil
     }
 
-    /// Whether something has waited for as long as a commit may take and nothing was recorded meanwhile: neither by the
-    /// store nor by the spool, or in strict mode not by the store.
+    /// Whether something has waited for two seconds, or for as long as a commit may take where that is longer, and nothing
+    /// was recorded meanwhile: neither by the store nor by the spool, or in strict mode not by the store.
     ///
     /// The writer goes on trying, with what waits or with nothing where that is given up; the first success ends it.
     package func isStalled(at now: ContinuousClock.Instant) -> Bool {
         guard let since = self.state.withLock({ $0.waitingSince }) else { return false }
-        return now - since >= self.configuration.commitTimeout
+        return now - since >= max(.seconds(2), self.configuration.commitTimeout)
     }
 
     /// Notes that the store, or the spool where that will do, took what it was given.
