@@ -282,7 +282,8 @@ struct Gateway: Sendable {
         self.services =
             tracing.services + [
                 ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() },
-                ClosingService("limits") { keptLimits.save() }, trail.checkpoints, audit, trail.retention(audit),
+                ClosingService("limits") { keptLimits.save() }, directory, trail.checkpoints, audit,
+                trail.retention(audit),
                 retired,
             ]
             + upstreams.services

@@ -1,9 +1,10 @@
+import ServiceLifecycle
 import Synchronization
 
 /// The directory in memory: the current snapshot, swapped whole.
 ///
 /// Look-ups never touch the store. A request reads ``snapshot`` once and keeps it, so that it sees one picture.
-package final class Directory: Sendable {
+package final class Directory: Service {
     /// What a snapshot is made of.
     private struct Source {
         var contents = DirectoryContents()
@@ -24,7 +25,9 @@ package final class Directory: Sendable {
     private let auditKey: Secret
     private let source: Mutex<Source>
     private let current = Mutex(DirectorySnapshot())
-    private let isRetrying = Atomic(false)
+    /// Asks for a reading that is repeated until it works.
+    private let retries: AsyncStream<Void>
+    private let retryContinuation: AsyncStream<Void>.Continuation
 
     /// A directory that starts empty; call ``reload()`` before serving.
     package init(store: any DirectoryStore, masterKey: MasterKey, auditKey: Secret, defaultLimits: LimitPolicies) {
@@ -32,6 +35,7 @@ package final class Directory: Sendable {
         self.masterKey = masterKey
         self.auditKey = auditKey
         self.source = Mutex(Source(defaultLimits: defaultLimits))
+        (self.retries, self.retryContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     /// The current picture.
@@ -62,16 +66,25 @@ package final class Directory: Sendable {
         if let failure { throw failure }
     }
 
-    /// Reads the store again and again until that works: what was changed comes into force late rather than never.
+    /// Has the store read again and again until that works: what was changed comes into force late rather than never.
     func reloadEventually() {
-        guard !self.isRetrying.exchange(true, ordering: .relaxed) else { return }
-        Task {
+        self.retryContinuation.yield()
+    }
+
+    /// Repeats readings that failed, until shutdown.
+    package func run() async throws {
+        for await _ in self.retries.cancelOnGracefulShutdown() {
             var isDone = false
-            while !isDone, (try? await Task.sleep(for: Self.retryInterval)) != nil {
-                isDone = (try? await self.reload()) != nil
-            }
-            self.isRetrying.store(false, ordering: .relaxed)
+            while !isDone, await Self.pause() { isDone = (try? await self.reload()) != nil }
         }
+    }
+
+    /// Waits for the next attempt.
+    ///
+    /// - Returns: whether there shall be one.
+    private static func pause() async -> Bool {
+        (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.retryInterval) }) != nil
+            && !Task.isShuttingDownGracefully
     }
 
     private func read() async throws(GatewayError) {

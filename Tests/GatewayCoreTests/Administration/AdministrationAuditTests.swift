@@ -146,7 +146,11 @@ struct AdministrationAuditTests {
             #expect(error?.code == .storeUnavailable)
             self.fixture.store.refuseLoads(false)
             // It comes into force all the same, without anybody's doing.
-            while self.fixture.directory.snapshot.principals[key]?.key.revokedAt == nil { await Task.yield() }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await self.fixture.directory.run() }
+                while self.fixture.directory.snapshot.principals[key]?.key.revokedAt == nil { await Task.yield() }
+                group.cancelAll()
+            }
         }
         #expect(self.records.map(\.outcome) == [.intent, .done])
     }

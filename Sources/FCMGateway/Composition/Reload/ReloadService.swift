@@ -11,9 +11,14 @@ struct ReloadService: Service {
     let reopen: @Sendable () async -> Void
 
     func run() async throws {
+        // A disk that hangs keeps neither a reload waiting nor a stop: this is waited for by the next one alone.
+        var reopening: Task<Void, Never>?
+        defer { reopening?.cancel() }
         for await _ in self.signals.cancelOnGracefulShutdown() {
-            // A disk that hangs keeps neither a reload waiting nor a stop, so nobody waits for this.
-            Task { await self.reopen() }
+            reopening = Task { [reopening] in
+                await reopening?.value
+                await self.reopen()
+            }
             self.reloader.reload()
         }
     }
