@@ -10,7 +10,7 @@ extension EndToEnd {
     struct CanaryTests {
         // Each holds characters that JSON, URLs and Base64 write in their own ways.
         static let serverKey = #"canary-server"key\/+%"#
-        static let adminToken = #"canary-admin"token\/+%"#
+        static let adminToken = #"canary-admin"token\/+%-of-32-or-more"#
         static let wrongAdminToken = #"canary-wrong"admin\/+%"#
         static let wrongKey = #"fgw_canary-wrong"key\/+%"#
         static let token = #"canary:device"token\/+%é"#

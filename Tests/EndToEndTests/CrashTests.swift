@@ -10,7 +10,7 @@ extension EndToEnd {
     struct CrashTests {
         private static let masterKey = Array(UInt8(150)...UInt8(181))
         private static let serverKey = "canary-server-key-8c1f0e"
-        private static let adminToken = "canary-admin-token-55aa01"
+        private static let adminToken = "canary-admin-token-55aa01-0123456789"
 
         /// Runs a body with a gateway that holds secrets and has just used them.
         private func withSecrets(

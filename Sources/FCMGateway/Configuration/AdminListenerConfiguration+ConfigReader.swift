@@ -7,7 +7,7 @@ extension AdminListenerConfiguration {
     /// - `admin.tls.certificateFile`, `.privateKeyFile`, `.clientCaFile` (paths, default none).
     /// - `admin.keepAliveTimeoutMs`, `.headTimeoutMs`, `.bodyTimeoutMs`, `.writeStallTimeoutMs`, `.maxConnections`: see
     ///   ``ConnectionBoundsConfiguration/read(_:)``; defaults 75,000, 5,000, 10,000, 10,000 and 256.
-    /// - `admin.token` (secret, no default): at least 16 visible ASCII characters.
+    /// - `admin.token` (secret, no default): at least 32 visible ASCII characters.
     ///
     /// - Parameter reader: The root reader, whose last provider holds the defaults.
     /// - Throws: Everything wrong with the section.

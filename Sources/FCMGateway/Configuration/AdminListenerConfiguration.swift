@@ -1,7 +1,7 @@
 /// The admin listener: where operators, probes and Prometheus connect.
 struct AdminListenerConfiguration: Sendable {
-    /// The fewest characters an admin token may have.
-    static let minTokenCharacters = 16
+    /// The fewest characters an admin token may have: as many as 24 random bytes take in base64.
+    static let minTokenCharacters = 32
 
     /// The address to bind; loopback unless told otherwise.
     var host: String

@@ -72,7 +72,7 @@ enum ConfigurationSchema {
             ConfigurationKey("admin.host", .text(value.host), "the admin listener's address"),
             ConfigurationKey("admin.port", .wholeNumber(value.port), "the admin listener's port"),
         ] + Self.tls("admin") + Self.bounds("admin", value.bounds) + [
-            ConfigurationKey("admin.token", .secret, "the operators' token, at least 16 characters")
+            ConfigurationKey("admin.token", .secret, "the operators' token, at least 32 characters")
         ]
     }
 

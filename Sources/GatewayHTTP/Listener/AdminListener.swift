@@ -29,6 +29,8 @@ package enum AdminListener {
         package var accessLog: AccessLog?
         /// Finds out to which traces requests belong.
         package var tracer: RequestTracer
+        /// Waits before a wrong token is answered.
+        package var pause: @Sendable () async -> Void
 
         /// The parts of an admin listener.
         package init(
@@ -43,7 +45,8 @@ package enum AdminListener {
             clock: any WallClock,
             metrics: HTTPMetrics,
             accessLog: AccessLog? = nil,
-            tracer: RequestTracer = RequestTracer()
+            tracer: RequestTracer = RequestTracer(),
+            pause: @escaping @Sendable () async -> Void = { try? await Task.sleep(for: .milliseconds(250)) }
         ) {
             self.token = token
             self.administration = administration
@@ -57,6 +60,7 @@ package enum AdminListener {
             self.metrics = metrics
             self.accessLog = accessLog
             self.tracer = tracer
+            self.pause = pause
         }
     }
 
@@ -69,7 +73,13 @@ package enum AdminListener {
         let routing = ListenerRouting(
             clock: dependencies.clock,
             metrics: dependencies.metrics,
-            guards: [AdminAuthenticationMiddleware(token: dependencies.token, metrics: dependencies.metrics)],
+            guards: [
+                AdminAuthenticationMiddleware(
+                    token: dependencies.token,
+                    metrics: dependencies.metrics,
+                    pause: dependencies.pause
+                )
+            ],
             open: [
                 HealthController(readiness: dependencies.readiness).endpoints,
                 MetricsController(exposition: dependencies.exposition).endpoints,

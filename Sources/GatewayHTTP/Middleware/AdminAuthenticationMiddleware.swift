@@ -3,19 +3,25 @@ import GatewayCore
 import Hummingbird
 
 /// Lets operators in: those who carry the admin token.
+///
+/// Whoever brings a wrong one is told so after a pause. A connection serves one request at a time, and the admin listener
+/// has few of them: that bounds both the guesses in a second and the memory that waiting takes, and locks nobody out who
+/// has the token.
 struct AdminAuthenticationMiddleware: RouterMiddleware {
     let token: AdminToken
     let metrics: HTTPMetrics
+    /// Waits before a wrong token is answered.
+    let pause: @Sendable () async -> Void
 
     func handle(
         _ request: Request,
         context: GatewayRequestContext,
         next: @concurrent (Request, GatewayRequestContext) async throws -> Response
     ) async throws -> Response {
-        guard let authorization = request.headers[.authorization],
-            let token = BearerToken.bytes(in: Array(authorization.utf8)), self.token.matches(token)
-        else {
+        let given = request.headers[.authorization].flatMap { BearerToken.bytes(in: Array($0.utf8)) }
+        guard let token = given, self.token.matches(token) else {
             self.metrics.refused(result: "refused")
+            if given != nil { await self.pause() }
             throw Problem(.unauthenticated, "Send the admin token as Authorization: Bearer <token>")
         }
         self.metrics.authenticated()

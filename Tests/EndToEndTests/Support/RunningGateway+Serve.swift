@@ -5,7 +5,7 @@ import ProcessTestKit
 
 extension RunningGateway {
     /// The admin token of gateways that tests start by `serve`.
-    static let testAdminToken = "admin-token-of-the-tests"
+    static let testAdminToken = "admin-token-of-the-tests-0123456789"
 
     /// A master key of 32 equal bytes, in base64.
     static func masterKey(_ byte: UInt8 = 7) -> String {

@@ -226,7 +226,7 @@ struct ConfigurationInputTests {
     func clientVariables() {
         let environment = [
             "GATEWAY_URL": "u", "GATEWAY_KEY": "k", "GATEWAY_ADMIN_URL": "a",
-            "GATEWAY_ADMIN_TOKEN": "sixteen-chars-ok",
+            "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough",
         ]
         #expect(Self.problems("", environment) == [])
     }
@@ -251,7 +251,7 @@ struct ConfigurationInputTests {
     @Test("Rows name each value's source, and show no secret")
     func describe() async throws {
         try await TemporaryDirectory.with { directory in
-            let token = try directory.file("token", "a-token-nobody-may-see\n")
+            let token = try directory.file("token", "a-token-that-has-32-or-more-nobody-may-see\n")
             let key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
             let input = ConfigurationInput(
                 file: ConfigurationFile(name: "g.yaml", text: "http:\n  port: 9000\n"),
@@ -261,7 +261,7 @@ struct ConfigurationInputTests {
             )
             let configuration = try input.configuration()
             #expect(configuration.masterKey?.revealed == Array("01234567890123456789012345678901".utf8))
-            #expect(configuration.admin.token?.revealed == "a-token-nobody-may-see")
+            #expect(configuration.admin.token?.revealed == "a-token-that-has-32-or-more-nobody-may-see")
 
             let rows = Dictionary(uniqueKeysWithValues: input.describe().map { ($0.key, $0) })
             #expect(rows.count == ConfigurationSchema.keys.count)

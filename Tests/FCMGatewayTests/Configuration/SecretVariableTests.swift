@@ -67,9 +67,9 @@ struct SecretVariableTests {
             ("GATEWAY_MASTER_KEY", "", "is empty"),
             ("GATEWAY_MASTER_KEY", "not base64!", "must be base64 of exactly 32 bytes"),
             ("GATEWAY_MASTER_KEY", "c2hvcnQ=", "must be base64 of exactly 32 bytes"),
-            ("GATEWAY_ADMIN_TOKEN", "fifteen-chars-x", "must have at least 16 characters"),
+            ("GATEWAY_ADMIN_TOKEN", "thirty-one-characters-are-no-go", "must have at least 32 characters"),
             (
-                "GATEWAY_ADMIN_TOKEN", "sixteen chars at least",
+                "GATEWAY_ADMIN_TOKEN", "thirty-two characters with spaces",
                 "must be visible ASCII characters without spaces, as it travels in a header"
             ),
         ]
@@ -97,10 +97,10 @@ struct SecretVariableTests {
 
         let complete = try GatewayConfiguration.load(
             file: nil,
-            environment: ["GATEWAY_MASTER_KEY": Self.key, "GATEWAY_ADMIN_TOKEN": "sixteen-chars-ok"]
+            environment: ["GATEWAY_MASTER_KEY": Self.key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough"]
         )
         #expect(try complete.servingSecrets().masterKey.revealed.count == 32)
-        #expect(try complete.servingSecrets().adminToken.revealed == "sixteen-chars-ok")
+        #expect(try complete.servingSecrets().adminToken.revealed == "thirty-two-characters-are-enough")
         #expect(complete.warnings.isEmpty)
     }
 }

@@ -15,7 +15,7 @@ struct ServingSecretsTests {
     func previous() throws {
         let configuration = try Self.load([
             "GATEWAY_MASTER_KEY": Self.keys[0], "GATEWAY_PREVIOUS_MASTER_KEY": Self.keys[1],
-            "GATEWAY_ADMIN_TOKEN": "admin-token-of-the-tests",
+            "GATEWAY_ADMIN_TOKEN": "admin-token-of-the-tests-0123456789",
         ])
         let secrets = try configuration.servingSecrets()
         #expect(secrets.masterKey.revealed == Array(repeating: 201, count: 32))
@@ -41,7 +41,7 @@ struct ServingSecretsTests {
 
     @Test("Whatever prints the configuration or its secrets prints no secret")
     func shown() throws {
-        let token = "canary-admin-token-7f3b"
+        let token = "canary-admin-token-7f3b-0123456789"
         let configuration = try Self.load([
             "GATEWAY_MASTER_KEY": Self.keys[0], "GATEWAY_PREVIOUS_MASTER_KEY": Self.keys[1],
             "GATEWAY_ADMIN_TOKEN": token,

@@ -86,7 +86,7 @@ struct ReloadFixture {
 
     static let environment = [
         "GATEWAY_MASTER_KEY": Data(repeating: 7, count: 32).base64EncodedString(),
-        "GATEWAY_ADMIN_TOKEN": "admin-token-of-the-tests", "GATEWAY_LOG_FORMAT": "text",
+        "GATEWAY_ADMIN_TOKEN": "admin-token-of-the-tests-0123456789", "GATEWAY_LOG_FORMAT": "text",
     ]
 
     /// Replaces the file and reloads.

@@ -57,6 +57,20 @@ struct AdminAuthenticationMiddlewareTests {
         }
     }
 
+    @Test("A wrong token is answered after a pause; the right one, and none, at once")
+    func pause() async throws {
+        try await TestGateway.run { gateway, key in
+            #expect(await gateway.admin(.get, "/admin/v1/tenants").status == 200)
+            #expect(await gateway.admin(.get, "/admin/v1/tenants", token: nil).status == 401)
+            #expect(await gateway.admin(.get, "/livez", token: "wrong").status == 200)
+            #expect(gateway.pauses.current == 0)
+            for token in ["wrong", key, TestGateway.adminToken + "x"] {
+                #expect(await gateway.admin(.get, "/admin/v1/tenants", token: token).status == 401)
+            }
+            #expect(gateway.pauses.current == 3)
+        }
+    }
+
     @Test("How authentication went is counted")
     func metrics() async throws {
         try await TestGateway.run { gateway, key in

@@ -34,6 +34,8 @@ struct TestGateway: Sendable {
     let administration: Administration
     let audit: AuditLog
     let gate: LoadGate
+    /// How often a wrong admin token had its caller wait.
+    let pauses = Observed(0)
     let dataListener: any HTTPServerResponder
     let adminListener: any HTTPServerResponder
     private let script = Observed<[UpstreamResult]>([])
@@ -185,6 +187,7 @@ struct TestGateway: Sendable {
             ),
             logger: logger
         )
+        let pauses = self.pauses
         self.adminListener = AdminListener.responder(
             AdminListener.Dependencies(
                 token: AdminToken(Secret(Self.adminToken)),
@@ -203,7 +206,8 @@ struct TestGateway: Sendable {
                 },
                 clock: self.clock,
                 metrics: HTTPMetrics(factory: self.metrics, listener: "admin"),
-                tracer: tracer
+                tracer: tracer,
+                pause: { pauses.change { $0 += 1 } }
             ),
             logger: logger
         )
