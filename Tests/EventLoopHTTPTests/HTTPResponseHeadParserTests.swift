@@ -36,4 +36,15 @@ struct HTTPResponseHeadParserTests {
         guard case .accepted(_, let framing, _) = verdict else { return nil }
         return framing
     }
+
+    @Test("The lines of an answer are its fields, also where they are longer than a head can be")
+    func writtenFields() {
+        var lines = HTTPHeaderLines()
+        let value = String(repeating: "v", count: 50_000)
+        for _ in 0..<2 { lines.append(HTTPFieldKey(.location), value) }
+        lines.append(HTTPFieldKey(.via), "a: b, c")
+        #expect(lines.fields.map(\.value) == [value, value, "a: b, c"])
+        #expect(lines.fields.map(\.name) == [.location, .location, .via])
+        #expect(HTTPHeaderLines().fields.isEmpty)
+    }
 }

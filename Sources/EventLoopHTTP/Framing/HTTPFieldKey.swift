@@ -29,3 +29,15 @@ package struct HTTPFieldKey: Sendable {
     static let host = HTTPFieldKey(.host)
     static let transferEncoding = HTTPFieldKey(.transferEncoding)
 }
+
+extension HTTPField.Name {
+    /// A name that stands in the source.
+    ///
+    /// - Precondition: it is a token (RFC 9110, section 5.1).
+    package init(constant name: StaticString) {
+        guard let parsed = HTTPField.Name(name.description) else {
+            preconditionFailure("\(name) is no field's name")
+        }
+        self = parsed
+    }
+}

@@ -67,10 +67,14 @@ package struct HTTPFieldLines: Sendable {
         byte == HTTPGrammar.space || byte == HTTPGrammar.tab
     }
 
-    /// The lines of fields.
+    /// The lines of fields that did not come over the wire.
+    ///
+    /// - Precondition: names and values have no more bytes than a head.
     package init(_ fields: HTTPFields) {
         var head = ByteBuffer()
         for field in fields {
+            let byteCount = head.writerIndex + field.name.rawName.utf8.count + field.value.utf8.count
+            precondition(byteCount <= Self.maxHeadBytes, "\(byteCount) bytes of fields")
             let nameStart = head.writerIndex
             head.writeString(field.name.rawName)
             let valueStart = head.writerIndex

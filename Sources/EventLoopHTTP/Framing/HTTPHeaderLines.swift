@@ -60,9 +60,13 @@ package struct HTTPHeaderLines: Sendable {
 
     /// The lines in the form that HTTPTypes gives them.
     package var fields: HTTPFields {
-        var head = ByteBuffer(bytes: self.bytes)
-        head.writeStaticString("\r\n")
-        return HTTPFieldLines(parsing: head, from: 0)?.fields ?? HTTPFields()
+        var fields = HTTPFields()
+        self.forEachLine { name, value in
+            // Never nil: a line begins with a key's name.
+            guard let name = HTTPField.Name(String(decoding: name, as: UTF8.self)) else { return }
+            fields.append(HTTPField(name: name, value: String(decoding: value, as: UTF8.self)))
+        }
+        return fields
     }
 }
 

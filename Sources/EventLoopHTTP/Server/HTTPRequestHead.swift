@@ -50,6 +50,6 @@ package final class HTTPRequestHead: Sendable {
 }
 
 extension HTTPField.Name {
-    /// `Host`, which HTTPTypes leaves to the authority; the text is well-formed.
-    static let host = HTTPField.Name("Host") ?? .from
+    /// `Host`, which HTTPTypes leaves to the authority.
+    static let host = HTTPField.Name(constant: "Host")
 }

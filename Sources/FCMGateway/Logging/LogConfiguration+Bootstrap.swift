@@ -32,14 +32,12 @@ extension LogConfiguration {
         return Logger(label: LogPart.gateway.rawValue)
     }
 
-    /// How lines look: in colour on a terminal only, and not where somebody asks for none (<https://no-color.org>).
+    /// How lines look: in colour where the commands' output would be.
     func lineFormat(environment: [String: String], isTerminal: Bool) -> LogLineFormat {
         switch self.format {
         case .json: .json
         case .text:
-            .text(
-                isColoured: isTerminal && environment["TERM"] != "dumb" && (environment["NO_COLOR"] ?? "").isEmpty
-            )
+            .text(isColoured: Terminal(isTerminal: isTerminal, environment: environment).showsColour)
         }
     }
 }

@@ -44,6 +44,9 @@ final class LogLevelSetting: Sendable {
     }
 
     private static func index(of level: LogConfiguration.Level) -> UInt64 {
-        UInt64(Self.levels.firstIndex { $0.rawValue == level.rawValue } ?? 0)
+        guard let index = Self.levels.firstIndex(where: { $0.rawValue == level.rawValue }) else {
+            preconditionFailure("no logger knows the level \(level)")
+        }
+        return UInt64(index)
     }
 }

@@ -45,9 +45,6 @@ final class RetiredTokenQueue: Sendable {
         self.drafts.withLock { $0.insert(contentsOf: taken, at: 0) }
     }
 
-    /// Wakes the writer though nothing waits.
-    func nudge() { self.wakeContinuation.yield() }
-
     /// Ends the stream of wakes.
     func close() { self.wakeContinuation.finish() }
 }

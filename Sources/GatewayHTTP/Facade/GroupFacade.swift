@@ -115,5 +115,5 @@ struct GroupFacade: Sendable {
 }
 
 extension HTTPFieldKey {
-    fileprivate static let projectID = HTTPFieldKey(HTTPField.Name("project_id") ?? .from)
+    fileprivate static let projectID = HTTPFieldKey(HTTPField.Name(constant: "project_id"))
 }

@@ -2,19 +2,14 @@ import EventLoopHTTP
 import HTTPTypes
 
 extension HTTPField.Name {
-    /// A header name of the gateway's own; the texts below are all well-formed.
-    private static func own(_ name: String) -> HTTPField.Name {
-        HTTPField.Name(name) ?? .userAgent
-    }
-
-    static let requestID = own("X-Request-ID")
-    static let requestTimeout = own("X-Request-Timeout-Ms")
-    static let traceParent = own("traceparent")
-    static let traceState = own("tracestate")
-    static let idempotencyKey = own("Idempotency-Key")
-    static let idempotentReplayed = own("Idempotent-Replayed")
-    static let rateLimit = own("RateLimit")
-    static let rateLimitPolicy = own("RateLimit-Policy")
+    static let requestID = HTTPField.Name(constant: "X-Request-ID")
+    static let requestTimeout = HTTPField.Name(constant: "X-Request-Timeout-Ms")
+    static let traceParent = HTTPField.Name(constant: "traceparent")
+    static let traceState = HTTPField.Name(constant: "tracestate")
+    static let idempotencyKey = HTTPField.Name(constant: "Idempotency-Key")
+    static let idempotentReplayed = HTTPField.Name(constant: "Idempotent-Replayed")
+    static let rateLimit = HTTPField.Name(constant: "RateLimit")
+    static let rateLimitPolicy = HTTPField.Name(constant: "RateLimit-Policy")
 }
 
 extension HTTPFieldKey {

@@ -186,6 +186,6 @@ extension GroupResult {
 extension HTTPFieldKey {
     fileprivate static let authorization = HTTPFieldKey(.authorization)
     fileprivate static let contentType = HTTPFieldKey(.contentType)
-    fileprivate static let projectID = HTTPFieldKey(HTTPField.Name("project_id") ?? .from)
+    fileprivate static let projectID = HTTPFieldKey(HTTPField.Name(constant: "project_id"))
     fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
 }

@@ -33,7 +33,7 @@ extension AccessToken: CustomStringConvertible, CustomReflectable {
 }
 
 extension HTTPFieldKey {
-    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name("access_token_auth") ?? .authorization)
+    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name(constant: "access_token_auth"))
     fileprivate static let authorization = HTTPFieldKey(.authorization)
     fileprivate static let contentType = HTTPFieldKey(.contentType)
 }

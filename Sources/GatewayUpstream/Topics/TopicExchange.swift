@@ -99,5 +99,5 @@ extension AccessToken {
 extension HTTPFieldKey {
     fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
     /// Tells the Instance ID API that the bearer token is an access token; the text is well-formed.
-    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name("access_token_auth") ?? .authorization)
+    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name(constant: "access_token_auth"))
 }
