@@ -1,5 +1,6 @@
 import GRDB
 package import GatewayCore
+import NIOPosix
 
 /// The file that holds everything of a gateway that runs alone, open for serving.
 ///
@@ -9,6 +10,15 @@ package final class SQLiteDatabase: SQLiteReading {
     private static let busyTimeoutSeconds = 2.0
     /// How many scans read at once: those that the gate admits, and one of the gateway's own.
     private static let scanReaderCount = ScanGate.Limits().running + 1
+    /// Threads of scans.
+    ///
+    /// GRDB's connections share the threads of Dispatch, which are as many as there are processors: two scans would leave
+    /// a small machine none for writes.
+    private static let scanThreads: NIOThreadPool = {
+        let threads = NIOThreadPool(numberOfThreads: SQLiteDatabase.scanReaderCount)
+        threads.start()
+        return threads
+    }()
     /// The size of the write-ahead log beyond which it is emptied.
     static let defaultLogLimit = 64 * 1024 * 1024
 
@@ -56,7 +66,12 @@ package final class SQLiteDatabase: SQLiteReading {
         } catch {
             throw GatewayError(translating: error)
         }
-        self.scans = SQLiteReaders(pool: self.scanPool, operation: .scan, metrics: metrics)
+        self.scans = SQLiteReaders(
+            pool: self.scanPool,
+            threads: Self.scanThreads,
+            operation: .scan,
+            metrics: metrics
+        )
         self.log = WriteAheadLog(at: file.writeAheadLogPath, limit: logLimit, scans: self.scanGate, metrics: metrics)
         self.watchLog()
     }
@@ -89,7 +104,7 @@ package final class SQLiteDatabase: SQLiteReading {
         } catch {
             throw GatewayError(translating: error)
         }
-        self.scans = SQLiteReaders(pool: self.scanPool, operation: .scan, metrics: nil)
+        self.scans = SQLiteReaders(pool: self.scanPool, threads: Self.scanThreads, operation: .scan, metrics: nil)
         self.log = WriteAheadLog(
             at: file.writeAheadLogPath,
             limit: Self.defaultLogLimit,
@@ -224,6 +239,8 @@ package final class SQLiteDatabase: SQLiteReading {
 /// Connections of a pool that read.
 private struct SQLiteReaders: SQLiteReading {
     let pool: DatabasePool
+    /// Where to read; `nil` for GRDB's own choice.
+    var threads: NIOThreadPool?
     let operation: StoreMetrics.Operation
     let metrics: StoreMetrics?
 
@@ -231,7 +248,11 @@ private struct SQLiteReaders: SQLiteReading {
         let start = ContinuousClock.now
         let result: Result<T, any Error>
         do {
-            result = .success(try await self.pool.read(body))
+            if let threads = self.threads {
+                result = .success(try await threads.runIfActive { [pool] in try pool.read(body) })
+            } else {
+                result = .success(try await self.pool.read(body))
+            }
         } catch {
             result = .failure(error)
         }
