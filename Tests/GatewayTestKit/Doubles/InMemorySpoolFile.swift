@@ -13,6 +13,8 @@ package final class InMemorySpoolFile: AuditSpoolFile {
         /// What was put aside, by suffix.
         package var aside: [String: [UInt8]] = [:]
         var refuses = false
+        /// How much of a refused write stays all the same.
+        var remains = 0
         var refusesCuts = false
     }
 
@@ -28,14 +30,14 @@ package final class InMemorySpoolFile: AuditSpoolFile {
     /// What the file holds and has seen.
     package var current: Contents { self.contents.current }
 
-    /// Makes writes fail from now on, or succeed again.
-    package func refuse(_ refuses: Bool = true) {
-        self.contents.change { $0.refuses = refuses }
+    /// Makes writes fail from now on, of which so many bytes stay, or succeed again.
+    package func refuse(_ refuses: Bool = true, leaving remains: Int = 0) {
+        self.contents.change { ($0.refuses, $0.remains) = (refuses, remains) }
     }
 
-    /// Makes the file impossible to empty.
-    package func refuseCuts() {
-        self.contents.change { $0.refusesCuts = true }
+    /// Makes the file impossible to empty, or possible again.
+    package func refuseCuts(_ refuses: Bool = true) {
+        self.contents.change { $0.refusesCuts = refuses }
     }
 
     /// Changes the content behind everybody's back.
@@ -67,13 +69,14 @@ package final class InMemorySpoolFile: AuditSpoolFile {
     /// - Throws: `storeUnavailable` while told to refuse.
     package func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError) {
         let isWritten = self.contents.change { contents in
-            guard !contents.refuses, offset <= contents.bytes.count else {
-                contents.refused += 1
-                return false
-            }
-            contents.bytes.replaceSubrange(offset..., with: bytes)
-            contents.writes += 1
-            return true
+            let isRefused = contents.refuses || offset > contents.bytes.count
+            let written = isRefused ? bytes.prefix(contents.remains) : bytes[...]
+            // As in a file, what was there behind it stays.
+            let end = min(offset + written.count, contents.bytes.count)
+            if offset <= end { contents.bytes.replaceSubrange(offset..<end, with: written) }
+            contents.refused += isRefused ? 1 : 0
+            contents.writes += isRefused ? 0 : 1
+            return !isRefused
         }
         if !isWritten { throw GatewayError(.storeUnavailable, "The spool refuses, as it was told to") }
     }

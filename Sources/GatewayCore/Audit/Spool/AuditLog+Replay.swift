@@ -60,26 +60,47 @@ extension AuditLog {
         _ chain: inout AuditChain
     ) async throws(GatewayError) {
         guard let spool = self.spool else { return }
+        // A chain that was open has been given everything just now, unless its seal is not genuine.
         let head = heads.first { $0.writer == found.writer }
-        // A chain that was ended has everything; one that was open has been ended just now, unless its seal is not genuine.
-        let isReplayed = found.writer == nil || head.map { $0.state != .open || self.sealer.isGenuine($0) } ?? false
+        let isReplayed = found.writer == nil || head.map { $0.state == .open && self.sealer.isGenuine($0) } ?? false
+        let lost = isReplayed ? 0 : try await self.countMissing(from: spool)
         if found.isTorn {
             self.logger.notice(
                 "The audit's spool ends within a batch, as after a kill; nobody was told it was recorded"
             )
         }
-        guard found.isDamaged || !isReplayed else {
+        guard found.isDamaged || lost > 0 else {
             if try await spool.file.size() > 0 { try await spool.file.cut(to: 0) }
             return
         }
         let reason =
             found.isDamaged
-            ? "changed after \(found.records) records" : "\(found.records) records belong to no chain of this store"
+            ? "changed after \(found.records) records"
+            : head == nil
+                ? "\(lost) records belong to no chain of this store" : "the chain had ended without \(lost) records"
         // The record comes first, so that no crash hides the damage.
         let chained = chain.append(self.damageRecord(reason))
         try await self.store.append([chained], head: self.sealer.head(of: chain, state: .open))
         let path = try await spool.file.setAside(self.asideSuffix)
-        self.noteDamage(kept: path, lost: isReplayed ? 0 : found.records)
+        self.noteDamage(reason, kept: path, lost: lost)
+    }
+
+    /// How many records of a spool are nowhere in the chain that they belong to.
+    ///
+    /// A start that was killed before it could empty the spool has added them, behind another record maybe. One that was
+    /// given another spool has ended the chain without them.
+    private func countMissing(from spool: AuditSpool) async throws(GatewayError) -> Int {
+        var (missing, cursor) = (0, AuditSpoolCursor())
+        while case .batch(let batch) = try await cursor.next(in: spool.file, spool.sealer) {
+            let stored = try await self.store.records(
+                of: batch.base.writer,
+                after: batch.base.sequence,
+                limit: batch.entries.count + self.configuration.queueCapacity
+            )
+            let known = Set(stored.map(\.entry))
+            missing += batch.entries.count { !known.contains($0) }
+        }
+        return missing
     }
 
     /// What is added to the name of a spool that is put aside.
@@ -95,11 +116,11 @@ extension AuditLog {
         return record
     }
 
-    /// Says that a spool is not what the gateway wrote.
-    func noteDamage(kept path: String?, lost: Int) {
+    /// Says that a spool is not what the gateway wrote, or not what the store's chains go on with.
+    func noteDamage(_ reason: String, kept path: String?, lost: Int) {
         self.logger.error(
-            "The audit's spool was changed; what it holds beyond that is not in the audit",
-            metadata: ["kept": "\(path ?? "nowhere")", "lost_records": "\(lost)"]
+            "The audit's spool was changed, or is not this store's; not all that it holds is in the audit",
+            metadata: ["reason": "\(reason)", "kept": "\(path ?? "nowhere")", "lost_records": "\(lost)"]
         )
     }
 }

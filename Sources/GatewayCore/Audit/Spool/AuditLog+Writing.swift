@@ -223,22 +223,28 @@ extension AuditLog {
 
     /// Goes on without a spool's content that somebody changed.
     private func abandonSpool(_ writer: inout AuditWriter) async {
+        let reason = "\(writer.course.lag) records lost"
+        var chain = writer.course.stored
+        let record = chain.append(self.damageRecord(reason))
+        do throws(GatewayError) {
+            // The record comes first, so that no crash hides the damage.
+            try await self.store.append([record], head: self.sealer.head(of: chain, state: .open))
+        } catch {
+            // The next replay comes by the damage again.
+            return writer.course.storeRefused()
+        }
         let lost = writer.course.abandonSpool()
+        writer.course.storeTook(chain)
         self.metrics.failed(lost)
         (writer.end, writer.cursor) = (AuditSpool.End(), AuditSpoolCursor())
         do throws(GatewayError) {
             let path = try await self.spool?.file.setAside(self.asideSuffix)
-            self.noteDamage(kept: path, lost: lost)
+            self.noteDamage(reason, kept: path, lost: lost)
         } catch {
             writer.isSpoolStuck = true
-            self.noteDamage(kept: nil, lost: lost)
+            self.noteDamage(reason, kept: nil, lost: lost)
         }
         self.metrics.spooled(0, bytes: 0)
-        let entry = AuditEntry(self.damageRecord("\(lost) records lost"))
-        self.state.withLock { state in
-            state.records.insert(entry, at: 0)
-            state.heldBytes += entry.byteCount
-        }
     }
 
     // MARK: The queue

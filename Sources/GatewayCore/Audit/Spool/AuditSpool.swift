@@ -8,6 +8,8 @@ package struct AuditSpool: Sendable {
         var size = 0
         /// The last seal; empty before the first.
         var seal: [UInt8] = []
+        /// Whether a write that failed may have left something behind it.
+        var hasRemains = false
     }
 
     let file: any AuditSpoolFile
@@ -64,6 +66,9 @@ package struct AuditSpool: Sendable {
         guard end.size + bytes.count <= self.maxBytes else {
             throw GatewayError(.storeUnavailable, "The audit's spool is full")
         }
+        // A shorter batch in front of the remains of a longer one would look like tampering.
+        if end.hasRemains { try await self.file.cut(to: end.size) }
+        end.hasRemains = true
         try await self.file.write(bytes, at: end.size)
         end = End(size: end.size + bytes.count, seal: seal)
         return chain
@@ -84,21 +89,21 @@ package struct AuditSpool: Sendable {
     }
 
     /// What is found in a spool at a start.
-    struct Finding: Sendable, Hashable {
+    package struct Finding: Sendable, Hashable {
         /// Whose records it holds; `nil` when it holds none.
-        var writer: Int?
+        package var writer: Int?
         /// How many genuine records it holds.
-        var records = 0
+        package var records = 0
         /// Whether the last batch was not written to its end.
-        var isTorn = false
+        package var isTorn = false
         /// Whether something in it was not written by the gateway.
-        var isDamaged = false
+        package var isDamaged = false
     }
 
     /// Looks through a spool that an earlier process left.
     ///
     /// - Throws: `storeUnavailable` when it can't be read.
-    func inspect() async throws(GatewayError) -> Finding {
+    package func inspect() async throws(GatewayError) -> Finding {
         var (finding, cursor) = (Finding(), AuditSpoolCursor())
         while true {
             switch try await cursor.next(in: self.file, self.sealer) {

@@ -14,7 +14,7 @@ package protocol AuditSpoolFile: Sendable {
 
     /// Writes bytes from an offset on and returns when they are on the disk.
     ///
-    /// - Throws: `storeUnavailable`; then the file ends at the offset, or can't be written any more.
+    /// - Throws: `storeUnavailable`; then there may be something behind the offset, which is to be dropped.
     func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError)
 
     /// Drops everything from an offset on.

@@ -321,6 +321,26 @@ struct AuditLogSpoolTests {
         #expect(try await self.verdict() == .intact(records: expected.count))
     }
 
+    @Test("A changed spool stays where it is until that is recorded, so that a kill hides nothing")
+    func recordedFirst() async throws {
+        let log = self.log()
+        try await log.whileRunning {
+            try await self.store.wait { $0.batches.count == 1 }
+            self.store.refuse()
+            try log.place().fill(.sample("lost"))
+            try await self.spool.wait { $0.writes == 1 }
+            self.spool.tamper { $0[AuditSpoolFormat.headByteCount + 10] ^= 1 }
+            // More than the one attempt that had read it before.
+            let refused = self.store.current.refused
+            try await self.store.wait { $0.refused > refused + 3 }
+            #expect(self.spool.current.aside.isEmpty)
+            self.store.refuse(false)
+            try await self.spool.wait { !$0.aside.isEmpty }
+        }
+        #expect(self.store.actions == ["audit.opened", "audit.spool_damaged", "audit.closed"])
+        #expect(try await self.verdict() == .intact(records: 3))
+    }
+
     @Test("Spooled records are counted, and the gauge is zero again in the end")
     func metrics() async throws {
         let metrics = TestMetrics()

@@ -187,6 +187,47 @@ struct AuditSpoolReplayTests {
         #expect(try await self.verdict() == .intact(records: expected.count + 2))
     }
 
+    @Test("A spool of a chain that was ended without it is kept aside, with what it knows", arguments: [0, 7, 30])
+    func chainEndedWithout(stored: Int) async throws {
+        let (file, records) = try await self.crashed(Self.batches)
+        let bytes = file.current.bytes
+        if let last = records.prefix(stored).last {
+            let chain = AuditChain(writer: 1, sequence: last.sequence, hash: last.hash)
+            try await self.store.append(Array(records.prefix(stored)), head: self.sealer.head(of: chain, state: .open))
+        }
+        // A start that was told of another directory, and one that was told of this one again.
+        try await self.start(InMemorySpoolFile())
+        #expect(self.store.current.heads.first?.state == .recovered)
+        try await self.start(file)
+        let damage = self.store.current.records(of: "audit.spool_damaged")
+        #expect(damage.map(\.object) == (stored == 30 ? [] : ["the chain had ended without \(30 - stored) records"]))
+        #expect(Array(file.current.aside.values) == (stored == 30 ? [] : [bytes]))
+        #expect(file.current.bytes.isEmpty)
+    }
+
+    @Test("Remains of a write that failed are dropped before anything follows in their place, or nothing does")
+    func remains() async throws {
+        let (file, _) = try await self.crashed([["first"]])
+        let spool = AuditSpool(file: file, sealer: self.spoolSealer, maxBytes: 1 << 24)
+        var cursor = AuditSpoolCursor()
+        guard case .batch(let batch) = try await cursor.next(in: file, self.spoolSealer) else { return }
+        let seal = try #require(cursor.seal)
+        let last = try #require(batch.records.last)
+        let chain = AuditChain(writer: 1, sequence: last.sequence, hash: last.hash)
+        var end = AuditSpool.End(size: cursor.offset, seal: seal)
+        let many = (0..<50).map { AuditEntry(AuditRecord.sample("long \($0)")) }
+        file.refuse(leaving: 5_000)
+        file.refuseCuts()
+        await #expect(throws: GatewayError.self) { try await spool.append(many, after: chain, to: &end) }
+        file.refuse(false)
+        let one = [AuditEntry(AuditRecord.sample("second"))]
+        await #expect(throws: GatewayError.self) { try await spool.append(one, after: chain, to: &end) }
+        file.refuseCuts(false)
+        _ = try await spool.append(one, after: chain, to: &end)
+        let finding = try await spool.inspect()
+        #expect(finding.records == 2 && !finding.isDamaged && !finding.isTorn)
+    }
+
     @Test("A spool of a store that was put back to an earlier state is kept aside, not lost")
     func unknownWriter() async throws {
         let (file, _) = try await self.crashed(Self.batches)
