@@ -124,7 +124,8 @@ struct AuditRetentionServiceTests {
             let told = InMemoryAuditStore()
             let removed = try await fixture.retaining(days: 15, told: told) { await $0.pass() }
             #expect(removed == 0)
-            #expect(told.current.records(of: "audit.removed").isEmpty)
+            #expect(told.current.records(of: "audit.removed").map(\.outcome) == [.intent, .failed])
+            #expect(told.current.records(of: "audit.removed").last?.object == "no records")
             #expect(try await fixture.ledger.cuts().isEmpty)
             guard case .tampered(let place, _) = try await fixture.verify() else {
                 Issue.record("nothing is noticed")
@@ -161,9 +162,29 @@ struct AuditRetentionServiceTests {
             let removed = try await fixture.retaining(days: 15, ledger: ledger, told: told) { await $0.pass() }
             #expect(removed == removals * 1_000)
             let records = told.current.records(of: "audit.removed")
-            #expect(records.map(\.object) == ["\(removals * 1_000) records of writers 1"])
+            #expect(records.map(\.object) == ["records of writers 1", "\(removals * 1_000) records of writers 1"])
+            #expect(records.map(\.outcome) == [.intent, .failed])
             let whole = 51 * 100
             #expect(try await fixture.verify() == .intact(records: whole - removals * 1_000))
+            try fixture.database.close()
+        }
+    }
+
+    @Test("Nothing goes before it is recorded that something will, so that a kill in the middle hides nothing")
+    func intent() async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            var chain = AuditChain(writer: 1)
+            try await fixture.write(100, to: &chain, days: 50)
+            let told = InMemoryAuditStore()
+            try await fixture.retaining(days: 15, told: told) { service in
+                try await told.wait { !$0.records(of: "audit.opened").isEmpty }
+                told.refuse()
+                #expect(await service.pass() == 0)
+                told.refuse(false)
+                #expect(await service.pass() > 0)
+            }
+            #expect(told.current.records(of: "audit.removed").map(\.outcome) == [.intent, .done])
             try fixture.database.close()
         }
     }

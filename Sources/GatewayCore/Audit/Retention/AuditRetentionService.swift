@@ -19,6 +19,12 @@ package final class AuditRetentionService: Service {
             self.records += count
             if self.writers.last != writer { self.writers.append(writer) }
         }
+
+        /// The writers as they are told.
+        var list: String {
+            let (first, last) = (self.writers.first ?? 0, self.writers.last ?? 0)
+            return first == last ? "\(first)" : "\(first)-\(last)"
+        }
     }
 
     private let store: any AuditLedgerStore
@@ -81,6 +87,8 @@ package final class AuditRetentionService: Service {
     @discardableResult
     package func pass() async -> Int {
         var removed = Removed()
+        // Once an intent is recorded, so is what comes of it.
+        var record: AuditRecord?
         do throws(GatewayError) {
             let pieces = try await self.store.timeline(maxLength: AuditRetention.pieceLength)
             let heads = try await self.reader.heads()
@@ -88,6 +96,13 @@ package final class AuditRetentionService: Service {
             let removals = retention.removals(pieces, heads: heads)
             let checkpoints = removals.isEmpty ? [] : try await self.store.ledger().checkpoints
             let signed = AuditSignedPlaces(checkpoints, self.signer.publicKey)
+            if !removals.isEmpty {
+                var announced = self.record
+                announced.object = "records of writers \(Removed(writers: removals.map(\.writer)).list)"
+                // A kill in the middle leaves the intent, so that nothing goes without a word of it.
+                try await self.audit.commit(announced.intent)
+                record = announced
+            }
             for removal in removals {
                 guard let head = heads.first(where: { $0.writer == removal.writer }) else { break }
                 let landmark = signed.first(of: removal.writer, from: removal.sequence)
@@ -96,11 +111,23 @@ package final class AuditRetentionService: Service {
             }
         } catch {
             if error.code == .conflict { self.metrics.foundChange() }
+            record?.outcome = .failed
             self.logger.error("Old audit records can't be removed", metadata: ["cause": "\(error.message)"])
         }
         // Also what went before something failed is told.
-        if removed.records > 0 { await self.tell(removed) }
+        if let record { await self.tell(removed, record) }
         return removed.records
+    }
+
+    private var record: AuditRecord {
+        AuditRecord(
+            time: self.clock.now(),
+            tenant: nil,
+            principal: "gateway",
+            action: AuditAction.auditRemoved.rawValue,
+            outcome: .done,
+            requestID: ""
+        )
     }
 
     /// The clock's time, unless it was moved ahead while the process runs.
@@ -170,19 +197,17 @@ package final class AuditRetentionService: Service {
         return steps
     }
 
-    private func tell(_ removed: Removed) async {
-        let (first, last) = (removed.writers.first ?? 0, removed.writers.last ?? 0)
-        let (count, list) = (removed.records, first == last ? "\(first)" : "\(first)-\(last)")
-        self.logger.notice("Old audit records were removed", metadata: ["records": "\(count)", "writers": "\(list)"])
-        var record = AuditRecord(
-            time: self.clock.now(),
-            tenant: nil,
-            principal: "gateway",
-            action: AuditAction.auditRemoved.rawValue,
-            outcome: .done,
-            requestID: ""
-        )
-        record.object = "\(count) records of writers \(list)"
+    private func tell(_ removed: Removed, _ announced: AuditRecord) async {
+        var record = announced
+        record.time = self.clock.now()
+        record.object = "no records"
+        if removed.records > 0 {
+            record.object = "\(removed.records) records of writers \(removed.list)"
+            self.logger.notice(
+                "Old audit records were removed",
+                metadata: ["records": "\(removed.records)", "writers": "\(removed.list)"]
+            )
+        }
         do {
             try await self.audit.commit(record)
         } catch {
