@@ -347,6 +347,36 @@ extension EndToEnd {
             }
         }
 
+        @Test("A gateway that starts while the audit is checked makes the check begin again, not fail")
+        func startMeanwhile() async throws {
+            try await PrivateDirectory.with(prefersMemory: true) { directory in
+                let audit = try await RecordedAudit.make(in: directory)
+                let (pipe, go) = (directory.path("pipe"), directory.path("go"))
+                // The check has read part of the store, and waits for the sink, when the gateway starts.
+                let feed = """
+                    mkfifo "$1" && echo ready && exec 3> "$1" && echo opened
+                    until [ -e "$2" ]; do sleep 0.05; done
+                    cat "$0" >&3; exec 3>&-; cat "$0" > "$1"
+                    """
+                let outcome = try await ChildProcess.with(
+                    URL(filePath: "/bin/sh"),
+                    ["-c", feed, audit.sink, pipe, go]
+                ) { feeder in
+                    _ = try await feeder.output.first { $0.contains("ready") ? $0 : nil }
+                    let verified = Task { try await audit.verify(nil, ["--sink", pipe]) }
+                    _ = try await feeder.output.first { $0.contains("opened") ? $0 : nil }
+                    let environment = RunningGateway.environment(dataDirectory: audit.data)
+                    return try await RunningGateway.serving(environment) { gateway in
+                        _ = try directory.write("", to: "go")
+                        let outcome = try await verified.value
+                        try await gateway.stopInOrder()
+                        return outcome
+                    }
+                }
+                #expect(outcome.end == .code(0), "\(outcome.output)\(outcome.errors)")
+            }
+        }
+
         @Test("The sink verifies by itself and with the store, and tells of an older copy that was put back")
         func sink() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in

@@ -122,6 +122,16 @@ extension EndToEnd {
                 let ids = try await self.killedWithASpool(data)
                 let unclean = try await Program.auditVerify(data)
                 #expect(unclean.end == .code(2), "\(unclean.output)\(unclean.errors)")
+                #expect(unclean.errors.contains("The spool holds "), "\(unclean.errors)")
+                let copy = try directory.copy("data", to: "copy")
+                var bytes = try Data(contentsOf: URL(filePath: "\(copy)/audit.spool"))
+                bytes[30] ^= 1
+                try bytes.write(to: URL(filePath: "\(copy)/audit.spool"))
+                let changed = try await Program.auditVerify(copy)
+                #expect(
+                    changed.end == .code(1) && changed.output.contains("spool"),
+                    "\(changed.output)\(changed.errors)"
+                )
                 try await self.check(data, ids, actions: ["audit.recovered": 1, "audit.spool_damaged": 0])
             }
         }

@@ -38,6 +38,8 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     @OptionGroup var progress: ProgressOptions
     @OptionGroup var output: OutputOptions
 
+    /// A gateway that starts meanwhile makes one attempt fail, and a second one only if it has ended again by then.
+    private static let maxAttempts = 5
     /// The trail could not be read, which says nothing of what it holds: `EX_NOINPUT` of sysexits.
     private static let unreadable = ExitCode(66)
 
@@ -69,7 +71,16 @@ struct AuditVerifyCommand: AsyncParsableCommand {
 
     private func finding() async throws -> AuditFinding {
         if let export = self.export { return try await self.verifyExport(export) }
-        return self.sinkOnly ? try self.verifySinkAlone() : try await self.verify(try self.store.load())
+        if self.sinkOnly { return try self.verifySinkAlone() }
+        let configuration = try self.store.load()
+        for _ in 1..<Self.maxAttempts {
+            do {
+                return try await self.verify(configuration)
+            } catch let error as GatewayError where error.cause is SQLiteReadOnlyDatabase.ServedMeanwhile {
+                continue
+            }
+        }
+        return try await self.verify(configuration)
     }
 
     private func verify(_ configuration: GatewayConfiguration) async throws -> AuditFinding {
@@ -104,7 +115,30 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let reporter = self.progress.reporter("audit records")
         defer { reporter.finish() }
         let verdict = try await verifier.verify(isLive: try StoreLock.isHeld(at: path)) { reporter.report($0, of: $1) }
-        return AuditFinding(verdict)
+        switch verdict {
+        case .intact, .unclean: return try await self.spoolFinding(configuration, secrets) ?? AuditFinding(verdict)
+        case .tampered, .checkpointTampered: return AuditFinding(verdict)
+        }
+    }
+
+    /// Looks at what a gateway that has ended left for the next one.
+    ///
+    /// - Returns: what somebody changed in it; `nil` for nothing.
+    private func spoolFinding(
+        _ configuration: GatewayConfiguration,
+        _ secrets: GatewaySecrets?
+    ) async throws -> AuditFinding? {
+        let directory = configuration.spoolDirectory
+        guard let secrets, let file = try SpoolFile(reading: directory) else { return nil }
+        let sealer = AuditSpoolSealer(auditKey: secrets.auditKey)
+        let found = try await AuditSpool(file: file, sealer: sealer, maxBytes: 0).inspect()
+        // While a gateway writes to it, it may look like anything; that gateway watches over it.
+        guard try !StoreLock.isHeld(at: configuration.databasePath) else { return nil }
+        if found.isDamaged { return AuditFinding(spool: "\(directory)/\(SpoolFile.name)", intact: found.records) }
+        if found.records > 0 {
+            Self.remark("The spool holds \(found.records) records that the store may lack; the next start adds them.")
+        }
+        return nil
     }
 
     private func readSink(_ publicKey: AuditPublicKey?) throws -> Result<AuditSinkVerifier, AuditSinkVerifier.Failure> {

@@ -48,6 +48,23 @@ package final class SpoolFile: AuditSpoolFile {
         try Self.synchronize(path: directory)
     }
 
+    /// Opens a spool to look at it, whether or not a process uses it; `nil` where there is none.
+    ///
+    /// Blocks; for commands.
+    ///
+    /// - Throws: `storeUnavailable` when it can't be read.
+    package init?(reading directory: String) throws(GatewayError) {
+        let path = "\(directory)/\(Self.name)"
+        // POSIX takes the path as a pointer, valid during the call.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            let failure = POSIXFailure()
+            if failure.number == ENOENT { return nil }
+            throw Self.error(path, "can't be read", failure)
+        }
+        (self.path, self.descriptor) = (path, descriptor)
+    }
+
     deinit {
         // A program that is just being started may have the file open for a moment, and with it the lock.
         flock(self.descriptor, LOCK_UN)
@@ -94,7 +111,7 @@ package final class SpoolFile: AuditSpoolFile {
 
     /// Writes bytes from an offset on and returns when they are on the disk.
     ///
-    /// - Throws: `storeUnavailable`; then the file ends at the offset, or can't be written any more.
+    /// - Throws: `storeUnavailable`; then there may be something behind the offset, which is to be dropped.
     package func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError) {
         try await self.blocking { file throws(GatewayError) in
             do throws(GatewayError) {
@@ -103,7 +120,7 @@ package final class SpoolFile: AuditSpoolFile {
                     throw file.error("can't be written", POSIXFailure())
                 }
             } catch {
-                // Half a batch must not stay: a shorter one may follow in its place.
+                // Half a batch takes room that a full disk may need. Where this fails too, the caller tries it again.
                 _ = ftruncate(file.descriptor, off_t(offset))
                 throw error
             }

@@ -9,6 +9,9 @@ import Foundation
 
 /// A store open for looking only, whether or not a process serves it; never makes, migrates or changes it.
 package final class SQLiteReadOnlyDatabase: SQLiteReading {
+    /// Why what was read without locks does not count; the store is to be opened anew, and is read with locks then.
+    package struct ServedMeanwhile: Error {}
+
     private let file: StoreFile
     private let queue: DatabaseQueue
     /// What the file looked like when it was opened, if it is read without locks.
@@ -63,7 +66,11 @@ package final class SQLiteReadOnlyDatabase: SQLiteReading {
         }
         // Without locks, what was read counts only if nobody has begun to write.
         if let stamp = self.stamp, self.file.stamp != stamp {
-            throw GatewayError(.storeUnavailable, "A process began to serve the store while it was read; try again")
+            throw GatewayError(
+                .storeUnavailable,
+                "A process began to serve the store while it was read; try again",
+                cause: ServedMeanwhile()
+            )
         }
         do {
             return try result.get()

@@ -83,6 +83,15 @@ struct AuditFinding {
         )
     }
 
+    /// Of a spool in which something is wrong behind so many records.
+    init(spool path: String, intact records: Int) {
+        self.init(
+            tampered: "The audit's spool",
+            "number \(records + 1) of \(path)",
+            ["file": .string(path), "records": .integer(records)]
+        )
+    }
+
     /// Of an export.
     init(_ result: AuditExportCheck.Result) {
         func counts(_ summary: AuditExporter.Summary) -> String {
