@@ -192,6 +192,91 @@ struct LegacyResponseReaderTests {
         }
     }
 
+    @Test(
+        "Counts and members that no group has are not believed",
+        arguments: [
+            #"{"success":9223372036854775807,"failure":1}"#,
+            #"{"success":9223372036854775807,"failure":9223372036854775807}"#,
+            #"{"success":1001,"failure":0}"#, #"{"success":0,"failure":1001}"#, #"{"success":-1,"failure":0}"#,
+            #"{"success":0,"failure":1,"failed_registration_ids":["\#(String(repeating: "x", count: 4_097))"]}"#,
+            #"{"success":0,"failure":1,"failed_registration_ids":["/topics/all"]}"#,
+            #"{"success":0,"failure":1,"failed_registration_ids":["a b"]}"#,
+            #"{"success":0,"failure":1000,"failed_registration_ids":["# + String(repeating: #""a","#, count: 1_000)
+                + #""a"]}"#,
+        ]
+    )
+    func foreignCounts(body: String) {
+        for target in [.notificationKey("k"), .token("t"), .tokens(["a", "b"])] as [Target] {
+            #expect(Self.read(status: 200, body, for: target).answer == .failed(.upstreamProtocol))
+        }
+    }
+
+    @Test("The largest counts that are believed can be added up")
+    func largestCounts() {
+        let result = Self.read(status: 200, #"{"success":1000,"failure":1000}"#, for: .notificationKey("k"))
+        #expect(result.answer == .group(GroupOutcome(success: 1_000, failure: 1_000, failedTokens: [])))
+        let clamped = GroupOutcome(success: .max, failure: .min, failedTokens: [])
+        #expect(clamped == GroupOutcome(success: 1_000, failure: 0, failedTokens: []))
+    }
+
+    @Test("Ids and replacements beyond their bounds make nothing of a message that was taken")
+    func foreignTexts() {
+        let long = String(repeating: "x", count: 513)
+        let longest = String(repeating: "x", count: 512)
+        let longToken = String(repeating: "x", count: 4_097)
+        let longestToken = String(repeating: "x", count: 4_096)
+        for id in [long, "a b", "\u{E9}", "a\\u0000", #"a\nregistration_id=b"#] {
+            let listed = #"{"results":[{"message_id":"\#(id)"},{"error":"NotRegistered"}]}"#
+            #expect(
+                Self.read(status: 200, listed, for: .tokens(["a", "b"])).answer
+                    == .recipients([.rejected(.upstreamProtocol), .rejected(.unregistered)])
+            )
+            #expect(Self.read(status: 200, #"{"message_id":"\#(id)"}"#).answer == .failed(.upstreamProtocol))
+        }
+        let number = String(repeating: "9", count: 513)
+        #expect(Self.read(status: 200, #"{"message_id":\#(number)}"#).answer == .failed(.upstreamProtocol))
+        #expect(Self.read(status: 200, "id=\(long)").answer == .failed(.upstreamProtocol))
+        #expect(Self.read(status: 200, "id=\u{E9}").answer == .failed(.upstreamProtocol))
+        for token in [longToken, "/topics/all", "a b", "\u{E9}"] {
+            let listed = #"{"results":[{"message_id":"1","registration_id":"\#(token)"}]}"#
+            for body in [listed, "id=1\nregistration_id=\(token)"] {
+                #expect(Self.read(status: 200, body).answer == .recipients([.rejected(.upstreamProtocol)]))
+            }
+        }
+        let accepted = Acceptance(messageID: longest, replacementToken: longestToken)
+        for body in [
+            #"{"results":[{"message_id":"\#(longest)","registration_id":"\#(longestToken)"}]}"#,
+            "id=\(longest)\r\nregistration_id=\(longestToken)\r\n",
+        ] {
+            #expect(Self.read(status: 200, body).answer == .recipients([.accepted(accepted)]))
+        }
+    }
+
+    @Test("A page in place of two lines of text is not looked through")
+    func longTexts() {
+        let page = String(repeating: "\n", count: 1_000_000) + "id=1"
+        #expect(Self.read(status: 200, page).answer == .failed(.upstreamProtocol))
+        // One character of a megabyte.
+        let letter = "x" + String(repeating: "\u{301}", count: 500_000)
+        for status in [200, 400] {
+            let expected: OutcomeCode = status == 200 ? .upstreamProtocol : .invalidField
+            for body in [letter, "Error=\(letter)", "id=\(letter)"] {
+                #expect(Self.read(status: status, body).answer == .failed(expected))
+            }
+            #expect(
+                Self.read(status: status, #"{"error":"\#(letter)"}"#).answer == .failed(.upstreamProtocol)
+            )
+        }
+    }
+
+    @Test("A server that has had too many requests is left alone for a minute, or as long as it says")
+    func tooManyRequests() {
+        #expect(Self.read(status: 429, "").retryAfter == 60)
+        #expect(Self.read(status: 429, "", retryAfter: "soon").retryAfter == 60)
+        #expect(Self.read(status: 429, "", retryAfter: "7").retryAfter == 7)
+        #expect(Self.read(status: 503, "").retryAfter == nil)
+    }
+
     @Test("An empty 200 is the end of a known group and proves nothing for anything else")
     func emptyAnswers() throws {
         #expect(Self.read(status: 200, "", for: .notificationKey("k")).answer == .failed(.unregistered))

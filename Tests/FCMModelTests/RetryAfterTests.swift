@@ -15,6 +15,8 @@ struct RetryAfterTests {
             ("Thu Feb 29 00:00:00 2024", 10),
             ("Wed, 28 Feb 2024 23:59:50 GMT", 0),
             ("Sun, 06 Nov 1994 08:49:37 GMT", 0),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400),
+            ("Fri, 01 Mar 2024 00:00:01 GMT", 86_400),
         ] as [(String, Int)]
     )
     func delays(text: String, expected: Int) {

@@ -3,11 +3,6 @@ import StrictJSON
 
 /// Understands the answers of `/fcm/notification`.
 package enum GroupResponseReader {
-    /// Words beyond this many characters are not handed on.
-    private static let maxTextLength = 200
-    /// Seconds to wait after a 429 that names none (G-429).
-    private static let quotaDelay = 60
-
     /// Classifies an answer.
     ///
     /// - Parameters:
@@ -22,13 +17,16 @@ package enum GroupResponseReader {
         let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
         switch response.status {
         case 200:
-            guard let key = Self.root(response)?["notification_key"]?.string, !key.isEmpty else {
+            guard let key = Self.root(response)?["notification_key"]?.string, AnswerBounds.isToken(key) else {
                 return .failure(GroupFailure(.upstreamProtocol))
             }
             return .success(key)
         case 400: return .failure(Self.refusal(response))
         case 401, 403: return .failure(GroupFailure(.upstreamCredentials))
-        case 429: return .failure(GroupFailure(.upstreamUnavailable, retryAfter: delay ?? Self.quotaDelay))
+        case 429:
+            return .failure(
+                GroupFailure(.upstreamUnavailable, retryAfter: delay ?? RetryAfter.afterTooManyRequests)
+            )
         case 500: return .failure(GroupFailure(.upstreamInternal, retryAfter: delay))
         case 501...599: return .failure(GroupFailure(.upstreamUnavailable, retryAfter: delay))
         default: return .failure(GroupFailure(.upstreamProtocol))
@@ -38,7 +36,8 @@ package enum GroupResponseReader {
     private static func refusal(_ response: LegacyResponse) -> GroupFailure {
         let text = Self.root(response)?["error"]?.string ?? Self.plainText(response)
         guard let text, !text.isEmpty else { return GroupFailure(.invalidField, text: "BadRequest") }
-        return GroupFailure(Self.kind(of: text.lowercased()), text: String(text.prefix(Self.maxTextLength)))
+        let beginning = AnswerBounds.beginning(of: text)
+        return GroupFailure(Self.kind(of: beginning.lowercased()), text: beginning)
     }
 
     private static func kind(of text: String) -> GroupFailure.Kind {
@@ -51,9 +50,11 @@ package enum GroupResponseReader {
 
     /// A body that is text; a page for people tells a client nothing.
     private static func plainText(_ response: LegacyResponse) -> String? {
-        let text = String(buffer: response.body)
-        guard !text.contains("<") else { return nil }
-        return String(text.drop(while: \.isWhitespace).prefix { !$0.isNewline })
+        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (0x09...0x0D).contains(byte) }
+        func endsLine(_ byte: UInt8) -> Bool { (0x0A...0x0D).contains(byte) }
+        let bytes = response.body.readableBytesView
+        guard !bytes.contains(UInt8(ascii: "<")) else { return nil }
+        return String(decoding: bytes.drop(while: isBlank).prefix { !endsLine($0) }, as: UTF8.self)
     }
 
     private static func root(_ response: LegacyResponse) -> JSONValue? {

@@ -1,14 +1,14 @@
 /// Reads the three forms of an HTTP date (RFC 9110, 5.6.7).
 ///
 /// The weekday carries no information and is not compared with the date.
-enum HTTPDate {
+package enum HTTPDate {
     private static let months = [
         "Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6,
         "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12,
     ]
 
     /// Seconds since 1970; `nil` for text in none of the forms.
-    static func seconds(_ text: String) -> Int? {
+    package static func seconds(_ text: String) -> Int? {
         let words = text.split(separator: " ").map(String.init)
         switch words.count {
         case 6 where words[5] == "GMT":

@@ -21,14 +21,24 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
 
     /// Names without case and underscores, for look-ups.
     private static let byFoldedName = Dictionary(
-        uniqueKeysWithValues: Self.allCases.map { ($0.rawValue.lowercased(), $0) }
+        uniqueKeysWithValues: Self.allCases.map { (Array($0.rawValue.lowercased().utf8), $0) }
     )
+    /// Far longer than any name.
+    private static let maxNameBytes = 64
 
     /// Recognises a name as upstreams spell it: without regard to case, blanks and underscores, and only up to the
     /// first colon (N-SPELLING).
     package init?(wireText: some StringProtocol) {
-        let word = String(wireText.prefix { $0 != ":" }.filter { !$0.isWhitespace && $0 != "_" })
-        guard let name = Self.byFoldedName[word.lowercased()] else { return nil }
+        var word: [UInt8] = []
+        for byte in wireText.utf8.prefix(while: { $0 != UInt8(ascii: ":") }) {
+            switch byte {
+            case UInt8(ascii: " "), UInt8(ascii: "_"), 0x09...0x0D: continue
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"): word.append(byte | 0x20)
+            default: word.append(byte)
+            }
+            guard word.count <= Self.maxNameBytes else { return nil }
+        }
+        guard let name = Self.byFoldedName[word] else { return nil }
         self = name
     }
 

@@ -7,6 +7,10 @@ import StrictJSON
 package enum LegacyResponseReader {
     /// An answer to 1,000 tokens may hold several members for each of them.
     private static let limits = JSONLimits(maxDepth: 16, maxMembers: 10_000)
+    /// An answer in plain text has two lines; a longer one is a page for people.
+    private static let maxTextBytes = 16 * 1024
+    /// What is looked at of the text of a 400.
+    private static let maxReasonBytes = 1_024
 
     /// Classifies an answer.
     ///
@@ -24,7 +28,8 @@ package enum LegacyResponseReader {
         isIdempotent: Bool = false
     ) -> UpstreamResult {
         let reading = Self.reading(of: response, for: target, isIdempotent: isIdempotent)
-        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+        let ownDelay = response.status == 429 ? RetryAfter.afterTooManyRequests : nil
+        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } ?? ownDelay
         return UpstreamResult(
             answer: reading.answer,
             retryAfter: Self.isRetryable(reading.answer) ? delay : nil,
@@ -81,13 +86,15 @@ package enum LegacyResponseReader {
     private static func success(_ body: ByteBuffer, _ target: Target) -> Reading {
         guard body.readableBytes > 0 else { return Self.emptySuccess(target) }
         guard let root = (try? JSONDocument(parsing: body, limits: Self.limits))?.root else {
-            return Self.plainText(String(buffer: body), target)
+            return Self.plainText(body, target)
         }
         if let results = root["results"]?.elements {
             return Self.results(results, target)
         }
-        if root["multicast_id"] == nil, let group = Self.group(root) {
-            return Reading(.group(group))
+        if root["multicast_id"] == nil, let success = root["success"]?.number?.integer,
+            let failure = root["failure"]?.number?.integer
+        {
+            return Self.group(root, success: success, failure: failure)
         }
         if let text = root["error"]?.string {
             return Reading(failedWith: text)
@@ -135,42 +142,61 @@ package enum LegacyResponseReader {
             return .rejected(Rejection(code: name?.outcomeCode ?? .upstreamProtocol, legacyName: name))
         }
         guard let id = result["message_id"].flatMap(Self.messageID) else { return .rejected(.upstreamProtocol) }
-        let replacement = result["registration_id"]?.string.flatMap { $0.isEmpty || $0 == token ? nil : $0 }
-        return .accepted(Acceptance(messageID: id, replacementToken: replacement))
+        return Self.acceptance(id, registrationID: result["registration_id"]?.string, sentTo: token)
     }
 
     /// A message id is a string or a number (N-SPELLING).
     private static func messageID(_ value: JSONValue) -> String? {
-        if let text = value.string { return text.isEmpty ? nil : text }
-        return value.number?.text
+        let text = value.string ?? value.number?.text
+        return text.flatMap { AnswerBounds.isMessageID($0) ? $0 : nil }
     }
 
-    private static func group(_ root: JSONValue) -> GroupOutcome? {
-        guard let success = root["success"]?.number?.integer, let failure = root["failure"]?.number?.integer,
-            success >= 0, failure >= 0
-        else { return nil }
+    /// A message that was taken; a registration id is a replacement only where it is another token than was sent to.
+    private static func acceptance(_ id: String, registrationID: String?, sentTo token: String?) -> RecipientOutcome {
+        guard let registrationID, !registrationID.isEmpty, registrationID != token else {
+            return .accepted(Acceptance(messageID: id))
+        }
+        guard AnswerBounds.isToken(registrationID) else { return .rejected(.upstreamProtocol) }
+        return .accepted(Acceptance(messageID: id, replacementToken: registrationID))
+    }
+
+    private static func group(_ root: JSONValue, success: Int, failure: Int) -> Reading {
+        let counts = 0...AnswerBounds.maxMembers
         let failed = root["failed_registration_ids"]?.elements?.compactMap(\.string) ?? []
-        return GroupOutcome(success: success, failure: failure, failedTokens: failed)
+        guard counts.contains(success), counts.contains(failure), counts.contains(failed.count),
+            failed.allSatisfy(AnswerBounds.isToken)
+        else { return Reading(failed: .upstreamProtocol) }
+        return Reading(.group(GroupOutcome(success: success, failure: failure, failedTokens: failed)))
     }
 
     /// T7 and T8, which upstreams use even for JSON requests that lost their media type.
-    private static func plainText(_ text: String, _ target: Target) -> Reading {
+    ///
+    /// Read as bytes: to split a megabyte into characters takes tens of milliseconds, on an event loop.
+    private static func plainText(_ body: ByteBuffer, _ target: Target) -> Reading {
+        guard body.readableBytes <= Self.maxTextBytes else { return Reading(failed: .upstreamProtocol) }
         var messageID: String?
         var registrationID: String?
-        for line in text.split(whereSeparator: \.isNewline) {
-            if line.hasPrefix("Error=") {
-                return Reading(failedWith: line.dropFirst("Error=".count))
-            } else if line.hasPrefix("id=") {
-                messageID = String(line.dropFirst("id=".count))
-            } else if line.hasPrefix("registration_id=") {
-                registrationID = String(line.dropFirst("registration_id=".count))
+        let lines = body.readableBytesView.split { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }
+        for line in lines {
+            if let name = Self.value(of: "Error=", in: line) {
+                return Reading(failedWith: name)
+            } else if let id = Self.value(of: "id=", in: line) {
+                messageID = id
+            } else if let id = Self.value(of: "registration_id=", in: line) {
+                registrationID = id
             }
         }
-        guard let messageID, !messageID.isEmpty, target.recipientCount == 1 else {
+        guard let messageID, AnswerBounds.isMessageID(messageID), target.recipientCount == 1 else {
             return Reading(failed: .upstreamProtocol)
         }
-        let replacement = registrationID.flatMap { $0.isEmpty || target == .token($0) ? nil : $0 }
-        return Reading(.recipients([.accepted(Acceptance(messageID: messageID, replacementToken: replacement))]))
+        let token: String? = if case .token(let token) = target { token } else { nil }
+        return Reading(.recipients([Self.acceptance(messageID, registrationID: registrationID, sentTo: token)]))
+    }
+
+    /// What follows a name at the beginning of a line; bytes that are not UTF-8 become characters that no id has.
+    private static func value(of name: String, in line: ByteBufferView) -> String? {
+        guard line.starts(with: name.utf8) else { return nil }
+        return String(decoding: line.dropFirst(name.utf8.count), as: UTF8.self)
     }
 
     // MARK: Status 400
@@ -180,7 +206,7 @@ package enum LegacyResponseReader {
         if let text = (try? JSONDocument(parsing: body, limits: Self.limits))?.root["error"]?.string {
             return Reading(failedWith: text)
         }
-        let text = Self.trimmed(String(buffer: body))
+        let text = Self.reason(in: body)
         if text.hasPrefix("JSON_PARSING_ERROR") {
             return Reading(failed: .malformedJSON)
         }
@@ -203,14 +229,16 @@ package enum LegacyResponseReader {
         }
         let prefix = "Error="
         guard body.readableBytes <= 64 else { return false }
-        let text = Self.trimmed(String(buffer: body))
+        let text = Self.reason(in: body)[...]
         return LegacyErrorName(wireText: text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text) != nil
     }
 
-    private static func trimmed(_ text: String) -> Substring {
-        var text = text[...]
-        while let last = text.last, last.isWhitespace { text.removeLast() }
-        return text.drop(while: \.isWhitespace)
+    /// The beginning of a text without the blanks around it.
+    private static func reason(in body: ByteBuffer) -> String {
+        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (0x09...0x0D).contains(byte) }
+        var bytes = body.readableBytesView.drop(while: isBlank).prefix(Self.maxReasonBytes)
+        while let last = bytes.last, isBlank(last) { bytes = bytes.dropLast() }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static func isRetryable(_ answer: UpstreamResult.Answer) -> Bool {

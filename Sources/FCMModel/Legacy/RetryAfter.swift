@@ -1,7 +1,9 @@
-/// Reads the `Retry-After` header (RFC 9110, 10.2.3).
+/// The delays that upstreams ask for, by the `Retry-After` header (RFC 9110, 10.2.3) or in a body.
 package enum RetryAfter {
-    /// One day: whoever asks for more seconds is understood to ask for that.
+    /// One day: a server that asks for more is understood to ask for that.
     private static let longestSeconds = 86_400
+    /// What a server that has had too many requests is left alone for where it names no delay (V-RETRY, G-429).
+    static let afterTooManyRequests = 60
 
     /// The delay in whole seconds that a header's value asks for.
     ///
@@ -12,8 +14,13 @@ package enum RetryAfter {
     package static func seconds(_ text: String, now: Int) -> Int? {
         if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
             // Digits beyond any number ask for a long wait, not for none.
-            return min(Int(text) ?? .max, Self.longestSeconds)
+            return Self.bounded(Int(text) ?? .max)
         }
-        return HTTPDate.seconds(text).map { max(0, $0 - now) }
+        return HTTPDate.seconds(text).map { Self.bounded($0 - now) }
+    }
+
+    /// A delay within 0 and a day: callers sleep for it, and add it to the time.
+    static func bounded(_ seconds: Int) -> Int {
+        min(max(0, seconds), Self.longestSeconds)
     }
 }

@@ -49,21 +49,26 @@ package struct UpstreamResult: Sendable, Hashable {
 }
 
 /// What became of a message to a device group.
+///
+/// Counts are kept within 0 and ``AnswerBounds/maxMembers``, so that they can be added up.
 package struct GroupOutcome: Sendable, Hashable {
     /// Members that FCM accepted the message for.
-    package var success: Int
+    package let success: Int
     /// Members that FCM could not accept it for.
-    package var failure: Int
+    package let failure: Int
     /// The failed members that FCM named; worth repeating with backoff.
     package var failedTokens: [String]
+    /// FCM's own id of the message, where it named one beside or in place of counts.
+    package var messageID: String?
 
     /// Whether a repeat to the failed members makes sense.
     package var isRetryable: Bool { self.failure > 0 }
 
     /// Counts as FCM reported them.
-    package init(success: Int, failure: Int, failedTokens: [String]) {
-        self.success = success
-        self.failure = failure
+    package init(success: Int, failure: Int, failedTokens: [String], messageID: String? = nil) {
+        self.success = min(max(0, success), AnswerBounds.maxMembers)
+        self.failure = min(max(0, failure), AnswerBounds.maxMembers)
         self.failedTokens = failedTokens
+        self.messageID = messageID
     }
 }

@@ -65,6 +65,10 @@ package enum InstanceIDResponseReader {
                 subscriptions.append(TopicSubscription(topic: member.key, since: member.value["addDate"]?.string))
             }
         }
+        let labels = ["application", "applicationVersion", "authorizedEntity", "platform"]
+        guard labels.allSatisfy({ AnswerBounds.isLabel(root[$0]?.string) }),
+            subscriptions.allSatisfy(\.isWithinBounds)
+        else { return TopicReading(rejected: .upstreamProtocol, upstreamCode: status) }
         let info = RegistrationInfo(
             application: root["application"]?.string,
             applicationVersion: root["applicationVersion"]?.string,
@@ -95,7 +99,7 @@ package enum InstanceIDResponseReader {
         case 429:
             return TopicReading(
                 rejected: .tenantRateExceeded,
-                retryAfter: delay ?? 60,
+                retryAfter: delay ?? RetryAfter.afterTooManyRequests,
                 signal: .holdsForAll,
                 upstreamCode: status
             )

@@ -10,4 +10,7 @@ package struct TopicSubscription: Sendable, Hashable {
         self.topic = topic
         self.since = since
     }
+
+    /// Whether an upstream may name it: a topic's name is bounded like a token.
+    var isWithinBounds: Bool { AnswerBounds.isToken(self.topic) && AnswerBounds.isLabel(self.since) }
 }

@@ -50,17 +50,18 @@ package enum V1TopicResponseReader {
                 return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
             }
             for element in elements {
-                guard let subscription = Self.subscription(element) else {
+                guard let subscription = Self.subscription(element), subscription.isWithinBounds else {
                     return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
                 }
                 subscriptions.append(subscription)
             }
         }
+        let nextPage = root.text("next_page_token", or: "nextPageToken")
+        guard nextPage.map(AnswerBounds.isToken) ?? true else {
+            return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+        }
         return TopicReading(
-            .registration(
-                RegistrationInfo(subscriptions: subscriptions),
-                nextPage: root.text("next_page_token", or: "nextPageToken")
-            ),
+            .registration(RegistrationInfo(subscriptions: subscriptions), nextPage: nextPage),
             upstreamCode: status
         )
     }
@@ -110,7 +111,8 @@ package enum V1TopicResponseReader {
         }
         return TopicReading(
             rejected: code,
-            retryAfter: code == .tenantRateExceeded ? delay ?? 60 : code.isRetryable ? delay : nil,
+            retryAfter: code == .tenantRateExceeded
+                ? delay ?? RetryAfter.afterTooManyRequests : code.isRetryable ? delay : nil,
             signal: signal,
             upstreamCode: body.name ?? String(response.status)
         )

@@ -21,13 +21,18 @@ struct V1Judgement {
     init(status: Int, body: V1ErrorBody, kind: TargetKind, isIdempotent: Bool = false) {
         if body.isProjectQuota {
             // Neither a device nor a topic is at fault, and the sends that follow are told the same.
-            self.init(.unavailable, code: .tenantRateExceeded, delay: 60, signal: .projectQuota)
+            self.init(
+                .unavailable,
+                code: .tenantRateExceeded,
+                delay: RetryAfter.afterTooManyRequests,
+                signal: .projectQuota
+            )
         } else if case .known(let code) = body.code {
             self.init(code, body, kind)
         } else if status == 400, body.status == V1Status.invalidArgument.rawValue, case .absent = body.code {
             self.init(V1InvalidArgument.name(body, kind: kind))
         } else if status == 429 || body.status == V1Status.resourceExhausted.rawValue {
-            self.init(.unavailable, delay: 60, signal: .none)
+            self.init(.unavailable, delay: RetryAfter.afterTooManyRequests, signal: .none)
         } else if isIdempotent, (500...599).contains(status), !body.isFailureOfFCM {
             self.init(.internalServerError, code: .outcomeUnknown, signal: .trouble)
         } else {
@@ -43,9 +48,10 @@ struct V1Judgement {
         case .quotaExceeded:
             // FCM does not say which quota; legacy knows exactly these two (TB-QUOTA).
             switch kind {
-            case .topic, .condition: self.init(.topicsMessageRateExceeded, delay: 60, signal: .targetQuota)
+            case .topic, .condition:
+                self.init(.topicsMessageRateExceeded, delay: RetryAfter.afterTooManyRequests, signal: .targetQuota)
             case .token, .tokens, .installation, .installations, .group:
-                self.init(.deviceMessageRateExceeded, delay: 60, signal: .targetQuota)
+                self.init(.deviceMessageRateExceeded, delay: RetryAfter.afterTooManyRequests, signal: .targetQuota)
             }
         case .unavailable: self.init(.unavailable, delay: nil, signal: .trouble)
         case .internal, .unspecifiedError: self.init(.internalServerError, delay: nil, signal: .trouble)

@@ -40,7 +40,8 @@ struct V1ErrorBody {
         } else if Self.names(type, "google.rpc.ErrorInfo") {
             self.isProjectQuota = self.isProjectQuota || detail["reason"]?.string == "RATE_LIMIT_EXCEEDED"
         } else if Self.names(type, "google.rpc.RetryInfo") {
-            self.retryDelay = detail["retryDelay"]?.string.flatMap(V1Duration.init)?.roundedUp
+            self.retryDelay = detail["retryDelay"]?.string.flatMap(V1Duration.init)
+                .map { RetryAfter.bounded($0.roundedUp) }
         }
     }
 

@@ -1,3 +1,4 @@
+import FCMModel
 import NIOCore
 import StrictJSON
 
@@ -10,7 +11,7 @@ struct V1Complaint {
 
     init(_ body: ByteBuffer) {
         guard let error = (try? JSONDocument(parsing: body))?.root["error"] else { return }
-        self.message = error["message"]?.string.map { String($0.prefix(300)) }
+        self.message = error["message"]?.string.map(AnswerBounds.beginning)
         guard let details = error["details"]?.elements else { return }
         for detail in details where detail["@type"]?.string?.hasSuffix("google.rpc.ErrorInfo") == true {
             self.reason = detail["reason"]?.string

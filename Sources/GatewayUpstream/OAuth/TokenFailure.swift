@@ -31,7 +31,7 @@ package struct TokenFailure: Error, Sendable, Hashable {
     ) {
         self.kind = kind
         self.code = code
-        self.detail = detail.map { String($0.prefix(200)) }
+        self.detail = detail.map(AnswerBounds.beginning)
         self.retryAfter = retryAfter
         self.clockOffset = clockOffset
     }

@@ -14,6 +14,8 @@ struct TokenReply {
     ]
     /// What a token without a stated life is trusted for.
     private static let assumedLifeSeconds = 300
+    /// A day, twice what Google grants at most: a longer life is not believed.
+    private static let longestLifeSeconds = 86_400
 
     let status: Int
     let retryAfter: String?
@@ -30,12 +32,13 @@ struct TokenReply {
         guard (200...299).contains(self.status) else {
             return .failure(self.failure(root, now: now))
         }
-        guard let text = root?["access_token"]?.string, Self.isToken(text) else {
+        // What stands in a header's field is visible ASCII (RFC 6750, 2.1).
+        guard let text = root?["access_token"]?.string, AnswerBounds.isToken(text) else {
             return .failure(TokenFailure(.unreachable, "token_unreadable"))
         }
         let life = root?["expires_in"]?.number?.integer ?? Self.assumedLifeSeconds
         guard life > 0 else { return .failure(TokenFailure(.unreachable, "token_unreadable")) }
-        return .success(IssuedToken(text: text, lifetimeSeconds: life))
+        return .success(IssuedToken(text: text, lifetimeSeconds: min(life, Self.longestLifeSeconds)))
     }
 
     private func failure(_ root: JSONValue?, now: Int) -> TokenFailure {
@@ -55,15 +58,7 @@ struct TokenReply {
     }
 
     private func clockOffset(now: Int) -> Int? {
-        // Counted from 1970, a date's delay is the date itself.
-        guard let date = self.date, let theirs = RetryAfter.seconds(date, now: 0), theirs > 1_000_000_000 else {
-            return nil
-        }
+        guard let date = self.date, let theirs = HTTPDate.seconds(date), theirs > 1_000_000_000 else { return nil }
         return now - theirs
-    }
-
-    /// Whether a text can stand in a header's field: RFC 6750 allows visible ASCII only.
-    private static func isToken(_ text: String) -> Bool {
-        (1...8_192).contains(text.utf8.count) && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 }

@@ -75,7 +75,8 @@ struct GroupRequestTests {
         "An answer that can't be understood is never a group",
         arguments: [
             (200, ""), (200, "{}"), (200, #"{"notification_key":""}"#), (200, #"{"notification_key":7}"#),
-            (200, "<html>"),
+            (200, "<html>"), (200, #"{"notification_key":"\#(String(repeating: "k", count: 4_097))"}"#),
+            (200, #"{"notification_key":"/topics/all"}"#), (200, #"{"notification_key":"a b"}"#),
             (200, #"{"notification_key":"a","notification_key":"b"}"#), (204, ""), (301, ""), (404, "<html>"),
             (410, ""),
         ]
@@ -100,5 +101,9 @@ struct GroupRequestTests {
         #expect(try text("<html>secret</html>") == "BadRequest")
         #expect(try text("") == "BadRequest")
         #expect(try text("one\ntwo") == "one")
+        // One character as long as the answer.
+        let letter = "x" + String(repeating: "\u{301}", count: 9_000)
+        #expect(try text(letter)?.unicodeScalars.count == 200)
+        #expect(try text(#"{"error":"\#(letter)"}"#)?.unicodeScalars.count == 200)
     }
 }

@@ -133,6 +133,21 @@ struct InstanceIDResponseReaderTests {
         #expect(reading.answer == .registration(RegistrationInfo(), nextPage: nil))
     }
 
+    @Test(
+        "Texts beyond their bounds are not handed on",
+        arguments: [
+            #"{"platform":"\#(String(repeating: "x", count: 513))"}"#,
+            #"{"application":"\#(String(repeating: "x", count: 513))"}"#,
+            #"{"rel":{"topics":{"\#(String(repeating: "x", count: 4_097))":{}}}}"#,
+            #"{"rel":{"topics":{"a b":{}}}}"#, #"{"rel":{"topics":{"":{}}}}"#,
+            #"{"rel":{"topics":{"a":{"addDate":"\#(String(repeating: "x", count: 513))"}}}}"#,
+        ]
+    )
+    func foreignTexts(body: String) {
+        let reading = InstanceIDResponseReader.info(self.response(200, body), now: Self.now)
+        #expect(reading == TopicReading(rejected: .upstreamProtocol, upstreamCode: "200"))
+    }
+
     @Test("As many topics as a device can follow are read")
     func manyTopics() {
         let topics = (0..<2_000).map { #""topic-\#($0)":{"addDate":"2025-03-14"}"# }.joined(separator: ",")

@@ -157,6 +157,9 @@ struct V1TopicResponseReaderTests {
         "A list that can't be read is none",
         arguments: [
             "", "<html>", "[]", #"{"topicSubscriptions":{}}"#, #"{"topicSubscriptions":[1]}"#,
+            #"{"topicSubscriptions":[{"topicName":"\#(String(repeating: "x", count: 4_097))"}]}"#,
+            #"{"topicSubscriptions":[{"topicName":"a b"}]}"#, #"{"nextPageToken":"a b"}"#,
+            #"{"nextPageToken":"\#(String(repeating: "x", count: 4_097))"}"#,
             #"{"topicSubscriptions":[{}]}"#, #"{"topicSubscriptions":[{"name":"projects/p/registrations/t"}]}"#,
         ]
     )

@@ -20,6 +20,7 @@ struct TokenReplyTests {
         arguments: [
             (#"{"access_token":"ya29.x","expires_in":3599,"token_type":"Bearer"}"#, 3_599),
             (#"{"access_token":"ya29.x"}"#, 300),
+            (#"{"access_token":"ya29.x","expires_in":9223372036854775807}"#, 86_400),
         ]
     )
     func token(body: String, life: Int) throws {
@@ -35,6 +36,7 @@ struct TokenReplyTests {
             "", "<html>", "{}", #"{"access_token":""}"#, #"{"access_token":"a\r\nX: y"}"#, #"{"access_token":7}"#,
             #"{"access_token":"a","expires_in":0}"#, #"{"access_token":"a","expires_in":-1}"#,
             #"{"access_token":"a","access_token":"b"}"#,
+            #"{"access_token":"\#(String(repeating: "x", count: 4_097))"}"#,
         ]
     )
     func unreadable(body: String) {
@@ -73,6 +75,12 @@ struct TokenReplyTests {
         #expect(failure?.detail?.count == 200)
         // 1,800,000,000 is 2027-01-15T08:00:00Z.
         #expect(failure?.clockOffset == 300)
+        let letter = "x" + String(repeating: "\u{301}", count: 9_000)
+        let endless = #expect(throws: TokenFailure.self) {
+            try self.read(400, #"{"error_description":"\#(letter)"}"#, date: "Fri, 31 Dec 9999 23:59:59 GMT").get()
+        }
+        #expect(endless?.detail?.unicodeScalars.count == 200)
+        #expect(endless?.clockOffset == 1_800_000_000 - 253_402_300_799)
         let busy = #expect(throws: TokenFailure.self) { try self.read(503, "", retryAfter: "7").get() }
         #expect(busy?.retryAfter == 7)
     }
