@@ -2,6 +2,8 @@
 package struct RetiredTokenConfiguration: Sendable {
     /// The most changes that may wait to be written; reports beyond it are left out, and counted.
     package var queueCapacity: Int
+    /// The most bytes of tokens that may wait to be written; reports beyond it are left out too.
+    package var queueBytes: Int
     /// How long a change may wait for company in its transaction.
     package var flushInterval: Duration
     /// The pause before a refused write is repeated.
@@ -15,9 +17,10 @@ package struct RetiredTokenConfiguration: Sendable {
     /// The most entries of all tenants together.
     package var maxEntries: Int
 
-    /// The defaults: 50,000 changes, 100 ms, 1 s, 30 s, 1 h, 90 days and two million entries.
+    /// The defaults: 50,000 changes of 32 MiB, 100 ms, 1 s, 30 s, 1 h, 90 days and two million entries.
     package init(
         queueCapacity: Int = 50_000,
+        queueBytes: Int = 32 * 1024 * 1024,
         flushInterval: Duration = .milliseconds(100),
         retryInterval: Duration = .seconds(1),
         settleInterval: Duration = .seconds(30),
@@ -26,6 +29,7 @@ package struct RetiredTokenConfiguration: Sendable {
         maxEntries: Int = 2_000_000
     ) {
         self.queueCapacity = queueCapacity
+        self.queueBytes = queueBytes
         self.flushInterval = flushInterval
         self.retryInterval = retryInterval
         self.settleInterval = settleInterval

@@ -17,6 +17,14 @@ enum RetiredTokenDraft: Sendable {
     /// An entry whose token has to be sealed first, which is done away from event loops.
     case put(RetiredTokenReport, RetiredTokenState, keepsSince: Bool, at: Timestamp, in: RetiredTokenLedger)
 
+    /// What its tokens take in memory; a change without a token takes next to nothing.
+    var byteCount: Int {
+        switch self {
+        case .ready: 0
+        case .put(let report, _, _, _, _): report.text.utf8.count + (report.replacement?.utf8.count ?? 0)
+        }
+    }
+
     /// The change to be stored; `nil` where sealing failed.
     var sealed: RetiredTokenChange? {
         switch self {

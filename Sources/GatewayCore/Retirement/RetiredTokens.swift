@@ -42,7 +42,7 @@ package final class RetiredTokens: Sendable {
         self.metrics = metrics
         self.logger = logger
         self.profiles = profiles
-        self.queue = RetiredTokenQueue(capacity: configuration.queueCapacity)
+        self.queue = RetiredTokenQueue(capacity: configuration.queueCapacity, maxBytes: configuration.queueBytes)
     }
 
     /// Reads the list into memory.

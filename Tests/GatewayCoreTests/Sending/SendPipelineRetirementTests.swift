@@ -443,13 +443,21 @@ struct SendPipelineRetirementTests {
         #expect(changes("written") > 0)
     }
 
-    @Test("A full queue turns reports away, counts them, and hears of them again later")
-    func fullQueue() async throws {
-        let fixture = self.fixture(configuration: .sample(queueCapacity: 2))
+    @Test(
+        "A queue that is full, of changes or of bytes, turns reports away, counts them, and hears of them again later",
+        arguments: [
+            RetiredTokenConfiguration.sample(queueCapacity: 2), .sample(queueBytes: 2),
+        ]
+    )
+    func fullQueue(configuration: RetiredTokenConfiguration) async throws {
+        let fixture = self.fixture(configuration: configuration)
         let principal = try Principal.sample()
         fixture.retiredStore.refuse()
         self.registrations.setDead(["a", "b", "c"])
-        for token in ["a", "b", "c"] { _ = await self.send(fixture, principal, .token(token)) }
+        for token in ["a", "b"] { _ = await self.send(fixture, principal, .token(token)) }
+        // What the store refuses goes on taking its room.
+        #expect(await fixture.retired.flush() == false)
+        _ = await self.send(fixture, principal, .token("c"))
         #expect(await fixture.retired.flush() == false)
         let dropped = [("result", "dropped")]
         #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_changes_total", dimensions: dropped) == 1)

@@ -4,9 +4,14 @@ package import Logging
 
 extension RetiredTokenConfiguration {
     /// Nothing is written, settled or trimmed but when a test says so, or at once where it runs the service.
-    package static func sample(queueCapacity: Int = 50_000, maxEntries: Int = 2_000_000) -> Self {
+    package static func sample(
+        queueCapacity: Int = 50_000,
+        queueBytes: Int = 32 * 1024 * 1024,
+        maxEntries: Int = 2_000_000
+    ) -> Self {
         RetiredTokenConfiguration(
             queueCapacity: queueCapacity,
+            queueBytes: queueBytes,
             flushInterval: .zero,
             retryInterval: .milliseconds(1),
             settleInterval: .seconds(3_600),
