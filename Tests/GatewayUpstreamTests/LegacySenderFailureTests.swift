@@ -1,6 +1,7 @@
 import FCMModel
 import GatewayCore
 import GatewayTestKit
+import MetricsTestKit
 import Testing
 
 @testable import GatewayUpstream
@@ -55,16 +56,20 @@ struct LegacySenderFailureTests {
 
     @Test("A deadline that has passed lets nothing out")
     func passedDeadline() async throws {
+        let metrics = TestMetrics()
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
-            try await LegacySender.run { sender in
+            try await LegacySender.run(metrics: metrics) { sender in
                 let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(-1))
                 #expect(
                     await sender.send(call)
-                        == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "deadlineExceeded")
+                        == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "not_started")
                 )
                 #expect(upstream.seen.current.requests.isEmpty)
             }
         }
+        // Nor is a call measured that never was.
+        let timers = metrics.timers(label: "fcmgw_upstream_attempt_duration_seconds")
+        #expect(timers.flatMap(\.values) == [])
     }
 
     @Test("A caller that goes away leaves the outcome open and closes the exchange")

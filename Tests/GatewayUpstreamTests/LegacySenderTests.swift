@@ -170,12 +170,14 @@ struct LegacySenderTests {
     func metrics() async throws {
         let metrics = TestMetrics()
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
-            try await LegacySender.run(metrics: metrics) { sender in
-                _ = await sender.send(try .sample(endpoint: upstream.endpoint))
-                _ = await sender.send(try .sample(endpoint: upstream.endpoint, timeLeft: .seconds(-1)))
+            try await RawUpstream.run(.close) { closing in
+                try await LegacySender.run(metrics: metrics) { sender in
+                    _ = await sender.send(try .sample(endpoint: upstream.endpoint))
+                    _ = await sender.send(try .sample(endpoint: closing.endpoint))
+                }
             }
         }
-        for outcome in ["answered", "deadlineExceeded"] {
+        for outcome in ["answered", "connectionClosed"] {
             let timer = try metrics.expectTimer(
                 "fcmgw_upstream_attempt_duration_seconds",
                 [("api", "legacy"), ("outcome", outcome)]

@@ -117,9 +117,14 @@ package final class LegacySender: UpstreamSender {
     }
 
     private func attempt(_ plan: Plan, _ call: UpstreamCall, repeats: Int) async -> AttemptEnd {
-        let attempt = self.begin(plan, call, repeats: repeats)
+        let start = ContinuousClock.now
         let fullTime = self.configuration.attemptTimeout.current
-        let timeLeft = min(fullTime, call.deadline - attempt.start)
+        let timeLeft = min(fullTime, call.deadline - start)
+        guard timeLeft > .zero else {
+            plan.health.report(server: .silent, credential: .silent, at: start)
+            return AttemptEnd(result: Obstacle(.upstreamUnavailable, "not_started").result, repeatReason: nil)
+        }
+        let attempt = self.begin(plan, call, at: start, repeats: repeats)
         do {
             let response = try await plan.pool.execute(
                 attempt.carried(by: plan.request),
@@ -132,9 +137,14 @@ package final class LegacySender: UpstreamSender {
     }
 
     @inline(never)  // As for `prepare`.
-    private func begin(_ plan: Plan, _ call: UpstreamCall, repeats: Int) -> AttemptRecorder.Attempt {
+    private func begin(
+        _ plan: Plan,
+        _ call: UpstreamCall,
+        at start: ContinuousClock.Instant,
+        repeats: Int
+    ) -> AttemptRecorder.Attempt {
         self.attempts.begin(
-            at: .now,
+            at: start,
             in: call.trace,
             .post,
             Self.path,
