@@ -165,11 +165,15 @@ package struct LegacyReplyWriter: Sendable {
         }
     }
 
-    /// T7 and T8: a form's answer (TB-PLAIN).
+    /// T7 and T8: a form's answer (TB-PLAIN), with the token that replaces the one used where a legacy upstream named it.
     private func line(_ outcome: RecipientOutcome) -> LegacyReply {
         switch outcome {
         case .accepted(let acceptance):
-            LegacyReply(status: 200, text: "id=\(acceptance.messageID)")
+            LegacyReply(
+                status: 200,
+                text: "id=\(acceptance.messageID)"
+                    + (acceptance.replacementToken.map { "\nregistration_id=\($0)" } ?? "")
+            )
         case .rejected(let rejection):
             .formFailure(
                 rejection.legacyErrorName,
