@@ -9,7 +9,8 @@ struct LegacyReplyWriterTests {
         let readings = try vector.answers.map { answer in
             switch answer {
             case .response(let response):
-                return V1ResponseReader.read(response, for: vector.kind, now: vector.now)
+                let mayBeGroup = vector.kind == .token || vector.kind == .group
+                return V1ResponseReader.read(response, for: vector.kind, mayBeGroup: mayBeGroup, now: vector.now)
             case .transport(let word) where word == "timeout" || word == "reset":
                 return V1Reading(transportFailure: .outcomeUnknown, upstreamCode: word)
             case .transport(let word):

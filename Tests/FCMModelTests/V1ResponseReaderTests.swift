@@ -162,19 +162,53 @@ struct V1ResponseReaderTests {
         }
     }
 
-    @Test(
-        "An empty 2xx is a group's answer, and proves nothing in a list or for a topic",
-        arguments: ["", "{}", " {} "]
-    )
-    func empty(body: String) {
-        for kind in [TargetKind.token, .group] {
-            let reading = Self.read(200, body, for: kind)
-            #expect(reading.answer == .group)
-            #expect(reading.outcome == .rejected(.upstreamProtocol))
-        }
-        for kind in [TargetKind.tokens, .topic, .condition, .installation, .installations] {
+    @Test("An empty object is a group's answer, and proves nothing of what can't be one", arguments: ["{}", " {}\n"])
+    func emptyObject(body: String) {
+        let reading = Self.read(200, body, mayBeGroup: true)
+        #expect(reading.answer == .group)
+        #expect(reading.outcome == .rejected(.upstreamProtocol))
+        for kind in TargetKind.allCases {
             #expect(Self.code(Self.read(200, body, for: kind)) == .upstreamProtocol)
         }
+    }
+
+    @Test(
+        "A 2xx that says nothing is a proxy's, and no delivery",
+        arguments: [(200, ""), (204, ""), (200, " "), (200, "\r\n"), (200, "[]"), (200, "null")]
+    )
+    func blank(status: Int, body: String) {
+        for kind in [TargetKind.token, .group] {
+            #expect(Self.code(Self.read(status, body, for: kind, mayBeGroup: true)) == .upstreamProtocol)
+        }
+    }
+
+    @Test(
+        "An id that is too long, or not of visible characters, is no delivery",
+        arguments: [String(repeating: "x", count: 513), "a b", "a\\nb", "\u{E9}", "\\u0000"]
+    )
+    func foreignIDs(id: String) {
+        let body = #"{"name": "projects/p/messages/\#(id)"}"#
+        #expect(Self.code(Self.read(200, body)) == .upstreamProtocol)
+        #expect(Self.code(Self.read(200, body, mayBeGroup: true)) == .upstreamProtocol)
+        let longest = String(repeating: "x", count: 512)
+        #expect(Self.read(200, #"{"name": "projects/p/messages/\#(longest)"}"#).answer == .accepted(messageID: longest))
+    }
+
+    @Test(
+        "Nobody is made to wait longer than a day, by header or body",
+        arguments: [
+            (nil, "9223372036854775807s"), (nil, "9223372036854775807.9s"), (nil, "86401s"),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", ""), ("99999999999999999999", ""),
+        ] as [(String?, String)]
+    )
+    func longDelays(header: String?, info: String) {
+        let details = #"{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "\#(info)"}"#
+        let body = Self.refusal("UNAVAILABLE", Self.fcmError("UNAVAILABLE") + "," + details)
+        #expect(Self.delay(Self.read(503, body, retryAfter: header)) == 86_400)
+        let response = V1Response(status: 503, retryAfter: header, body: ByteBuffer(string: body))
+        let kept = V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: true).handedOn?.response
+        #expect(kept?.retryAfter == header.map { _ in "86400" })
+        #expect(kept?.body == response.body)
     }
 
     @Test("A delay comes from the header, else from the body, and only where waiting helps")
@@ -244,7 +278,8 @@ struct V1ResponseReaderTests {
             response.body = BodyMutator.mutate(response.body, using: &random)
             if random.below(3) == 0 { response.status = 100 + random.below(900) }
             let kind = random.pick(TargetKind.allCases)
-            let reading = V1ResponseReader.read(response, for: kind, now: 0)
+            let mayBeGroup = random.below(2) == 0
+            let reading = V1ResponseReader.read(response, for: kind, mayBeGroup: mayBeGroup, now: 0)
             if Self.code(reading) == .unregistered {
                 #expect(String(buffer: response.body).contains("UNREGISTERED"))
             }
@@ -273,10 +308,17 @@ struct V1ResponseReaderTests {
         _ body: String,
         retryAfter: String? = nil,
         for kind: TargetKind = .token,
+        mayBeGroup: Bool = false,
         isIdempotent: Bool = false
     ) -> V1Reading {
         let response = V1Response(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
-        return V1ResponseReader.read(response, for: kind, now: 0, isIdempotent: isIdempotent)
+        return V1ResponseReader.read(
+            response,
+            for: kind,
+            mayBeGroup: mayBeGroup,
+            now: 0,
+            isIdempotent: isIdempotent
+        )
     }
 
     private static func code(_ reading: V1Reading) -> OutcomeCode? {

@@ -10,6 +10,7 @@ package enum V1ResponseReader {
     /// - Parameters:
     ///   - response: the answer.
     ///   - kind: what the request as a whole addressed; each call of a list is read as one of the list.
+    ///   - mayBeGroup: whether that may be a device group, whose answer is an empty object.
     ///   - now: seconds since 1970, for a `Retry-After` that is a date.
     ///   - keepsAnswer: whether to keep an answer that is handed on; only messages that came by the v1 facade need it.
     ///   - isIdempotent: whether the request carries an idempotency key (R-LOST).
@@ -17,38 +18,35 @@ package enum V1ResponseReader {
     package static func read(
         _ response: V1Response,
         for kind: TargetKind,
+        mayBeGroup: Bool = false,
         now: Int,
         keepsAnswer: Bool = false,
         isIdempotent: Bool = false
     ) -> V1Reading {
         guard (200...299).contains(response.status) else {
             var reading = Self.refusal(response, for: kind, now: now, isIdempotent: isIdempotent)
-            if keepsAnswer, reading.isHandedOn { reading.handedOn = .answer(response) }
+            if keepsAnswer, reading.isHandedOn {
+                var response = response
+                response.retryAfter = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }.map(String.init)
+                reading.handedOn = .answer(response)
+            }
             return reading
         }
         return V1Reading(
-            answer: Self.success(response.body, for: kind),
+            answer: Self.success(response.body, mayBeGroup: mayBeGroup),
             upstreamCode: String(response.status)
         )
     }
 
     /// What a 2xx says; one that says nothing is not taken for a delivery (TB-SUCCESS).
-    private static func success(_ body: ByteBuffer, for kind: TargetKind) -> V1Reading.Answer {
-        let isEmpty: Bool
-        if body.readableBytes == 0 {
-            isEmpty = true
-        } else {
-            let root = (try? JSONDocument(parsing: body))?.root
-            if let name = root?["name"]?.string, let id = Self.messageID(in: name) {
-                return .accepted(messageID: id)
-            }
-            isEmpty = root?.members?.count == 0
+    ///
+    /// A blank body is never a group's answer: it may be a proxy's.
+    private static func success(_ body: ByteBuffer, mayBeGroup: Bool) -> V1Reading.Answer {
+        let root = (try? JSONDocument(parsing: body))?.root
+        if let name = root?["name"]?.string, let id = Self.messageID(in: name) {
+            return .accepted(messageID: id)
         }
-        switch kind {
-        case .token where isEmpty, .group where isEmpty: return .group
-        case .token, .group, .tokens, .installation, .installations, .topic, .condition:
-            return .rejected(Rejection(code: .upstreamProtocol))
-        }
+        return mayBeGroup && root?.members?.count == 0 ? .group : .rejected(Rejection(code: .upstreamProtocol))
     }
 
     /// The last part of `projects/<project>/messages/<id>`, whatever it looks like.
@@ -61,7 +59,8 @@ package enum V1ResponseReader {
             rest[end...].starts(with: messages)
         else { return nil }
         let id = rest[end...].dropFirst(messages.count)
-        return id.isEmpty ? nil : String(Substring(id))
+        let text = String(Substring(id))
+        return AnswerBounds.isMessageID(text) ? text : nil
     }
 
     private static func refusal(

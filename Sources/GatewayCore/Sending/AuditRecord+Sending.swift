@@ -59,6 +59,7 @@ private struct Tally {
         case .group(let group):
             self.recipients = group.success + group.failure
             self.accepted = group.success
+            self.fcmMessageID = group.messageID
         case .single(let result):
             self.add(result, isOnly: true)
         case .multiple(let results):

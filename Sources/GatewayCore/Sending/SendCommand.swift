@@ -8,6 +8,8 @@ package final class SendCommand: Sendable {
     package let principal: Principal
     /// Whom it is for; for a device group that was named, its name stands in place of the key that is not known yet.
     package let target: Target
+    /// Whether the one token that it is for may be the key of a device group: FCM's own protocols take either in one place.
+    let tokenMayBeGroup: Bool
     /// The name of the device group that it is for, where the caller named one.
     package let groupName: String?
     /// What it says.
@@ -23,6 +25,7 @@ package final class SendCommand: Sendable {
     package convenience init(
         principal: Principal,
         target: Target,
+        tokenMayBeGroup: Bool = false,
         message: Message,
         payloadBytes: Int,
         origin: RequestOrigin,
@@ -31,6 +34,7 @@ package final class SendCommand: Sendable {
         self.init(
             principal: principal,
             target: target,
+            tokenMayBeGroup: tokenMayBeGroup,
             groupName: nil,
             message: message,
             payloadBytes: payloadBytes,
@@ -51,6 +55,7 @@ package final class SendCommand: Sendable {
         self.init(
             principal: principal,
             target: .notificationKey(groupName),
+            tokenMayBeGroup: false,
             groupName: groupName,
             message: message,
             payloadBytes: payloadBytes,
@@ -62,6 +67,7 @@ package final class SendCommand: Sendable {
     private init(
         principal: Principal,
         target: Target,
+        tokenMayBeGroup: Bool,
         groupName: String?,
         message: Message,
         payloadBytes: Int,
@@ -70,6 +76,7 @@ package final class SendCommand: Sendable {
     ) {
         self.principal = principal
         self.target = target
+        self.tokenMayBeGroup = tokenMayBeGroup
         self.groupName = groupName
         self.message = message
         self.payloadBytes = payloadBytes
@@ -82,6 +89,7 @@ package final class SendCommand: Sendable {
         SendCommand(
             principal: self.principal,
             target: target,
+            tokenMayBeGroup: self.tokenMayBeGroup,
             message: self.message,
             payloadBytes: self.payloadBytes,
             origin: self.origin,

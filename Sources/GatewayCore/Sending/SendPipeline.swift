@@ -114,7 +114,8 @@ package struct SendPipeline: Sendable {
         case .all where command.groupName != nil:
             return await self.deliverToGroup(command, quotas: quotas)
         case .all:
-            let result = await self.upstream.send(UpstreamCall(command, target: command.target))
+            var result = await self.upstream.send(UpstreamCall(command, target: command.target))
+            if case .notificationKey = command.target { result = result.inCounts }
             if case .group = result.answer { return await self.delivery(toGroup: command, result, quotas: quotas) }
             self.learn(result, command, targets, screening, now)
             return Self.delivery(result, to: command.target, quotas: quotas)
@@ -218,7 +219,7 @@ package struct SendPipeline: Sendable {
                     origin: command.origin
                 ), let key = group.key
             else { throw .notFound }
-            var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key)))
+            var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key))).inCounts
             if result.isUnregistered { await groups.forget(key: key, of: name, profile, until: command.deadline) }
             if profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
             return Self.delivery(result, to: command.target, quotas: quotas)

@@ -29,6 +29,14 @@ package struct UpstreamCall: Sendable {
     package var profile: TenantProfile { self.command.principal.profile }
     /// What it says.
     package var message: Message { self.command.message }
+    /// Whether the target may be a device group, so that an empty object is its answer (TB-GROUP).
+    package var mayBeGroup: Bool {
+        switch self.target {
+        case .notificationKey: true
+        case .token: self.command.tokenMayBeGroup
+        case .tokens, .installation, .installations, .topic, .condition: false
+        }
+    }
     /// When waiting for an answer ends.
     package var deadline: ContinuousClock.Instant { self.command.deadline }
     /// The request behind it.

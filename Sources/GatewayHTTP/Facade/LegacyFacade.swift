@@ -107,6 +107,7 @@ struct LegacyFacade: Sendable {
             let command = SendCommand(
                 principal: principal,
                 target: target,
+                tokenMayBeGroup: true,
                 message: message.message,
                 payloadBytes: message.payloadBytes,
                 origin: self.exchange.origin(of: request, arrival),

@@ -112,6 +112,7 @@ struct V1Facade: Sendable {
             let command = SendCommand(
                 principal: principal,
                 target: message.target,
+                tokenMayBeGroup: true,
                 message: message.message,
                 payloadBytes: message.payloadBytes,
                 origin: self.exchange.origin(of: request, arrival),

@@ -253,6 +253,7 @@ package final class V1Sender: UpstreamSender {
                 body: response.body
             ),
             for: job.kind,
+            mayBeGroup: job.call.mayBeGroup,
             now: self.clock.now().seconds,
             keepsAnswer: job.keepsAnswer,
             isIdempotent: job.gate != nil

@@ -38,7 +38,7 @@ struct TestGateway: Sendable {
     let pauses = Observed(0)
     let dataListener: any HTTPServerResponder
     let adminListener: any HTTPServerResponder
-    private let script = Observed<[UpstreamResult]>([])
+    private let script = Observed<[@Sendable (UpstreamCall) -> UpstreamResult]>([])
     /// Whether the upstream keeps its answers to itself.
     private let isHeld = Observed(false)
 
@@ -100,7 +100,8 @@ struct TestGateway: Sendable {
         let upstream = ScriptedUpstream { call in
             await hold()
             try? await isHeld.wait { !$0 }
-            return script.change { $0.isEmpty ? nil : $0.removeFirst() } ?? ScriptedUpstream.accepting(call)
+            let answer = script.change { $0.isEmpty ? nil : $0.removeFirst() } ?? ScriptedUpstream.accepting
+            return answer(call)
         }
         self.upstream = upstream
         let logs = self.logs
@@ -297,7 +298,12 @@ struct TestGateway: Sendable {
 
     /// Lets the upstream answer the next calls with these; after them it accepts everything again.
     func answer(_ results: UpstreamResult...) {
-        self.script.change { $0 += results }
+        for result in results { self.answer { _ in result } }
+    }
+
+    /// Lets the upstream answer the next call by what it is asked.
+    func answer(_ responder: @escaping @Sendable (UpstreamCall) -> UpstreamResult) {
+        self.script.change { $0.append(responder) }
     }
 
     /// Lets the upstream answer nothing from now on, or everything that waits and comes.
