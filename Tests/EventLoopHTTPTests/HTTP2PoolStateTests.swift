@@ -22,7 +22,7 @@ struct HTTP2PoolStateTests {
 
     private static func queue(_ count: Int, in state: inout State) {
         for _ in 0..<count {
-            guard case .wait = state.admit(Waiter()) else {
+            guard case .wait = state.admit(Waiter(), of: 0) else {
                 Issue.record("An exchange did not have to wait.")
                 return
             }
@@ -61,7 +61,7 @@ struct HTTP2PoolStateTests {
     )
     func attempts(waiters: Int, expected: Int) {
         var (state, connection) = Self.connected(limit: 10)
-        state.retire(connection)
+        state.retire(connection, carrying: [])
         Self.queue(waiters, in: &state)
         let attempts = Self.attempts(&state)
         #expect(attempts == expected)
@@ -71,19 +71,19 @@ struct HTTP2PoolStateTests {
     func admits() {
         var (state, connection) = Self.connected(limit: 2)
         for _ in 0..<2 {
-            guard case .start(let used) = state.admit(Waiter()) else {
+            guard case .start(let used) = state.admit(Waiter(), of: 0) else {
                 Issue.record("There is room.")
                 return
             }
             #expect(used === connection)
         }
         let waiter = Waiter()
-        guard case .wait = state.admit(waiter) else {
+        guard case .wait = state.admit(waiter, of: 0) else {
             Issue.record("There is no room.")
             return
         }
         Self.expectNext(&state, exists: false)
-        state.streamEnded(on: connection)
+        state.streamEnded(on: connection, of: 0)
         let served = state.next()
         #expect(served?.0 === waiter)
         Self.expectNext(&state, exists: false)
@@ -93,14 +93,14 @@ struct HTTP2PoolStateTests {
     @Test("A lowered limit holds back exchanges until enough streams have ended; a raised one lets them go")
     func limits() {
         var (state, connection) = Self.connected(limit: 3)
-        for _ in 0..<3 { _ = state.admit(Waiter()) }
+        for _ in 0..<3 { _ = state.admit(Waiter(), of: 0) }
         Self.queue(3, in: &state)
         state.setLimit(1, of: connection)
         for _ in 0..<2 {
-            state.streamEnded(on: connection)
+            state.streamEnded(on: connection, of: 0)
             Self.expectNext(&state, exists: false)
         }
-        state.streamEnded(on: connection)
+        state.streamEnded(on: connection, of: 0)
         Self.expectNext(&state, exists: true)
         Self.expectNext(&state, exists: false)
         state.setLimit(2, of: connection)
@@ -111,13 +111,13 @@ struct HTTP2PoolStateTests {
     func bounds() {
         var state = Self.state(waiters: 2)
         let waiter = Waiter()
-        _ = state.admit(waiter)
-        _ = state.admit(Waiter())
-        guard case .exhausted = state.admit(Waiter()) else {
+        _ = state.admit(waiter, of: 0)
+        _ = state.admit(Waiter(), of: 0)
+        guard case .exhausted = state.admit(Waiter(), of: 0) else {
             Issue.record("The queue is full.")
             return
         }
-        state.remove(waiter)
+        state.remove(waiter, of: 0)
         #expect(state.waiterCount == 1)
         let rest = state.removeAllWaiters()
         #expect(rest.count == 1)
@@ -126,17 +126,17 @@ struct HTTP2PoolStateTests {
     @Test("A refused exchange waits for another connection, ahead of those that were never sent")
     func avoids() {
         var (state, connection) = Self.connected(limit: 1)
-        _ = state.admit(Waiter())
+        _ = state.admit(Waiter(), of: 0)
         Self.queue(1, in: &state)
         let refused = Waiter()
-        state.streamEnded(on: connection)
+        state.streamEnded(on: connection, of: 0)
         _ = state.next()
-        guard case .wait = state.admit(refused, avoiding: connection) else {
+        guard case .wait = state.admit(refused, of: 0, avoiding: connection) else {
             Issue.record("Only the connection that refused it is there.")
             return
         }
         Self.expectAttempt(&state, made: true)
-        state.streamEnded(on: connection)
+        state.streamEnded(on: connection, of: 0)
         Self.expectNext(&state, exists: false)
         let other = Connection()
         state.connected(other, streams: 1)
@@ -147,7 +147,7 @@ struct HTTP2PoolStateTests {
     @Test("Where there can be no other connection, a refused exchange goes back to the same")
     func avoidsInVain() {
         var (state, connection) = Self.connected(limit: 1, connections: 1)
-        guard case .start(let used) = state.admit(Waiter(), avoiding: connection) else {
+        guard case .start(let used) = state.admit(Waiter(), of: 0, avoiding: connection) else {
             Issue.record("There is room.")
             return
         }
@@ -157,12 +157,12 @@ struct HTTP2PoolStateTests {
     @Test("A failed attempt gives up the exchanges only when there is no other way for them")
     func failedAttempt() {
         var (state, connection) = Self.connected(limit: 1)
-        _ = state.admit(Waiter())
+        _ = state.admit(Waiter(), of: 0)
         Self.queue(1, in: &state)
         Self.expectAttempt(&state, made: true)
         let spared = state.attemptFailed()
         #expect(spared.isEmpty)
-        state.retire(connection)
+        state.retire(connection, carrying: [])
         Self.expectAttempt(&state, made: true)
         let failed = state.attemptFailed()
         #expect(failed.count == 1)
@@ -172,9 +172,9 @@ struct HTTP2PoolStateTests {
     @Test("A retired connection gets nothing more, and its streams are no longer counted")
     func retires() {
         var (state, connection) = Self.connected(limit: 5)
-        _ = state.admit(Waiter())
-        state.retire(connection)
-        state.streamEnded(on: connection)
+        _ = state.admit(Waiter(), of: 0)
+        state.retire(connection, carrying: [])
+        state.streamEnded(on: connection, of: 0)
         #expect(state.connectionCount == 0)
         Self.queue(1, in: &state)
         Self.expectNext(&state, exists: false)

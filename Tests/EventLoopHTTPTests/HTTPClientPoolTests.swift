@@ -317,6 +317,25 @@ struct HTTPClientPoolTests {
         await server.stop()
     }
 
+    @Test("A pool that nobody needs closes idle connections, finishes what is under way, and still serves")
+    func closesIdle() async throws {
+        let server = try await RawServer.start { _, request in
+            request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
+        }
+        let pool = try Self.pool(port: server.port)
+        async let held = pool.execute(Self.get("/hold"), deadline: .now() + Self.far)
+        await server.requests.wait()
+        _ = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        pool.closeIdle()
+        await server.closed.wait()
+        #expect(server.accepted.count == 2)
+        server.push(Self.ok)
+        #expect(String(buffer: try await held.body) == "ok")
+        #expect(String(buffer: try await pool.execute(Self.get(), deadline: .now() + Self.far).body) == "ok")
+        await pool.shutdown()
+        await server.stop()
+    }
+
     @Test("A pool that is shut down ends its exchanges and takes no more")
     func shutsDown() async throws {
         let server = try await RawServer.start { _, _ in .nothing }

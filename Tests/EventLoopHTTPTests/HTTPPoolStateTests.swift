@@ -11,10 +11,10 @@ struct HTTPPoolStateTests {
     @Test("Connections are opened up to the maximum, then exchanges wait up to theirs")
     func bounds() {
         var state = State(maxConnections: 2, maxWaiters: 1)
-        #expect(Self.name(state.checkOut(for: Waiter())) == "connect")
-        #expect(Self.name(state.checkOut(for: Waiter())) == "connect")
-        #expect(Self.name(state.checkOut(for: Waiter())) == "wait")
-        #expect(Self.name(state.checkOut(for: Waiter())) == "exhausted")
+        #expect(Self.name(state.checkOut(for: Waiter(), of: 0)) == "connect")
+        #expect(Self.name(state.checkOut(for: Waiter(), of: 0)) == "connect")
+        #expect(Self.name(state.checkOut(for: Waiter(), of: 0)) == "wait")
+        #expect(Self.name(state.checkOut(for: Waiter(), of: 0)) == "exhausted")
         #expect(state.slots == 2)
         #expect(state.waiterCount == 1)
     }
@@ -22,12 +22,12 @@ struct HTTPPoolStateTests {
     @Test("The connection used last is reused first")
     func reusesLast() {
         var state = State(maxConnections: 2, maxWaiters: 1)
-        _ = state.checkOut(for: Waiter())
-        _ = state.checkOut(for: Waiter())
+        _ = state.checkOut(for: Waiter(), of: 0)
+        _ = state.checkOut(for: Waiter(), of: 0)
         let (first, second) = (Connection(), Connection())
-        #expect(state.checkIn(first) == nil)
-        #expect(state.checkIn(second) == nil)
-        guard case .reuse(let reused) = state.checkOut(for: Waiter()) else {
+        state.checkIn(first, from: 0)
+        state.checkIn(second, from: 0)
+        guard case .place(.reuse(let reused)) = state.checkOut(for: Waiter(), of: 0) else {
             Issue.record("An idle connection was not reused.")
             return
         }
@@ -37,16 +37,24 @@ struct HTTPPoolStateTests {
     @Test("A returned connection goes to the exchange that has waited longest")
     func servesInOrder() {
         var state = State(maxConnections: 1, maxWaiters: 3)
-        _ = state.checkOut(for: Waiter())
+        _ = state.checkOut(for: Waiter(), of: 0)
         let waiters = [Waiter(), Waiter(), Waiter()]
         for waiter in waiters {
-            _ = state.checkOut(for: waiter)
+            _ = state.checkOut(for: waiter, of: 0)
         }
-        state.remove(waiters[1])
+        state.remove(waiters[1], of: 0)
         let connection = Connection()
-        #expect(state.checkIn(connection) === waiters[0])
-        #expect(state.checkIn(connection) === waiters[2])
-        #expect(state.checkIn(connection) == nil)
+        for expected in [waiters[0], waiters[2]] {
+            state.checkIn(connection, from: 0)
+            guard case .some((let waiter, .reuse(let reused))) = state.next() else {
+                Issue.record("The connection is idle.")
+                return
+            }
+            #expect(waiter === expected)
+            #expect(reused === connection)
+        }
+        state.checkIn(connection, from: 0)
+        #expect(state.next()?.0 == nil)
         #expect(state.idleCount == 1)
     }
 
@@ -54,21 +62,26 @@ struct HTTPPoolStateTests {
     func freesSlots() {
         var state = State(maxConnections: 1, maxWaiters: 1)
         let waiter = Waiter()
-        _ = state.checkOut(for: Waiter())
-        _ = state.checkOut(for: waiter)
-        #expect(state.freeSlot(of: nil) === waiter)
+        _ = state.checkOut(for: Waiter(), of: 0)
+        _ = state.checkOut(for: waiter, of: 0)
+        state.freeSlot(of: nil, from: 0)
+        guard case .some((let served, .connect)) = state.next() else {
+            Issue.record("The place is free.")
+            return
+        }
+        #expect(served === waiter)
         #expect(state.slots == 1)
         let connection = Connection()
-        _ = state.checkIn(connection)
-        #expect(state.freeSlot(of: connection) == nil)
+        state.checkIn(connection, from: 0)
+        state.freeSlot(of: connection, from: nil)
         #expect(state.slots == 0)
         #expect(state.idleCount == 0)
     }
 
     private static func name(_ result: State.CheckOut) -> String {
         switch result {
-        case .reuse: "reuse"
-        case .connect: "connect"
+        case .place(.reuse): "reuse"
+        case .place(.connect): "connect"
         case .wait: "wait"
         case .exhausted: "exhausted"
         }

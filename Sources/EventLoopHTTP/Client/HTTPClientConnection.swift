@@ -32,6 +32,8 @@ final class HTTPClientConnection {
     var bodyReader = HTTPBodyReader()
     var informationalHeads = 0
     var isReusable = true
+    /// The tenant that has taken the connection's place in the pool; nil while it is idle.
+    var taker: Int?
     /// Bytes counted of the answer that is arriving.
     var heldBytes = 0
 

@@ -2,6 +2,33 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
+/// How `https` origins are verified, made ready once for all pools that share it.
+///
+/// Making it reads the system's trust roots, which takes tens of milliseconds: not for an event loop.
+package final class HTTPClientEncryption: Sendable {
+    fileprivate let context: NIOSSLContext
+    /// What connections are taken to speak before there has been one.
+    fileprivate let expectedProtocol: HTTPClientProtocol
+
+    /// Makes a configuration's TLS ready.
+    ///
+    /// - Throws: what is wrong with it.
+    package init(_ configuration: HTTPClientConfiguration) throws {
+        var tls = configuration.tls ?? TLSConfiguration.makeClientConfiguration()
+        switch tls.minimumTLSVersion {
+        case .tlsv1, .tlsv11: tls.minimumTLSVersion = .tlsv12
+        case .tlsv12, .tlsv13: break
+        }
+        if tls.applicationProtocols.isEmpty {
+            let protocols = configuration.protocols.isEmpty ? [.http1] : configuration.protocols
+            tls.applicationProtocols = protocols.map(\.rawValue)
+        }
+        self.context = try NIOSSLContext(configuration: tls)
+        let offersHTTP2 = tls.applicationProtocols.contains(HTTPClientProtocol.http2.rawValue)
+        self.expectedProtocol = offersHTTP2 ? .http2 : .http1
+    }
+}
+
 /// Opens connections to one origin.
 struct HTTPClientConnector: Sendable {
     typealias Completion = (Result<HTTPClientTransport, HTTPClientError>) -> Void
@@ -13,27 +40,14 @@ struct HTTPClientConnector: Sendable {
     /// What connections are taken to speak before there has been one.
     let expectedProtocol: HTTPClientProtocol
 
-    init(origin: HTTPOrigin, configuration: HTTPClientConfiguration) throws {
+    /// - Parameters:
+    ///   - origin: where connections lead.
+    ///   - encryption: how an `https` origin is verified; unused for any other.
+    init(origin: HTTPOrigin, encryption: HTTPClientEncryption?) {
         self.origin = origin
         self.address = try? SocketAddress(ipAddress: origin.host, port: origin.port)
-        switch origin.scheme {
-        case .http:
-            self.encryption = nil
-            self.expectedProtocol = .http1
-        case .https:
-            var tls = configuration.tls ?? TLSConfiguration.makeClientConfiguration()
-            switch tls.minimumTLSVersion {
-            case .tlsv1, .tlsv11: tls.minimumTLSVersion = .tlsv12
-            case .tlsv12, .tlsv13: break
-            }
-            if tls.applicationProtocols.isEmpty {
-                let protocols = configuration.protocols.isEmpty ? [.http1] : configuration.protocols
-                tls.applicationProtocols = protocols.map(\.rawValue)
-            }
-            self.encryption = try NIOSSLContext(configuration: tls)
-            let offersHTTP2 = tls.applicationProtocols.contains(HTTPClientProtocol.http2.rawValue)
-            self.expectedProtocol = offersHTTP2 ? .http2 : .http1
-        }
+        self.encryption = encryption?.context
+        self.expectedProtocol = encryption?.expectedProtocol ?? .http1
     }
 
     /// Opens a connection on a lane's loop, and reports there once it is ready or has failed.

@@ -9,15 +9,17 @@ extension HTTPClientLane {
     ///   - avoided: the connection that has refused it, if one has.
     func placeOnStream(_ exchange: HTTPClientExchange, avoiding avoided: HTTP2ClientConnection? = nil) {
         while true {
-            switch self.state.value.shared.admit(exchange, avoiding: avoided) {
+            switch self.state.value.shared.admit(exchange, of: exchange.request.tenant, avoiding: avoided) {
             case .start(let connection):
                 guard connection.isUsable else {
+                    self.state.value.shared.streamEnded(on: connection, of: exchange.request.tenant)
                     self.drop(connection)
                     continue
                 }
                 self.start(exchange, on: connection)
-            case .wait:
+            case .wait(let displaced):
                 self.startTimeout(of: exchange)
+                if let displaced { self.fail(displaced, .poolExhausted) }
                 self.connectIfNeeded()
             case .exhausted:
                 self.fail(exchange, .poolExhausted)
@@ -39,9 +41,9 @@ extension HTTPClientLane {
         }
     }
 
-    /// A stream's place is free.
-    func streamEnded(on connection: HTTP2ClientConnection) {
-        self.state.value.shared.streamEnded(on: connection)
+    /// The place of an exchange's stream is free.
+    func streamEnded(on connection: HTTP2ClientConnection, of exchange: HTTPClientExchange) {
+        self.state.value.shared.streamEnded(on: connection, of: exchange.request.tenant)
         self.serveWaiters()
     }
 
@@ -54,7 +56,8 @@ extension HTTPClientLane {
 
     /// A connection takes no more exchanges; another takes its place if one is needed.
     func retire(_ connection: HTTP2ClientConnection) {
-        self.state.value.shared.retire(connection)
+        let tenants = connection.streams.values.lazy.map(\.exchange.request.tenant)
+        self.state.value.shared.retire(connection, carrying: tenants)
         self.connectIfNeeded()
     }
 
@@ -117,6 +120,7 @@ extension HTTPClientLane {
             if connection.isUsable {
                 self.start(exchange, on: connection)
             } else {
+                self.state.value.shared.streamEnded(on: connection, of: exchange.request.tenant)
                 self.drop(connection)
                 self.place(exchange)
             }
@@ -126,14 +130,15 @@ extension HTTPClientLane {
     /// Ends a connection that turns out to be of no use.
     private func drop(_ connection: HTTP2ClientConnection) {
         // One that is closed already says so no second time.
-        self.state.value.shared.retire(connection)
+        let tenants = connection.streams.values.lazy.map(\.exchange.request.tenant)
+        self.state.value.shared.retire(connection, carrying: tenants)
         connection.abort(.connectionClosed)
     }
 
     private func start(_ exchange: HTTPClientExchange, on connection: HTTP2ClientConnection) {
         if !connection.start(exchange) {
             // Its caller gave up meanwhile.
-            self.state.value.shared.streamEnded(on: connection)
+            self.state.value.shared.streamEnded(on: connection, of: exchange.request.tenant)
         }
     }
 }

@@ -79,6 +79,16 @@ final class HTTPClientLane: Sendable {
             .get()
     }
 
+    /// Closes the connections without exchanges, and HTTP/2 connections once they have none.
+    func closeIdle() {
+        self.eventLoop.execute {
+            for connection in Array(self.state.value.exclusiveConnections.values) where connection.taker == nil {
+                connection.close()
+            }
+            for connection in Array(self.state.value.sharedConnections.values) { connection.drain() }
+        }
+    }
+
     // MARK: On the loop
 
     private func take(
@@ -138,8 +148,8 @@ final class HTTPClientLane: Sendable {
         if let carrier = exchange.carrier {
             carrier.end(code)
         } else {
-            self.state.value.exclusive.remove(exchange)
-            self.state.value.shared.remove(exchange)
+            self.state.value.exclusive.remove(exchange, of: exchange.request.tenant)
+            self.state.value.shared.remove(exchange, of: exchange.request.tenant)
             self.fail(exchange, code)
         }
     }

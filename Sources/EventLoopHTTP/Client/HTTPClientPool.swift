@@ -18,19 +18,29 @@ package final class HTTPClientPool: Sendable {
     /// - Parameters:
     ///   - origin: where the requests go.
     ///   - configuration: how to connect, and the limits.
+    ///   - encryption: the configuration's TLS, where that is ready; made for an `https` origin otherwise.
     ///   - eventLoopGroup: the loops connections may live on.
     ///   - logger: used for connections that cannot be opened, at debug level.
     /// - Throws: what is wrong with the TLS configuration.
     package init(
         origin: HTTPOrigin,
         configuration: HTTPClientConfiguration = HTTPClientConfiguration(),
+        encryption: HTTPClientEncryption? = nil,
         eventLoopGroup: any EventLoopGroup,
         logger: Logger
     ) throws {
         self.origin = origin
         self.eventLoopGroup = eventLoopGroup
         let core = HTTPClientCore(origin: origin, configuration: configuration, logger: logger)
-        let connector = try HTTPClientConnector(origin: origin, configuration: configuration)
+        let connector =
+            switch origin.scheme {
+            case .http: HTTPClientConnector(origin: origin, encryption: nil)
+            case .https:
+                HTTPClientConnector(
+                    origin: origin,
+                    encryption: try encryption ?? HTTPClientEncryption(configuration)
+                )
+            }
         var lanes: [ObjectIdentifier: HTTPClientLane] = [:]
         for eventLoop in eventLoopGroup.makeIterator() {
             lanes[ObjectIdentifier(eventLoop)] = HTTPClientLane(
@@ -76,6 +86,12 @@ package final class HTTPClientPool: Sendable {
         for lane in self.lanes.values {
             await lane.shutDown()
         }
+    }
+
+    /// Closes what no exchange uses; exchanges under way and later ones are served, and nothing is kept for longer than the
+    /// idle timeout after them.
+    package func closeIdle() {
+        for lane in self.lanes.values { lane.closeIdle() }
     }
 
     private func lane(on eventLoop: (any EventLoop)?) -> HTTPClientLane? {

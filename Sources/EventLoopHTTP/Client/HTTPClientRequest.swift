@@ -13,6 +13,10 @@ package struct HTTPClientRequest: Sendable {
     package var body: ByteBuffer
     /// The body of the answer, in bytes; the pool's own limit holds besides.
     package var maxResponseBodyBytes = Self.usualResponseBodyBytes
+    /// The number of the tenant that the request is made for, from 1; 0 for one that is made for none.
+    ///
+    /// Tenants share a pool fairly.
+    package var tenant = 0
 
     /// What suffices for the answer to one message, in bytes.
     package static let usualResponseBodyBytes = 64 * 1024

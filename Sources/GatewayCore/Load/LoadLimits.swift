@@ -1,10 +1,10 @@
 /// How much a process takes on at once.
 package struct LoadLimits: Sendable, Hashable {
-    /// Requests in flight.
+    /// Requests in flight, each as many times as it has calls to FCM in flight.
     package let maxInFlight: Int
-    /// Requests in flight of one tenant: half of all.
+    /// The same of one tenant: half of all.
     package let maxInFlightPerTenant: Int
-    /// Requests in flight up to which those without high priority are taken on: four in five of all.
+    /// What may be in flight while those without high priority are taken on: four in five of all.
     package let maxInFlightForNormal: Int
     /// Requests in flight below which a lag does not count: so few are served soon, however slow the machine is.
     package let maxInFlightBesideLag: Int
@@ -16,7 +16,7 @@ package struct LoadLimits: Sendable, Hashable {
     /// Limits that follow from two.
     ///
     /// - Parameters:
-    ///   - maxInFlight: requests in flight, at least 1.
+    ///   - maxInFlight: what may be in flight, at least 1.
     ///   - maxLag: how far an event loop may be behind.
     package init(maxInFlight: Int, maxLag: Duration) {
         precondition(maxInFlight >= 1, "maxInFlight must be at least 1, not \(maxInFlight)")

@@ -2,7 +2,9 @@ import Synchronization
 
 /// Decides which requests a process takes on, so that those it does take on are served in time.
 ///
-/// Nothing waits here: a request is taken on or refused at once. Counters are atomic and looked at before they are
+/// Nothing waits here: a request is taken on or refused at once. It counts as the calls to FCM that it has in flight at a
+/// time, and is taken on while what is in flight before it is below the limit, so that a list always fits an idle process.
+/// Counters are atomic and looked at before they are
 /// raised, so that refusing costs next to nothing.
 package final class LoadShedder: Sendable {
     /// The limits.
@@ -14,7 +16,7 @@ package final class LoadShedder: Sendable {
         self.limits = limits
     }
 
-    /// Requests in flight.
+    /// Calls in flight.
     package var inFlight: Int {
         self.count.load(ordering: .relaxed)
     }
@@ -36,22 +38,23 @@ package final class LoadShedder: Sendable {
     ///
     /// - Parameters:
     ///   - tenant: the caller's load.
+    ///   - calls: what it counts as.
     ///   - isUrgent: whether it is a message of high priority.
     ///   - lag: by how much the request's event loop is behind.
-    /// - Returns: `nil` when it is taken on and has to ``leave(_:)``, else why not.
-    package func enter(_ tenant: TenantLoad, isUrgent: Bool, lag: Duration) -> ShedReason? {
+    /// - Returns: `nil` when it is taken on and has to ``leave(_:calls:)``, else why not.
+    package func enter(_ tenant: TenantLoad, calls: Int = 1, isUrgent: Bool, lag: Duration) -> ShedReason? {
         if self.isBehind(lag, limit: isUrgent ? self.limits.maxLag : self.limits.maxLagForNormal) { return .lag }
-        let count = self.count.add(1, ordering: .relaxed).newValue
-        guard count <= self.limits.maxInFlight else {
-            self.count.subtract(1, ordering: .relaxed)
+        let before = self.count.add(calls, ordering: .relaxed).oldValue
+        guard before < self.limits.maxInFlight else {
+            self.count.subtract(calls, ordering: .relaxed)
             return .inFlight
         }
-        guard isUrgent || count <= self.limits.maxInFlightForNormal else {
-            self.count.subtract(1, ordering: .relaxed)
+        guard isUrgent || before < self.limits.maxInFlightForNormal else {
+            self.count.subtract(calls, ordering: .relaxed)
             return .reserve
         }
-        guard tenant.enter(limit: self.limits.maxInFlightPerTenant) else {
-            self.count.subtract(1, ordering: .relaxed)
+        guard tenant.enter(calls: calls, limit: self.limits.maxInFlightPerTenant) else {
+            self.count.subtract(calls, ordering: .relaxed)
             return .tenantShare
         }
         return nil
@@ -62,8 +65,8 @@ package final class LoadShedder: Sendable {
     }
 
     /// A request that was taken on is over, however it ended.
-    package func leave(_ tenant: TenantLoad) {
-        tenant.leave()
-        self.count.subtract(1, ordering: .relaxed)
+    package func leave(_ tenant: TenantLoad, calls: Int = 1) {
+        tenant.leave(calls: calls)
+        self.count.subtract(calls, ordering: .relaxed)
     }
 }

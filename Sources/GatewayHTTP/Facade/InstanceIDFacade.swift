@@ -96,6 +96,11 @@ struct InstanceIDFacade: Sendable {
         _ quotas: inout [QuotaStatus]
     ) async throws(InstanceIDRefusal) -> InstanceIDReply {
         let batch = try InstanceIDBatch(parsing: request.body)
+        let devices = batch.tokens.count
+        if let rejection = self.exchange.gate.beginSubscriptions(of: devices, by: ask.principal, lag: request.lag) {
+            throw InstanceIDRefusal(rejection)
+        }
+        defer { self.exchange.gate.endSubscriptions(of: devices, by: ask.principal) }
         let answer = await self.change(ask, change, batch.topic, batch.tokens)
         quotas = answer.quotas
         switch answer.content {

@@ -28,7 +28,7 @@ struct LegacyFacade: Sendable {
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let outcome = await self.exchange.pipeline.send(command)
-            self.exchange.gate.leave(command.principal)
+            self.exchange.gate.leave(command)
             let reply = self.reply(to: command, outcome, writer)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .sendingOnce(let command, let writer, let keyed):
@@ -37,7 +37,7 @@ struct LegacyFacade: Sendable {
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let reply = await self.reply(to: request, command, writer, keyed)
-            self.exchange.gate.leave(command.principal)
+            self.exchange.gate.leave(command)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .forbidden(let principal):
             let refusal = await self.exchange.pipeline.refuse(

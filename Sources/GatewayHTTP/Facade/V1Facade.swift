@@ -35,7 +35,7 @@ struct V1Facade: Sendable {
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let outcome = await self.exchange.pipeline.send(command)
-            self.exchange.gate.leave(command.principal)
+            self.exchange.gate.leave(command)
             let reply = self.reply(to: command, outcome)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .sendingOnce(let command, let keyed):
@@ -44,7 +44,7 @@ struct V1Facade: Sendable {
                 return self.exchange.finished(reply, to: request, route: Self.template, arrival)
             }
             let reply = await self.reply(to: request, command, keyed)
-            self.exchange.gate.leave(command.principal)
+            self.exchange.gate.leave(command)
             return self.exchange.finished(reply, to: request, route: Self.template, arrival)
         case .forbidden(let principal):
             let refusal = await self.exchange.pipeline.refuse(

@@ -135,7 +135,7 @@ package enum DataListener {
                     clock: dependencies.clock
                 )
                 .endpoints,
-                SubscriptionsController(topics: dependencies.topics).endpoints,
+                SubscriptionsController(topics: dependencies.topics, gate: dependencies.gate).endpoints,
                 DeviceGroupsController(groups: dependencies.groups).endpoints,
             ],
             direct: [SendRoute.template, LegacyFacade.template, V1Facade.template],

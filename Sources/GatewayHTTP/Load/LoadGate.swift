@@ -13,6 +13,8 @@ package final class LoadGate: Sendable {
     private static let delays = [1, 2, 3]
 
     private let shedder: LoadShedder
+    private let listCalls: Int
+    private let subscriptionCalls: Int
     private let counters: [ShedReason: Counter]
     /// The answers by wording and delay.
     private let answers: [[HTTPServerResponse]]
@@ -22,9 +24,13 @@ package final class LoadGate: Sendable {
     ///
     /// - Parameters:
     ///   - limits: what is taken on at once.
+    ///   - listCalls: the calls that a list of recipients by HTTP v1 has in flight at most.
+    ///   - subscriptionCalls: the same of a list of devices to subscribe.
     ///   - factory: makes the metrics.
-    package init(limits: LoadLimits, factory: any MetricsFactory) {
+    package init(limits: LoadLimits, listCalls: Int = 1, subscriptionCalls: Int = 1, factory: any MetricsFactory) {
         self.shedder = LoadShedder(limits: limits)
+        self.listCalls = listCalls
+        self.subscriptionCalls = subscriptionCalls
         var counters: [ShedReason: Counter] = [:]
         for reason in ShedReason.allCases {
             let counter = Counter(
@@ -41,7 +47,7 @@ package final class LoadGate: Sendable {
         }
     }
 
-    /// Requests in flight.
+    /// Calls in flight.
     package var inFlight: Int { self.shedder.inFlight }
 
     /// Why a request is not worth reading; `nil` for one that is.
@@ -58,9 +64,51 @@ package final class LoadGate: Sendable {
 
     /// Takes a message on.
     ///
-    /// - Returns: `nil` when it is taken on and its principal has to ``leave(_:)``, else why not.
+    /// - Returns: `nil` when it is taken on and has to leave, else why not.
     func enter(_ command: SendCommand, lag: Duration) -> ShedReason? {
-        self.enter(command.principal, isUrgent: command.message.isUrgent, lag: lag)
+        self.shedder.enter(
+            command.principal.profile.load,
+            calls: self.calls(of: command),
+            isUrgent: command.message.isUrgent,
+            lag: lag
+        )
+    }
+
+    /// A message that was taken on is sent, or will not be.
+    func leave(_ command: SendCommand) {
+        self.shedder.leave(command.principal.profile.load, calls: self.calls(of: command))
+    }
+
+    /// The calls that a message has in flight at a time.
+    private func calls(of command: SendCommand) -> Int {
+        switch command.principal.profile.tenant.upstream {
+        case .legacy: 1
+        case .v1: min(command.target.recipientCount, self.listCalls)
+        }
+    }
+
+    /// Has a request that was taken on change so many devices' subscriptions.
+    ///
+    /// - Returns: `nil` when it may and has to ``endSubscriptions(of:by:)``, else why it is refused.
+    func beginSubscriptions(of devices: Int, by principal: Principal, lag: Duration) -> Rejection? {
+        let calls = self.furtherCalls(subscribing: devices, by: principal)
+        guard calls > 0,
+            let reason = self.shedder.enter(principal.profile.load, calls: calls, isUrgent: false, lag: lag)
+        else { return nil }
+        return Rejection(code: .overloaded, retryAfter: Self.delays[self.count(reason)])
+    }
+
+    /// The subscriptions are changed.
+    func endSubscriptions(of devices: Int, by principal: Principal) {
+        self.shedder.leave(principal.profile.load, calls: self.furtherCalls(subscribing: devices, by: principal))
+    }
+
+    /// The calls in flight at a time, but for the one that the request itself counts as.
+    private func furtherCalls(subscribing devices: Int, by principal: Principal) -> Int {
+        switch principal.profile.tenant.upstream {
+        case .legacy: 0
+        case .v1: min(devices, self.subscriptionCalls) - 1
+        }
     }
 
     /// A request that was taken on is over.
@@ -70,9 +118,14 @@ package final class LoadGate: Sendable {
 
     /// The answer to a request that is not taken on.
     func answer(_ reason: ShedReason, in wording: ShedWording) -> HTTPServerResponse {
+        self.answers[wording.rawValue][self.count(reason)]
+    }
+
+    /// Counts a refusal, and says which of the delays is its.
+    private func count(_ reason: ShedReason) -> Int {
         self.counters[reason]?.increment()
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).newValue
-        return self.answers[wording.rawValue][Int(turn.magnitude % UInt(Self.delays.count))]
+        return Int(turn.magnitude % UInt(Self.delays.count))
     }
 
     private static func answer(in wording: ShedWording, retryAfter: Int) -> HTTPServerResponse {

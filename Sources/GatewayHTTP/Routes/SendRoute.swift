@@ -48,7 +48,7 @@ struct SendRoute: Sendable {
                 return self.shed(reason, request, tenant: tenant, arrival, command.principal)
             }
             let outcome = await self.pipeline.send(command)
-            self.gate.leave(command.principal)
+            self.gate.leave(command)
             let response = self.answer(outcome, to: command)
             return self.finished(response, to: request, tenant: tenant, arrival, command.principal)
         case .keyed(let command, let keyed):
@@ -56,7 +56,7 @@ struct SendRoute: Sendable {
                 return self.shed(reason, request, tenant: tenant, arrival, command.principal)
             }
             let response = await self.respond(to: request, command, keyed)
-            self.gate.leave(command.principal)
+            self.gate.leave(command)
             return self.finished(response, to: request, tenant: tenant, arrival, command.principal)
         case .forbidden(let principal):
             let origin = RequestOrigin(method: "POST", requestID: arrival.requestID, trace: arrival.trace)

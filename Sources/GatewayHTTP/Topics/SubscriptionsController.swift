@@ -3,10 +3,12 @@ import FCMModel
 import GatewayCore
 import HTTPTypes
 import Hummingbird
+import NIOConcurrencyHelpers
 
 /// Keeps devices' subscriptions to topics, and lists them.
 struct SubscriptionsController {
     let topics: TopicPipeline
+    let gate: LoadGate
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
@@ -36,6 +38,11 @@ struct SubscriptionsController {
             JSONBody.members(of: context.body, contentType: request.headers[.contentType])
         )
         .tokens
+        if let rejection = self.gate.beginSubscriptions(of: tokens.count, by: principal, lag: context.lag) {
+            context.notes.withLockedValue { $0.isShed = true }
+            throw Problem(rejection)
+        }
+        defer { self.gate.endSubscriptions(of: tokens.count, by: principal) }
         let answer = await self.topics.change(
             SubscriptionCommand(
                 principal: principal,

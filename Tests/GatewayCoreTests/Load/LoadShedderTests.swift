@@ -70,6 +70,22 @@ struct LoadShedderTests {
         #expect(shedder.refusal(of: nil, lag: .zero) == .inFlight)
     }
 
+    @Test("A list counts as its calls, is taken on while there is any room, and is gone when it leaves")
+    func lists() {
+        let shedder = LoadShedder(limits: LoadLimits(maxInFlight: 20, maxLag: .milliseconds(100)))
+        let (tenant, other) = (TenantLoad(), TenantLoad())
+        for _ in 0..<2 { #expect(shedder.enter(tenant, calls: 5, isUrgent: false, lag: .zero) == nil) }
+        #expect(shedder.enter(tenant, calls: 5, isUrgent: true, lag: .zero) == .tenantShare)
+        #expect(tenant.inFlight == 10)
+        #expect(shedder.enter(other, calls: 100, isUrgent: false, lag: .zero) == nil)
+        #expect(shedder.inFlight == 110)
+        #expect(shedder.enter(TenantLoad(), isUrgent: true, lag: .zero) == .inFlight)
+        shedder.leave(other, calls: 100)
+        for _ in 0..<2 { shedder.leave(tenant, calls: 5) }
+        #expect(shedder.inFlight == 0)
+        #expect(tenant.inFlight == 0 && other.inFlight == 0)
+    }
+
     @Test("The smallest limit serves one request at a time", arguments: [false, true])
     func smallest(isUrgent: Bool) {
         let shedder = LoadShedder(limits: LoadLimits(maxInFlight: 1, maxLag: .milliseconds(5)))

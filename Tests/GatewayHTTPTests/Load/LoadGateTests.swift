@@ -175,6 +175,35 @@ struct LoadGateTests {
         }
     }
 
+    /// Requests that become many calls by HTTP v1, and what they count as by each protocol.
+    private static let lists: [(path: String, body: String)] = [
+        ("/v1/tenants/demo/messages", #"{"tokens":["a","b","c","d","e","f"],"data":{"k":"v"}}"#),
+        ("/v1/tenants/demo/topics/news/subscriptions", #"{"tokens":["a","b","c","d","e","f"]}"#),
+    ]
+
+    @Test("A list counts as the calls that it has in flight", arguments: Self.lists, [UpstreamKind.legacy, .v1])
+    func lists(list: (path: String, body: String), upstream: UpstreamKind) async throws {
+        let isOpen = Observed(false)
+        try await TestGateway.run(maxInFlight: 12, hold: { try? await isOpen.wait { $0 } }) { gateway, _ in
+            try await gateway.setUpstream(upstream, project: "demo")
+            let key = try await gateway.makeKey(scopes: Set(Scope.allCases))
+            let weight = upstream == .v1 ? 4 : 1
+            let fitting = upstream == .v1 ? 2 : 6
+            await withTaskGroup(of: Int.self) { group in
+                for number in 1...fitting {
+                    group.addTask { await gateway.data(.post, list.path, key: key, body: list.body).status }
+                    while gateway.gate.inFlight < number * weight { await Task.yield() }
+                }
+                let refused = await gateway.data(.post, list.path, key: key, body: list.body)
+                #expect(refused.status == 503)
+                #expect(gateway.gate.inFlight == fitting * weight)
+                isOpen.change { $0 = true }
+                for await status in group { #expect(status == 200) }
+            }
+            #expect(gateway.gate.inFlight == 0)
+        }
+    }
+
     @Test("Whatever becomes of a request, its place is given back", arguments: Surface.all)
     func places(surface: Surface) async throws {
         let started = Observed(0)

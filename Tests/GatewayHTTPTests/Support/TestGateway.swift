@@ -90,6 +90,8 @@ struct TestGateway: Sendable {
     ) throws {
         self.gate = LoadGate(
             limits: LoadLimits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
+            listCalls: 4,
+            subscriptionCalls: 4,
             factory: self.metrics
         )
         let masterKey = try MasterKey.sample()

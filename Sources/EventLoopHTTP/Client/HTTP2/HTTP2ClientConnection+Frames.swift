@@ -37,7 +37,7 @@ extension HTTP2ClientConnection {
             self.isResetting = true
             self.write(stream.id, .rstStream(.cancel))
             self.isResetting = false
-            self.released()
+            self.released(stream)
         }
     }
 
@@ -67,7 +67,7 @@ extension HTTP2ClientConnection {
             guard let stream = self.streams[id], self.forget(stream) else { return }
             self.fail(stream, .invalidResponse, HTTP2ClientFault.violation(reason))
         } else if let stream = self.streams[id], stream.isAnswered, self.forget(stream) {
-            self.released()
+            self.released(stream)
         }
     }
 
@@ -111,10 +111,10 @@ extension HTTP2ClientConnection {
         self.lastReset = id
         guard let stream = self.streams[id], self.forget(stream) else { return }
         if stream.isAnswered {
-            self.released()
+            self.released(stream)
         } else if code == .refusedStream, !stream.reader.hasBegun {
             // The place goes to another exchange first: the peer has just said that it is not for this one.
-            self.released()
+            self.released(stream)
             self.lane.retry(stream.exchange, refusedBy: self)
         } else {
             self.fail(stream, .connectionClosed, HTTP2ClientFault.reset(code))
@@ -127,11 +127,12 @@ extension HTTP2ClientConnection {
         let refused = self.streams.values
             .filter { $0.id > last && !$0.isAnswered }
             .sorted { $0.id < $1.id }
+        // First, so that the places of all are given back.
+        self.drain()
         for stream in refused {
             _ = self.forget(stream)
         }
-        self.drain()
-        self.released()
+        self.streamsChanged()
         for stream in refused {
             self.lane.retry(stream.exchange, refusedBy: self)
         }
@@ -150,6 +151,6 @@ extension HTTP2ClientConnection {
 
     private func fail(_ stream: HTTP2ClientStream, _ code: HTTPClientError.Code, _ cause: any Error) {
         stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
-        self.released()
+        self.released(stream)
     }
 }

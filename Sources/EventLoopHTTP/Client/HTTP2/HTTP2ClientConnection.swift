@@ -155,7 +155,7 @@ final class HTTP2ClientConnection {
         self.write(stream.id, .rstStream(reason))
         self.isResetting = false
         stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
-        self.released()
+        self.released(stream)
     }
 
     /// Takes a stream out of the books.
@@ -173,11 +173,16 @@ final class HTTP2ClientConnection {
         return true
     }
 
-    /// A stream's place is free.
-    func released() {
+    /// The place of a stream that was forgotten is free.
+    func released(_ stream: HTTP2ClientStream) {
         if case .serving = self.phase {
-            self.lane.streamEnded(on: self)
+            self.lane.streamEnded(on: self, of: stream.exchange)
         }
+        self.streamsChanged()
+    }
+
+    /// Streams have ended.
+    func streamsChanged() {
         guard self.streams.isEmpty else { return }
         if case .draining = self.phase {
             self.close()
@@ -209,8 +214,8 @@ final class HTTP2ClientConnection {
             self.reportGreeted(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
         case .serving, .draining:
             let streams = self.streams
-            self.streams = [:]
             self.leave()
+            self.streams = [:]
             self.context?.closeAtOnce()
             for stream in streams.values {
                 self.core.release(stream.heldBytes)

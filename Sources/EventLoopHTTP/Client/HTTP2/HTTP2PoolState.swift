@@ -8,9 +8,9 @@ struct HTTP2PoolState<Connection: AnyObject, Waiter: AnyObject> {
     enum Admission {
         /// Use a stream of this connection; it is counted.
         case start(Connection)
-        /// No stream is free; the exchange is queued.
-        case wait
-        /// No stream is free, and the queue is full.
+        /// No stream is free, or none for the tenant; the exchange is queued, and another has lost its place to it.
+        case wait(displacing: Waiter?)
+        /// As before, and the queue is full.
         case exhausted
     }
 
@@ -31,7 +31,12 @@ struct HTTP2PoolState<Connection: AnyObject, Waiter: AnyObject> {
     private let maxConnections: Int
     private let maxWaiters: Int
     private var members: [Member] = []
-    private var queue = CircularBuffer<Entry>()
+    private var queue = HTTPTenantQueue<Entry>()
+    private var shares = HTTPTenantShares()
+    /// Streams of all members.
+    private var streams = 0
+    /// Streams that all connections may have that there may be, as far as is known.
+    private var capacity = 0
     /// Streams a new connection is expected to have; nil until there has been one.
     private var expectedStreams: Int?
     /// Attempts under way.
@@ -54,62 +59,84 @@ struct HTTP2PoolState<Connection: AnyObject, Waiter: AnyObject> {
     ///
     /// - Parameters:
     ///   - waiter: the exchange.
+    ///   - tenant: whose it is.
     ///   - avoided: the connection that has refused it, used again only where there can be no other.
     /// - Returns: the connection to start it on, or what becomes of it instead.
-    mutating func admit(_ waiter: Waiter, avoiding avoided: Connection? = nil) -> Admission {
-        if let index = self.members.firstIndex(where: { $0.hasRoom && $0.connection !== avoided }) {
-            self.members[index].streams += 1
-            return .start(self.members[index].connection)
+    mutating func admit(_ waiter: Waiter, of tenant: Int, avoiding avoided: Connection? = nil) -> Admission {
+        if self.shares.mayTake(tenant, free: self.free) {
+            if let index = self.members.firstIndex(where: { $0.hasRoom && $0.connection !== avoided }) {
+                return .start(self.startStream(of: tenant, on: index))
+            }
+            if let avoided, !self.mayHaveAnother, let index = self.index(of: avoided), self.members[index].hasRoom {
+                return .start(self.startStream(of: tenant, on: index))
+            }
         }
-        if let avoided, !self.mayHaveAnother, let index = self.index(of: avoided), self.members[index].hasRoom {
-            self.members[index].streams += 1
-            return .start(avoided)
+        var displaced: Entry?
+        if self.queue.count >= self.maxWaiters {
+            displaced = self.queue.displace(for: tenant)
+            guard displaced != nil else { return .exhausted }
         }
-        guard self.queue.count < self.maxWaiters else { return .exhausted }
         let entry = Entry(waiter: waiter, avoided: avoided)
         if avoided == nil {
-            self.queue.append(entry)
+            self.queue.append(entry, of: tenant)
         } else {
             // It has waited before.
-            self.queue.prepend(entry)
+            self.queue.prepend(entry, of: tenant)
         }
-        return .wait
+        return .wait(displacing: displaced?.waiter)
     }
 
     /// Takes the next exchange off the queue for which there is a stream, and counts the stream.
     mutating func next() -> (Waiter, Connection)? {
         guard !self.queue.isEmpty else { return nil }
+        let (shares, free) = (self.shares, self.free)
         for index in self.members.indices where self.members[index].hasRoom {
             let connection = self.members[index].connection
-            if let place = self.queue.firstIndex(where: { $0.avoided !== connection }) {
-                return self.assign(place, to: index)
+            let next = self.queue.pop(of: { shares.mayTake($0, free: free) }, where: { $0.avoided !== connection })
+            if let (entry, tenant) = next {
+                return (entry.waiter, self.startStream(of: tenant, on: index))
             }
         }
         // All that wait were refused where there is room. They go back only if nothing else is to come.
-        guard self.attempts == 0, let index = self.members.firstIndex(where: \.hasRoom) else { return nil }
-        return self.assign(self.queue.startIndex, to: index)
+        guard self.attempts == 0, let index = self.members.firstIndex(where: \.hasRoom),
+            let (entry, tenant) = self.queue.pop(of: { shares.mayTake($0, free: free) })
+        else { return nil }
+        return (entry.waiter, self.startStream(of: tenant, on: index))
     }
 
-    private mutating func assign(_ place: CircularBuffer<Entry>.Index, to index: Int) -> (Waiter, Connection) {
+    private mutating func startStream(of tenant: Int, on index: Int) -> Connection {
         self.members[index].streams += 1
-        return (self.queue.remove(at: place).waiter, self.members[index].connection)
+        self.streams += 1
+        self.shares.take(tenant)
+        return self.members[index].connection
     }
 
     /// Frees a stream.
-    mutating func streamEnded(on connection: Connection) {
+    mutating func streamEnded(on connection: Connection, of tenant: Int) {
         guard let index = self.index(of: connection) else { return }
         self.members[index].streams -= 1
+        self.streams -= 1
+        self.shares.give(tenant)
+    }
+
+    /// Streams that there could be besides.
+    private var free: Int { self.capacity - self.streams }
+
+    private mutating func recount() {
+        self.streams = self.members.reduce(0) { $0 + $1.streams }
+        self.capacity = self.members.reduce((self.maxConnections - self.members.count) * (self.expectedStreams ?? 0)) {
+            $0 + $1.limit
+        }
     }
 
     /// Removes an exchange that waits no longer.
-    mutating func remove(_ waiter: Waiter) {
-        self.queue.removeAll { $0.waiter === waiter }
+    mutating func remove(_ waiter: Waiter, of tenant: Int) {
+        self.queue.remove(of: tenant) { $0.waiter === waiter }
     }
 
     /// Empties the queue.
     mutating func removeAllWaiters() -> [Waiter] {
-        defer { self.queue.removeAll() }
-        return self.queue.map(\.waiter)
+        self.queue.removeAll().map(\.waiter)
     }
 
     // MARK: Connections
@@ -134,6 +161,7 @@ struct HTTP2PoolState<Connection: AnyObject, Waiter: AnyObject> {
     mutating func adopt(_ connection: Connection, streams limit: Int) {
         self.members.append(Member(connection: connection, limit: limit))
         self.expectedStreams = limit
+        self.recount()
     }
 
     /// An attempt has led to something else.
@@ -154,11 +182,19 @@ struct HTTP2PoolState<Connection: AnyObject, Waiter: AnyObject> {
         guard let index = self.index(of: connection) else { return }
         self.members[index].limit = limit
         self.expectedStreams = limit
+        self.recount()
     }
 
     /// Takes a connection out that carries no more exchanges.
-    mutating func retire(_ connection: Connection) {
-        self.members.removeAll { $0.connection === connection }
+    ///
+    /// - Parameters:
+    ///   - connection: the connection.
+    ///   - tenants: the tenant of each of its streams.
+    mutating func retire(_ connection: Connection, carrying tenants: some Sequence<Int>) {
+        guard let index = self.index(of: connection) else { return }
+        self.members.remove(at: index)
+        for tenant in tenants { self.shares.give(tenant) }
+        self.recount()
     }
 
     private var mayHaveAnother: Bool {

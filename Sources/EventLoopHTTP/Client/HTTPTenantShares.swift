@@ -1,0 +1,103 @@
+import NIOCore
+
+/// How many of a pool's places each tenant has taken, and whether it may take another, on one event loop.
+///
+/// A tenant takes places while it has fewer than fifteen times as many as are free (dynamic thresholds, Choudhury and
+/// Hahne, 1998). Alone it gets fifteen of sixteen, two get a little less than half each, and the next one finds a place at
+/// once even where no call of the others ever ends. Tenants are counted by the last eight bits of their number, so that
+/// nothing is hashed; those that meet there share a share (stochastic fairness queueing, McKenney, 1990). 0 is no tenant,
+/// and takes what is there.
+struct HTTPTenantShares {
+    private static let factor = 15
+    private static let lines = 256
+
+    private var taken = [UInt16](repeating: 0, count: Self.lines)
+
+    /// Whether a tenant may take another place, of so many that are free.
+    func mayTake(_ tenant: Int, free: Int) -> Bool {
+        tenant == 0 || Int(self.taken[tenant & (Self.lines - 1)]) < Self.factor * max(free, 1)
+    }
+
+    /// Notes that a tenant has taken a place.
+    mutating func take(_ tenant: Int) {
+        if tenant != 0 { self.taken[tenant & (Self.lines - 1)] += 1 }
+    }
+
+    /// Notes that a tenant has given a place back.
+    mutating func give(_ tenant: Int) {
+        if tenant != 0 { self.taken[tenant & (Self.lines - 1)] -= 1 }
+    }
+}
+
+/// What waits for a place in a pool: a line for each tenant, served by turns.
+struct HTTPTenantQueue<Element> {
+    private var lines: [Int: CircularBuffer<Element>] = [:]
+    /// The tenants that have a line, the next one first.
+    private var turns = CircularBuffer<Int>()
+    private(set) var count = 0
+
+    var isEmpty: Bool { self.count == 0 }
+
+    mutating func append(_ element: Element, of tenant: Int) {
+        if self.lines[tenant, default: []].isEmpty { self.turns.append(tenant) }
+        self.lines[tenant, default: []].append(element)
+        self.count += 1
+    }
+
+    /// Puts what has waited before at the head of its line.
+    mutating func prepend(_ element: Element, of tenant: Int) {
+        if self.lines[tenant, default: []].isEmpty { self.turns.prepend(tenant) }
+        self.lines[tenant, default: []].prepend(element)
+        self.count += 1
+    }
+
+    /// Takes the first element that fits out of the line of the next tenant that may be served and has one.
+    mutating func pop(
+        of mayServe: (_ tenant: Int) -> Bool,
+        where fits: (Element) -> Bool = { _ in true }
+    ) -> (element: Element, tenant: Int)? {
+        for turn in self.turns.indices {
+            let tenant = self.turns[turn]
+            guard mayServe(tenant), let place = self.lines[tenant]?.firstIndex(where: fits),
+                let element = self.lines[tenant]?.remove(at: place)
+            else { continue }
+            self.count -= 1
+            self.turns.remove(at: turn)
+            if self.lines[tenant]?.isEmpty == false {
+                self.turns.append(tenant)
+            } else {
+                self.lines[tenant] = nil
+            }
+            return (element, tenant)
+        }
+        return nil
+    }
+
+    /// Makes room for one more of a tenant: takes the last element out of the longest line, if that is longer than the
+    /// tenant's would be.
+    mutating func displace(for tenant: Int) -> Element? {
+        let own = self.lines[tenant]?.count ?? 0
+        guard let (longest, line) = self.lines.max(by: { $0.value.count < $1.value.count }), line.count > own + 1 else {
+            return nil
+        }
+        self.count -= 1
+        return self.lines[longest]?.popLast()
+    }
+
+    /// Removes what waits no longer from the line of its tenant.
+    mutating func remove(of tenant: Int, where isGone: (Element) -> Bool) {
+        guard let before = self.lines[tenant]?.count else { return }
+        self.lines[tenant]?.removeAll(where: isGone)
+        let after = self.lines[tenant]?.count ?? 0
+        self.count -= before - after
+        guard after == 0 else { return }
+        self.lines[tenant] = nil
+        self.turns.removeAll { $0 == tenant }
+    }
+
+    /// Empties all lines.
+    mutating func removeAll() -> [Element] {
+        defer { self = HTTPTenantQueue() }
+        return self.turns.flatMap { self.lines[$0].map(Array.init) ?? [] }
+    }
+}
