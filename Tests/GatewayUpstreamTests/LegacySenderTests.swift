@@ -109,6 +109,14 @@ struct LegacySenderTests {
         }
     }
 
+    @Test("A stored endpoint that the key would go to in clear is not used")
+    func plainEndpoint() async throws {
+        try await LegacySender.run { sender in
+            let result = await sender.send(try .sample(endpoint: "http://fcm.example"))
+            #expect(result == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "plain_http"))
+        }
+    }
+
     @Test("An endpoint that is none is not there", arguments: ["", "fcm.example", "ftp://fcm.example", "http://"])
     func noEndpoint(endpoint: String) async throws {
         try await LegacySender.run(defaultEndpoint: endpoint) { sender in

@@ -165,6 +165,11 @@ extension TLSConfiguration {
 }
 
 extension UpstreamConfiguration {
+    /// Where access tokens may be asked for, and what may be sent without encryption.
+    var tokenHosts: TokenHosts {
+        TokenHosts(self.allowedTokenHosts, plainHTTP: PlainHTTP(hosts: self.allowPlainHTTP))
+    }
+
     fileprivate static let badAuthorities = "holds no certificate in PEM, or can't be read"
 
     /// Checks that the file of authorities, if there is one, can be used.

@@ -113,21 +113,23 @@ struct Gateway: Sendable {
         )
         try await retired.load()
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        let tokenHosts = Setting(tokenHosts ?? TokenHosts(configuration.upstream.allowedTokenHosts))
+        let tokenHosts = Setting(tokenHosts ?? configuration.upstream.tokenHosts)
         let attemptTimeout = DurationSetting(configuration.upstream.timeout)
         let requestDeadline = DurationSetting(configuration.upstream.deadline)
+        let upstreamConfiguration = try GatewayUpstream.UpstreamConfiguration(
+            configuration.upstream,
+            tokenHosts: tokenHosts,
+            attemptTimeout: attemptTimeout
+        )
         let upstreams = Upstreams(
-            configuration: try GatewayUpstream.UpstreamConfiguration(
-                configuration.upstream,
-                tokenHosts: tokenHosts,
-                attemptTimeout: attemptTimeout
-            ),
+            configuration: upstreamConfiguration,
             eventLoopGroup: eventLoops,
             clock: clock,
             metrics: registry,
             tenantLabels: tenantLabels,
             logger: logger.part(.upstream)
         )
+        directory.whenChanged { upstreams.keep($0.tenants) }
         let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: registry, source: "memory"))
         let groups = DeviceGroups(
             store: SQLiteGroupStore(database: database),
@@ -149,7 +151,12 @@ struct Gateway: Sendable {
         self.readiness = Readiness(audit: audit)
 
         let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
-        let gate = LoadGate(limits: LoadLimits(configuration.http), factory: registry)
+        let gate = LoadGate(
+            limits: LoadLimits(configuration.http),
+            listCalls: upstreamConfiguration.fanOut,
+            subscriptionCalls: upstreamConfiguration.topicAPI == .v1 ? upstreamConfiguration.fanOut : 1,
+            factory: registry
+        )
         let pipeline = SendPipeline(
             retired: retired,
             limiter: limiter,

@@ -15,6 +15,8 @@ struct Upstreams: Sendable {
     let groups: any GroupUpstream
     /// Proves credentials.
     let prover: any CredentialProver
+    /// Forgets what is kept for tenants and servers that are not among these any more.
+    let keep: @Sendable ([TenantID: TenantProfile]) -> Void
     /// What runs or is to be closed, each before those that depend on it.
     let services: [any Service]
 
@@ -36,7 +38,12 @@ struct Upstreams: Sendable {
         let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: metrics))
         let resilience = ResilienceMetrics(factory: metrics, tenantLabels: tenantLabels)
         // One pool for each server, whatever the calls are for: FCM sees as few connections as will do.
-        let pools = OriginPools(configuration: configuration.client, eventLoopGroup: eventLoopGroup, logger: logger)
+        let pools = OriginPools(
+            configuration: configuration.client,
+            plainHTTP: configuration.tokenHosts.current.plainHTTP,
+            eventLoopGroup: eventLoopGroup,
+            logger: logger
+        )
         let accounts = V1Accounts(
             defaultEndpoint: configuration.v1Endpoint,
             pools: pools,
@@ -76,6 +83,17 @@ struct Upstreams: Sendable {
             log: log
         )
         self.prover = CredentialCheck(configuration: configuration, exchange: exchange, pools: pools, clock: clock)
+        let defaults: Set = [configuration.legacyEndpoint, configuration.v1Endpoint, configuration.iidEndpoint]
+        self.keep = { tenants in
+            accounts.keep(tenants)
+            legacy.keep(tenants)
+            pools.keep(
+                tenants.values.reduce(into: defaults) { endpoints, profile in
+                    if let endpoint = profile.legacyCredential?.endpoint { endpoints.insert(endpoint) }
+                    if let endpoint = profile.v1Credential?.endpoint { endpoints.insert(endpoint) }
+                }
+            )
+        }
         self.services = [tokens, ClosingService("upstream", close: pools.shutdown)]
     }
 }

@@ -171,6 +171,11 @@ enum ConfigurationSchema {
                 isReloadable: true
             ),
             ConfigurationKey(
+                "upstream.allowPlainHTTP",
+                .textList(value.allowPlainHTTP),
+                "hosts that secrets may go to by plain http, besides this machine itself"
+            ),
+            ConfigurationKey(
                 "upstream.caFile",
                 .text(value.caFile ?? ""),
                 "PEM authorities of upstream servers, besides the system's"

@@ -1,6 +1,7 @@
 import Configuration
 import EventLoopHTTP
 import Foundation
+import GatewayCore
 
 extension UpstreamConfiguration {
     /// Reads the section `upstream`.
@@ -9,6 +10,7 @@ extension UpstreamConfiguration {
     /// - `upstream.iidEndpoint` (base URL, default `https://iid.googleapis.com`).
     /// - `upstream.topicApi` (`v1` or `iid`, default `v1`).
     /// - `upstream.allowedTokenHosts` (list of hosts, default Google's three).
+    /// - `upstream.allowPlainHTTP` (list of hosts, default none).
     /// - `upstream.caFile` (path, default none).
     /// - `upstream.timeoutMs` (ms, 100–600,000, default 10,000), at most `deadlineMs`.
     /// - `upstream.deadlineMs` (ms, 100–600,000, default 20,000).
@@ -25,6 +27,7 @@ extension UpstreamConfiguration {
         section.text("iidEndpoint", into: &self.iidEndpoint, check: Self.endpointProblem)
         section.choice("topicApi", into: &self.topicAPI)
         section.textList("allowedTokenHosts", into: &self.allowedTokenHosts, check: Self.hostProblem)
+        section.textList("allowPlainHTTP", into: &self.allowPlainHTTP, check: Self.plainHostProblem)
         var caFile = ""
         section.text("caFile", into: &caFile)
         self.caFile = caFile.isEmpty ? nil : caFile
@@ -37,6 +40,14 @@ extension UpstreamConfiguration {
         self.v1Endpoint = Self.withoutTrailingSlash(self.v1Endpoint)
         self.iidEndpoint = Self.withoutTrailingSlash(self.iidEndpoint)
         self.allowedTokenHosts = self.allowedTokenHosts.map { $0.lowercased() }
+        self.allowPlainHTTP = self.allowPlainHTTP.map { $0.lowercased() }
+        let plainHTTP = PlainHTTP(hosts: self.allowPlainHTTP)
+        let endpoints = [
+            ("legacyEndpoint", self.legacyEndpoint), ("v1Endpoint", self.v1Endpoint), ("iidEndpoint", self.iidEndpoint),
+        ]
+        for (name, endpoint) in endpoints where !plainHTTP.admits(endpoint: endpoint) {
+            section.report(name, "must be https; \(PlainHTTP.exception)")
+        }
         if self.timeout > self.deadline {
             section.report("timeoutMs", or: "deadlineMs", "upstream.timeoutMs must not exceed upstream.deadlineMs")
         }
@@ -74,6 +85,12 @@ extension UpstreamConfiguration {
         let isName = !parts[0].isEmpty && parts[0].utf8.allSatisfy(Self.isHostCharacter)
         let isPort = parts.count == 1 || Int(parts[1]).map { (1...65_535).contains($0) } == true
         return isName && isPort ? nil : "\"\(text)\" is not a host name with an optional port"
+    }
+
+    private static func plainHostProblem(_ text: String) -> String? {
+        let isName = !text.isEmpty && text.utf8.allSatisfy(Self.isHostCharacter)
+        let isAddress = text.hasPrefix("[") && HTTPOrigin("http://\(text)") != nil && text.hasSuffix("]")
+        return isName || isAddress ? nil : "\"\(text)\" is not a host's name or address without a port"
     }
 
     private static func isHostCharacter(_ byte: UInt8) -> Bool {

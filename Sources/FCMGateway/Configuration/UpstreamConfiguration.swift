@@ -23,6 +23,9 @@ struct UpstreamConfiguration: Sendable, Equatable {
     /// The hosts, lower case and with a port where one is needed, that an uploaded credential's `token_uri` may name.
     var allowedTokenHosts: [String]
 
+    /// The hosts, lower case and without a port, that secrets may go to without encryption, besides this machine itself.
+    var allowPlainHTTP: [String]
+
     /// A PEM file of authorities that may certify upstream servers, besides the system's; nil for the system's alone.
     var caFile: String?
 
@@ -45,6 +48,7 @@ struct UpstreamConfiguration: Sendable, Equatable {
         iidEndpoint: String = "https://iid.googleapis.com",
         topicAPI: TopicAPI = .v1,
         allowedTokenHosts: [String] = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"],
+        allowPlainHTTP: [String] = [],
         caFile: String? = nil,
         timeout: Duration = .milliseconds(10_000),
         deadline: Duration = .milliseconds(20_000),
@@ -56,6 +60,7 @@ struct UpstreamConfiguration: Sendable, Equatable {
         self.iidEndpoint = iidEndpoint
         self.topicAPI = topicAPI
         self.allowedTokenHosts = allowedTokenHosts
+        self.allowPlainHTTP = allowPlainHTTP
         self.caFile = caFile
         self.timeout = timeout
         self.deadline = deadline

@@ -12,6 +12,8 @@ struct CredentialsCheck: Sendable {
     let unopened: Set<SealedSecret>
     /// Whether the master key was tried at all.
     let isMasterKeyTried: Bool
+    /// Where secrets may go without encryption.
+    let plainHTTP: PlainHTTP
     /// A running gateway's admin listener; nil to call nobody.
     let gateway: BaseURL?
     /// The admin token; without one, no gateway is asked.
@@ -110,6 +112,14 @@ struct CredentialsCheck: Sendable {
                 subject,
                 "does not open with the master key (\(age))",
                 "If the master key is the right one: fcm-gateway credential put \(id) \(kind)"
+            )
+        }
+        if let endpoint = stored.endpoint, !self.plainHTTP.admits(endpoint: endpoint) {
+            return .problem(
+                .credentials,
+                subject,
+                "is for \(endpoint), where it would be sent in clear; the gateway does not use it (\(age))",
+                "Put it with an https endpoint, or name the host in upstream.allowPlainHTTP"
             )
         }
         guard let check else {

@@ -40,6 +40,7 @@ struct Examination: Sendable {
             tenants: store.inspection?.tenants ?? [],
             unopened: store.unopened,
             isMasterKeyTried: store.isMasterKeyTried,
+            plainHTTP: configuration.upstream.tokenHosts.plainHTTP,
             gateway: self.isOffline ? nil : listeners.adminURL,
             token: configuration.admin.token,
             now: now

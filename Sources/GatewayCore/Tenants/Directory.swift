@@ -25,6 +25,7 @@ package final class Directory: Service {
     private let auditKey: Secret
     private let source: Mutex<Source>
     private let current = Mutex(DirectorySnapshot())
+    private let observer = Mutex<(@Sendable (DirectorySnapshot) -> Void)?>(nil)
     /// Asks for a reading that is repeated until it works.
     private let retries: AsyncStream<Void>
     private let retryContinuation: AsyncStream<Void>.Continuation
@@ -46,6 +47,11 @@ package final class Directory: Service {
     /// What makes the pseudonyms of a tenant that is about to be made.
     func pseudonymizer(tenantSalt: [UInt8]) -> Pseudonymizer {
         Pseudonymizer(auditKey: self.auditKey, tenantSalt: tenantSalt)
+    }
+
+    /// Has every snapshot from now on handed to an observer too, after it has come into force; off the event loops.
+    package func whenChanged(_ observer: @escaping @Sendable (DirectorySnapshot) -> Void) {
+        self.observer.withLock { $0 = observer }
     }
 
     /// Reads the store and swaps the picture.
@@ -130,5 +136,7 @@ package final class Directory: Service {
                 return true
             }
         }
+        // The newest, whichever of two changes comes here first.
+        self.observer.withLock { $0?(self.snapshot) }
     }
 }

@@ -38,7 +38,7 @@ package final class ServiceAccountCredential: Sendable {
         switch hosts.objection(to: self.tokenURI) {
         case nil: break
         case .unencrypted:
-            throw ServiceAccountProblem("token_uri", "This must be an https URL; http is for this machine itself alone")
+            throw ServiceAccountProblem("token_uri", "This must be an https URL; \(PlainHTTP.exception)")
         case .unlisted:
             throw ServiceAccountProblem("token_uri", "The setting upstream.allowedTokenHosts does not have this host")
         }

@@ -1,3 +1,29 @@
+/// Where secrets may go without encryption: to this machine itself, and to hosts that an operator names.
+package struct PlainHTTP: Sendable, Hashable {
+    /// What the rule leaves, in words for an operator.
+    package static let exception =
+        "http is for this machine itself and for the hosts in upstream.allowPlainHTTP alone"
+
+    private let hosts: Set<String>
+
+    /// A rule.
+    ///
+    /// - Parameter hosts: names or addresses without a port, IPv6 addresses in brackets.
+    package init(hosts: some Sequence<String> = EmptyCollection<String>()) {
+        self.hosts = Set(hosts.map { $0.lowercased() })
+    }
+
+    /// Whether the way to an address is encrypted, or need not be.
+    package func admits(_ uri: TokenURI) -> Bool {
+        uri.isEncrypted || uri.isLoopback || self.hosts.contains(uri.host)
+    }
+
+    /// Whether secrets may be sent to a server: `http(s)://host[:port]`; of other text nothing is said.
+    package func admits(endpoint: String) -> Bool {
+        TokenURI(endpoint).map(self.admits) ?? !endpoint.hasPrefix("http://")
+    }
+}
+
 /// The hosts that access tokens may be asked of.
 ///
 /// The address comes from an uploaded file: without this list, such a file could make the gateway sign assertions for a
@@ -6,6 +32,8 @@ package struct TokenHosts: Sendable, Hashable {
     /// Google's own.
     package static let google = TokenHosts(["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"])
 
+    /// Which of them may be asked without encryption, and which servers may be called so.
+    package let plainHTTP: PlainHTTP
     private let authorities: Set<String>
     private let admitsLoopback: Bool
 
@@ -14,19 +42,25 @@ package struct TokenHosts: Sendable, Hashable {
     /// - Parameters:
     ///   - authorities: the hosts, each with its port where that is not the scheme's own.
     ///   - admitsLoopback: whether this machine itself may be asked too, on any port; for trying things out.
-    package init(_ authorities: some Sequence<String>, admitsLoopback: Bool = false) {
+    ///   - plainHTTP: which of them may be asked without encryption.
+    package init(
+        _ authorities: some Sequence<String>,
+        admitsLoopback: Bool = false,
+        plainHTTP: PlainHTTP = PlainHTTP()
+    ) {
+        self.plainHTTP = plainHTTP
         self.authorities = Set(authorities.map { $0.lowercased() })
         self.admitsLoopback = admitsLoopback
     }
 
-    /// Whether tokens may be asked for at an address: a listed host, and without encryption only this machine itself.
+    /// Whether tokens may be asked for at an address: a listed host, and without encryption only where that is allowed.
     package func admits(_ uri: TokenURI) -> Bool { self.objection(to: uri) == nil }
 
     /// What keeps tokens from being asked for at an address; `nil` where nothing does.
     package func objection(to uri: TokenURI) -> TokenHostObjection? {
         if uri.isLoopback, self.admitsLoopback { return nil }
         // Said first, since no list helps.
-        guard uri.isEncrypted || uri.isLoopback else { return .unencrypted }
+        guard self.plainHTTP.admits(uri) else { return .unencrypted }
         return self.authorities.contains(uri.authority) ? nil : .unlisted
     }
 }

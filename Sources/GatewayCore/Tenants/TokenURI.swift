@@ -33,10 +33,11 @@ package struct TokenURI: Sendable, Hashable {
         self.text = text
     }
 
+    /// The host in lower case; an IPv6 address in brackets.
+    package var host: String { Self.split(self.authority).host }
+
     /// Whether the host is this machine itself, by address or by its usual name.
-    package var isLoopback: Bool {
-        ["127.0.0.1", "[::1]", "localhost"].contains(Self.split(self.authority).host)
-    }
+    package var isLoopback: Bool { ["127.0.0.1", "[::1]", "localhost"].contains(self.host) }
 
     /// A host, which may be an IPv6 address in brackets, and what follows its colon.
     private static func split(_ authority: String) -> (host: String, port: Substring?) {

@@ -7,8 +7,11 @@ import StrictJSON
 extension LegacyCredential {
     /// Reads the body that puts a server key.
     ///
+    /// - Parameters:
+    ///   - members: the body.
+    ///   - plainHTTP: where the key may be sent without encryption.
     /// - Throws: a problem with every field at fault.
-    init(_ members: JSONMembers) throws(Problem) {
+    init(_ members: JSONMembers, allowing plainHTTP: PlainHTTP) throws(Problem) {
         var problems = FieldProblems()
         var serverKey: String?
         var endpoint: String?
@@ -22,7 +25,7 @@ extension LegacyCredential {
                     problems.report(.invalidField, at: pointer(), "A server key has neither blanks nor controls")
                 }
             case "endpoint":
-                endpoint = problems.endpoint(member.value, at: pointer())
+                endpoint = problems.endpoint(member.value, at: pointer(), allowing: plainHTTP)
             default:
                 problems.unknown(pointer())
             }
@@ -50,7 +53,7 @@ extension ServiceAccountCredential {
             case "service_account":
                 if problems.members(member.value, at: pointer()) != nil { account = member.value }
             case "endpoint":
-                endpoint = problems.endpoint(member.value, at: pointer())
+                endpoint = problems.endpoint(member.value, at: pointer(), allowing: hosts.plainHTTP)
             default:
                 problems.unknown(pointer())
             }
@@ -79,10 +82,16 @@ extension ServiceAccountCredential {
 
 extension FieldProblems {
     /// The address of another server than the configured one.
-    fileprivate mutating func endpoint(_ value: JSONValue, at pointer: JSONPointer) -> String? {
-        let endpoint = self.text(value, at: pointer)
-        if let endpoint, HTTPOrigin(endpoint) == nil {
+    fileprivate mutating func endpoint(
+        _ value: JSONValue,
+        at pointer: JSONPointer,
+        allowing plainHTTP: PlainHTTP
+    ) -> String? {
+        guard let endpoint = self.text(value, at: pointer) else { return nil }
+        if HTTPOrigin(endpoint) == nil {
             self.report(.invalidField, at: pointer, "An endpoint is http(s)://host[:port] without a path")
+        } else if !plainHTTP.admits(endpoint: endpoint) {
+            self.report(.invalidField, at: pointer, "An endpoint must be https; \(PlainHTTP.exception)")
         }
         return endpoint
     }

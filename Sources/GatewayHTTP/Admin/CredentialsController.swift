@@ -37,7 +37,7 @@ struct CredentialsController {
         let id = try context.tenantID()
         let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
         let stored = try await self.administration.putLegacyCredential(
-            LegacyCredential(members),
+            LegacyCredential(members, allowing: self.tokenHosts.current.plainHTTP),
             tenant: id,
             origin: context.origin(method: request.method.rawValue)
         )

@@ -51,15 +51,16 @@ package final class GroupSender: GroupUpstream {
         switch profile.tenant.upstream {
         case .legacy:
             guard let credential = profile.legacyCredential else { return .missing("no_credential") }
-            guard let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.legacyEndpoint) else {
-                return GroupResult(transportFailure: "no_endpoint")
+            let endpoint = credential.endpoint ?? self.configuration.legacyEndpoint
+            guard let pool = self.pools.pool(for: endpoint) else {
+                return GroupResult(self.pools.obstacle(at: endpoint))
             }
             let headers = Self.headers(credential, senderID: senderID)
             return await self.attempt(call, over: pool, headers: headers, repeats: 0).result
         case .v1:
             guard let credential = profile.v1Credential else { return .missing("no_credential") }
             guard let account = self.accounts.account(of: profile, credential) else {
-                return GroupResult(transportFailure: "no_endpoint")
+                return GroupResult(self.accounts.obstacle(to: credential))
             }
             return await self.perform(call, by: account)
         }
@@ -122,7 +123,7 @@ package final class GroupSender: GroupUpstream {
         )
         do {
             let response = try await pool.execute(
-                attempt.carried(by: request),
+                attempt.carried(by: request, for: call.profile),
                 deadline: .now() + TimeAmount(timeLeft)
             )
             self.attempts.answered(attempt, status: response.status.code, call.subject(at: pool.origin))
@@ -174,6 +175,13 @@ extension GroupResult {
     /// A request that can't be made for want of something that an operator must provide.
     fileprivate static func missing(_ upstreamCode: String) -> GroupResult {
         GroupResult(.failure(GroupFailure(.upstreamCredentials)), upstreamCode: upstreamCode)
+    }
+
+    /// A request that can't be made for want of a server to send it to.
+    fileprivate init(_ obstacle: (code: OutcomeCode, name: String)) {
+        self =
+            obstacle.code == .upstreamCredentials
+            ? .missing(obstacle.name) : GroupResult(transportFailure: obstacle.name)
     }
 
     /// A request that could not be made for want of an access token.

@@ -32,6 +32,11 @@ package final class LegacySender: UpstreamSender {
         self.healths = UpstreamHealths(metrics: resilience)
     }
 
+    /// Forgets what is known of the ways of all but these tenants.
+    package func keep(_ tenants: [TenantID: TenantProfile]) {
+        self.healths.keep(tenants)
+    }
+
     /// The legacy protocol knows no installation ids, no negation and at most two operators in a condition.
     package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
         switch target {
@@ -89,8 +94,10 @@ package final class LegacySender: UpstreamSender {
         guard let credential = call.profile.legacyCredential else {
             return .failure(Obstacle(.upstreamCredentials, "no_credential"))
         }
-        guard let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.legacyEndpoint) else {
-            return .failure(Obstacle(.upstreamUnavailable, "no_endpoint"))
+        let endpoint = credential.endpoint ?? self.configuration.legacyEndpoint
+        guard let pool = self.pools.pool(for: endpoint) else {
+            let obstacle = self.pools.obstacle(at: endpoint)
+            return .failure(Obstacle(obstacle.code, obstacle.name))
         }
         guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else {
             return .failure(Obstacle(.invalidTarget, "inexpressible"))
@@ -127,7 +134,7 @@ package final class LegacySender: UpstreamSender {
         let attempt = self.begin(plan, call, at: start, repeats: repeats)
         do {
             let response = try await plan.pool.execute(
-                attempt.carried(by: plan.request),
+                attempt.carried(by: plan.request, for: call.profile),
                 deadline: .now() + TimeAmount(timeLeft)
             )
             return self.end(of: plan, call, response, attempt)
@@ -207,14 +214,14 @@ package final class LegacySender: UpstreamSender {
         var (result, reason) = (first, reason)
         for attempts in 1..<Backoff.maxAttempts {
             let wait = Backoff.wait(after: attempts, for: reason, retryAfter: result.retryAfter)
-            let now = ContinuousClock.now
-            guard now + wait < call.deadline, plan.health.mayRepeat(for: reason, at: now) else { return result }
-            do {
-                if wait > .zero { try await self.configuration.pause(wait) }
-            } catch {
-                plan.health.report(server: .silent, credential: .silent, at: .now)
-                return result
+            guard .now + wait < call.deadline else { return result }
+            if wait > .zero {
+                guard plan.health.mightRepeat(for: reason), (try? await self.configuration.pause(wait)) != nil else {
+                    return result
+                }
             }
+            // Not before the wait: what is known of the server then decides, and nobody else goes without meanwhile.
+            guard plan.health.mayRepeat(for: reason, at: .now) else { return result }
             let end = await self.attempt(plan, call, repeats: attempts)
             result = end.result
             guard let next = end.repeatReason else { return result }

@@ -21,9 +21,9 @@ enum Backoff {
         chance: Double = .random(in: 0...1)
     ) -> Duration {
         guard reason == .trouble else { return .zero }
-        if let retryAfter {
-            return .seconds(min(max(retryAfter, Self.demanded.lowerBound), Self.demanded.upperBound))
-        }
-        return Self.first * Double(1 << (attempts - 1)) * chance
+        let spread = Self.first * Double(1 << (attempts - 1)) * chance
+        guard let retryAfter else { return spread }
+        // On top, since all who failed together were told the same.
+        return .seconds(min(max(retryAfter, Self.demanded.lowerBound), Self.demanded.upperBound)) + spread
     }
 }

@@ -14,11 +14,14 @@ struct RetryBudget {
         self.tenths = min(self.tenths + 1, Self.most)
     }
 
+    /// Whether there is a repeat to take out.
+    var hasOne: Bool { self.tenths >= Self.cost }
+
     /// Takes a repeat out.
     ///
     /// - Returns: whether there was one.
     mutating func withdraw() -> Bool {
-        guard self.tenths >= Self.cost else { return false }
+        guard self.hasOne else { return false }
         self.tenths -= Self.cost
         return true
     }

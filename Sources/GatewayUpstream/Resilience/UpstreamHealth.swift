@@ -24,6 +24,8 @@ final class UpstreamHealth: Sendable {
         var pausedUntil: Instant?
         /// What the gauge shows.
         var shown = CircuitBreaker.Condition.closed
+        /// Whether the gauge shows another's.
+        var isRetired = false
     }
 
     private let state = Mutex(State())
@@ -48,7 +50,14 @@ final class UpstreamHealth: Sendable {
         }
     }
 
-    /// Whether a call may be repeated: there is budget for it, and nothing speaks against another call.
+    /// Whether it is worth waiting to repeat a call; whether it then may be, ``mayRepeat(for:at:)`` says.
+    func mightRepeat(for reason: RepeatReason) -> Bool {
+        let hasBudget = self.state.withLock { $0.budget.hasOne }
+        if !hasBudget { self.metrics?.exhausted(reason) }
+        return hasBudget
+    }
+
+    /// Whether a call may be repeated now: there is budget for it, and nothing speaks against another call.
     func mayRepeat(for reason: RepeatReason, at now: Instant) -> Bool {
         let isGranted: Bool? = self.state.withLock { state in
             defer { self.show(&state) }
@@ -78,9 +87,17 @@ final class UpstreamHealth: Sendable {
 
     /// Shows the server's breaker; under the lock, so that no older picture comes last.
     private func show(_ state: inout State) {
-        guard state.server.condition != state.shown else { return }
+        guard state.server.condition != state.shown, !state.isRetired else { return }
         state.shown = state.server.condition
         self.gauge.set(state.shown)
+    }
+
+    /// No call but those under way asks any more; the gauge shows nothing of it.
+    func retire() {
+        self.state.withLock { state in
+            state.isRetired = true
+            if state.shown != .closed { self.gauge.set(.closed) }
+        }
     }
 
     /// Makes no calls for a while, because the project's quota is used up.

@@ -88,8 +88,16 @@ package final class TopicCaller: TopicUpstream {
         let rejection: Rejection
         let name: String
 
+        init(_ obstacle: (code: OutcomeCode, name: String)) {
+            self.init(rejection: Rejection(code: obstacle.code), name: obstacle.name)
+        }
+
+        init(rejection: Rejection, name: String) {
+            self.rejection = rejection
+            self.name = name
+        }
+
         static let noCredential = Obstacle(rejection: Rejection(code: .upstreamCredentials), name: "no_credential")
-        static let noEndpoint = Obstacle(rejection: Rejection(code: .upstreamUnavailable), name: "no_endpoint")
     }
 
     private func route(for profile: TenantProfile, _ origin: RequestOrigin) -> Result<TopicRoute, Obstacle> {
@@ -97,8 +105,9 @@ package final class TopicCaller: TopicUpstream {
         switch profile.tenant.upstream {
         case .legacy:
             guard let credential = profile.legacyCredential else { return .failure(.noCredential) }
-            guard let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.iidEndpoint) else {
-                return .failure(.noEndpoint)
+            let endpoint = credential.endpoint ?? self.configuration.iidEndpoint
+            guard let pool = self.pools.pool(for: endpoint) else {
+                return .failure(Obstacle(self.pools.obstacle(at: endpoint)))
             }
             let fields = LegacySender.request(ByteBuffer(), authorizedBy: credential).headers
             return .success(
@@ -108,7 +117,7 @@ package final class TopicCaller: TopicUpstream {
             guard let credential = profile.v1Credential else { return .failure(.noCredential) }
             guard let account = self.accounts.account(of: profile, credential),
                 let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.iidEndpoint)
-            else { return .failure(.noEndpoint) }
+            else { return .failure(Obstacle(self.accounts.obstacle(to: credential))) }
             return .success(
                 TopicRoute(profile: profile, authorization: .account(account), instanceID: pool, origin: origin)
             )

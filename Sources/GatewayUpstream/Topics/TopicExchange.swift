@@ -70,7 +70,7 @@ struct TopicExchange: Sendable {
         )
         do {
             let response = try await pool.execute(
-                attempt.carried(by: request),
+                attempt.carried(by: request, for: route.profile),
                 deadline: .now() + TimeAmount(timeLeft)
             )
             attempts.answered(attempt, status: response.status.code, route.subject(at: pool.origin))

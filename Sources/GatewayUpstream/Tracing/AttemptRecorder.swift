@@ -21,10 +21,12 @@ struct AttemptRecorder: Sendable {
         /// Its span, where the request behind it belongs to a trace.
         fileprivate let span: UpstreamSpan?
 
-        /// What the call has to send: the request, with the trace that it belongs to.
+        /// What the call has to send: the request, with the trace that it belongs to and its tenant.
         @inline(never)  // As for `begin`.
-        func carried(by request: HTTPClientRequest) -> HTTPClientRequest {
-            self.span.map { request.carrying($0) } ?? request
+        func carried(by request: HTTPClientRequest, for profile: TenantProfile) -> HTTPClientRequest {
+            var request = self.span.map { request.carrying($0) } ?? request
+            request.tenant = profile.load.number
+            return request
         }
     }
 

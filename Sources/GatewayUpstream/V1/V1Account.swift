@@ -31,6 +31,12 @@ final class V1Account: Sendable {
         self.health = health
     }
 
+    /// Whether the account is right for a tenant; for none it never is.
+    func serves(_ profile: TenantProfile?) -> Bool {
+        guard let profile, let credential = profile.v1Credential else { return false }
+        return self.serves(credential, projectID: profile.tenant.projectID ?? credential.projectID)
+    }
+
     /// Whether the account is still right for a tenant's present credential and project.
     func serves(_ credential: ServiceAccountCredential, projectID: String) -> Bool {
         (self.credential === credential

@@ -73,7 +73,8 @@ package final class V1Sender: UpstreamSender {
             return .failure(Obstacle(outcome: .upstreamCredentials, name: "no_credential"))
         }
         guard let account = self.accounts.account(of: call.profile, credential) else {
-            return .failure(Obstacle(outcome: .upstreamUnavailable, name: "no_endpoint"))
+            let obstacle = self.accounts.obstacle(to: credential)
+            return .failure(Obstacle(outcome: obstacle.code, name: obstacle.name))
         }
         return .success(
             V1Job(
@@ -239,7 +240,8 @@ package final class V1Sender: UpstreamSender {
                 path: job.account.path,
                 headers: token.headers,
                 body: job.calls.body(at: index)
-            )
+            ),
+            for: job.call.profile
         )
     }
 

@@ -162,6 +162,15 @@ struct ConfigurationInputTests {
                 "g.yaml:1: upstream.legacyEndpoint: expected a URL such as https://fcm.googleapis.com"
             ),
             (
+                "upstream: {legacyEndpoint: 'http://fcm.example'}",
+                "g.yaml:1: upstream.legacyEndpoint: must be https; http is for this machine itself and for the hosts in "
+                    + "upstream.allowPlainHTTP alone"
+            ),
+            (
+                "upstream: {allowPlainHTTP: ['fcm:8085']}",
+                "g.yaml:1: upstream.allowPlainHTTP: \"fcm:8085\" is not a host's name or address without a port"
+            ),
+            (
                 "upstream: {iidEndpoint: 'ftp://a'}",
                 "g.yaml:1: upstream.iidEndpoint: expected a URL such as https://fcm.googleapis.com"
             ),

@@ -54,6 +54,7 @@ struct ConfigurationKeyTests {
             ("upstream.iidEndpoint", "https://iid.googleapis.com"),
             ("upstream.topicApi", "v1"),
             ("upstream.allowedTokenHosts", "oauth2.googleapis.com,accounts.google.com,www.googleapis.com"),
+            ("upstream.allowPlainHTTP", ""),
             ("upstream.caFile", ""), ("upstream.timeoutMs", "10000"), ("upstream.deadlineMs", "20000"),
             ("upstream.connectTimeoutMs", "2000"), ("upstream.maxConnectionsPerLoop", "256"),
             ("http.keepAliveTimeoutMs", "75000"), ("http.headTimeoutMs", "5000"),

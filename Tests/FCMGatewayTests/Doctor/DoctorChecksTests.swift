@@ -133,6 +133,7 @@ struct DoctorChecksTests {
             tenants: [],
             unopened: [],
             isMasterKeyTried: isTried,
+            plainHTTP: PlainHTTP(),
             gateway: nil,
             token: nil,
             now: .sample
@@ -141,6 +142,38 @@ struct DoctorChecksTests {
         #expect(findings.map(\.status) == [.ok])
         #expect(findings.first?.seen.contains("can be opened") == isTried)
         #expect(findings.first?.seen.contains("was not tried") == !isTried)
+    }
+
+    @Test(
+        "A credential whose secret would go out in clear is a problem, unless the host is allowed",
+        arguments: [
+            ("http://fcm.example:8080", Finding.Status.problem), ("http://10.0.0.1", .problem),
+            ("http://inner.example", .ok), ("http://127.0.0.1:8085", .ok), ("https://fcm.example", .ok),
+        ]
+    )
+    func plainEndpoint(endpoint: String, status: Finding.Status) throws {
+        let tenant = try Tenant.sample("shop")
+        let stored = StoredCredential(
+            tenant: tenant.id,
+            kind: .legacy,
+            version: 1,
+            envelope: Envelope(wrappedKey: Data(), sealed: Data()),
+            endpoint: endpoint,
+            fingerprint: "0",
+            createdAt: .sample
+        )
+        let check = CredentialsCheck(
+            tenants: [],
+            unopened: [],
+            isMasterKeyTried: true,
+            plainHTTP: PlainHTTP(hosts: ["Inner.example"]),
+            gateway: nil,
+            token: nil,
+            now: .sample
+        )
+        let findings = check.findings(.init(tenant: tenant, credentials: [stored]), checks: nil)
+        #expect(findings.map(\.status) == [status])
+        #expect((findings.first?.advice?.contains("upstream.allowPlainHTTP") ?? false) == (status == .problem))
     }
 
     @Test("The worst finding decides, and each is printed with its advice")

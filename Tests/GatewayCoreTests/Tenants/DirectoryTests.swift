@@ -51,6 +51,21 @@ struct DirectoryTests {
         #expect(try directory.snapshot.tenants[.sample("other")]?.load !== before.load)
     }
 
+    @Test("Every picture is shown to the observer once it is in force")
+    func observer() async throws {
+        let directory = try self.directory()
+        let seen = Observed<[[String]]>([])
+        directory.whenChanged { [weak directory] snapshot in
+            #expect(directory?.snapshot === snapshot)
+            seen.change { $0.append(snapshot.tenants.keys.map(\.text)) }
+        }
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await directory.reload()
+        try await self.store.apply(.deleteTenant(.sample("acme")))
+        try await directory.reload()
+        #expect(seen.current == [["acme"], []])
+    }
+
     @Test("When the store does not answer, the old picture stays")
     func storeDown() async throws {
         let directory = try self.directory()

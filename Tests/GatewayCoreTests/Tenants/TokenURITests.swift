@@ -56,4 +56,20 @@ struct TokenURITests {
         #expect(!hosts.admits(try #require(TokenURI("http://stub.example:81/token"))))
         #expect(hosts.admits(try #require(TokenURI("https://stub.example:81/token"))))
     }
+
+    @Test(
+        "Without encryption only this machine and the hosts that are named may be called",
+        arguments: [
+            ("http://127.0.0.1:8085", true), ("http://localhost", true), ("http://[::1]:1", true),
+            ("http://fcm.inner", true), ("http://FCM.inner:8080/", true), ("http://[fd00::7]:80", true),
+            ("http://fcm.inner.example", false), ("http://10.0.0.7", false), ("http://localhost.example", false),
+            ("https://10.0.0.7", true), ("no URL", true),
+        ]
+    )
+    func plainHTTP(endpoint: String, isAllowed: Bool) throws {
+        let plainHTTP = PlainHTTP(hosts: ["fcm.Inner", "[fd00::7]"])
+        #expect(plainHTTP.admits(endpoint: endpoint) == isAllowed)
+        let hosts = TokenHosts(["fcm.inner"], plainHTTP: plainHTTP)
+        #expect(hosts.admits(try #require(TokenURI("http://fcm.inner/token"))))
+    }
 }

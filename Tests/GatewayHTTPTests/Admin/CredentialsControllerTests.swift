@@ -171,6 +171,28 @@ struct CredentialsControllerTests {
         }
     }
 
+    @Test(
+        "An endpoint without TLS is refused unless it is this machine itself",
+        arguments: [
+            ("http://fcm.example", 422), ("http://10.0.0.7:8085", 422), ("http://127.0.0.1.example", 422),
+            ("http://localhost:8085", 200), ("http://[::1]:8085", 200), ("https://fcm.example", 200),
+        ]
+    )
+    func plainEndpoint(endpoint: String, status: Int) async throws {
+        try await TestGateway.run { gateway, _ in
+            let legacy = #"{"server_key":"\#(Self.serverKey)","endpoint":"\#(endpoint)"}"#
+            let v1 = try Self.body().replacing("https://fcm.example", with: endpoint)
+            for (path, body) in [(Self.path, legacy), (Self.v1Path, v1)] {
+                let answer = await gateway.admin(.put, path, body: body)
+                #expect(answer.status == status)
+                guard status == 422 else { continue }
+                let faults = try answer.faults()
+                #expect(faults == ["/endpoint: invalid_field"])
+                #expect(answer.body.contains("upstream.allowPlainHTTP"))
+            }
+        }
+    }
+
     @Test("A stranger's token endpoint is refused, and no answer quotes the key")
     func strangersTokenEndpoint() async throws {
         try await TestGateway.run { gateway, _ in

@@ -61,7 +61,13 @@ final class ConfigurationReloader: Sendable {
             self.parts.directory.use(defaultLimits: loaded.limits)
             self.parts.requestDeadline.change(to: loaded.configuration.upstream.deadline)
             self.parts.attemptTimeout.change(to: loaded.configuration.upstream.timeout)
-            self.parts.tokenHosts.change(to: TokenHosts(loaded.configuration.upstream.allowedTokenHosts))
+            // What may be sent without encryption has been judged of all that is stored, and stays until the next start.
+            self.parts.tokenHosts.change(
+                to: TokenHosts(
+                    loaded.configuration.upstream.allowedTokenHosts,
+                    plainHTTP: self.parts.tokenHosts.current.plainHTTP
+                )
+            )
             self.logLevel.change(to: loaded.configuration.log)
             self.finish(loaded, replacing: current)
         } catch {
