@@ -73,11 +73,20 @@ struct Gateway: Sendable {
         if !sealed.exchanges.isEmpty {
             logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
         }
+        let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: registry, source: "memory"))
+        let keptLimits = KeptLimits(
+            of: limiter,
+            in: configuration.databasePath + ".limits",
+            clock: clock,
+            logger: logger.part(.state)
+        )
         let directory = Directory(
             store: directoryStore,
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
-            defaultLimits: try LimitPolicies(configuration.limits.defaults)
+            defaultLimits: try LimitPolicies(configuration.limits.defaults),
+            keptPolicies: keptLimits.load(),
+            clock: clock
         )
         try await directory.reload()
 
@@ -130,7 +139,6 @@ struct Gateway: Sendable {
             logger: logger.part(.upstream)
         )
         directory.whenChanged { upstreams.keep($0.tenants) }
-        let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: registry, source: "memory"))
         let groups = DeviceGroups(
             store: SQLiteGroupStore(database: database),
             upstream: upstreams.groups,
@@ -173,13 +181,6 @@ struct Gateway: Sendable {
             metrics: IdempotencyMetrics(factory: registry),
             logger: logger.part(.state)
         )
-        let keptLimits = KeptLimits(
-            of: limiter,
-            in: configuration.databasePath + ".limits",
-            clock: clock,
-            logger: logger.part(.state)
-        )
-        keptLimits.load()
         let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
         let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracing.propagate == .all)
         let data = DataListener.responder(
@@ -289,9 +290,8 @@ struct Gateway: Sendable {
         self.services =
             tracing.services + [
                 ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() },
-                ClosingService("limits") { keptLimits.save() }, directory, trail.checkpoints, audit,
-                trail.retention(audit),
-                retired,
+                ClosingService("limits") { keptLimits.save(under: directory.snapshot) }, directory, trail.checkpoints,
+                audit, trail.retention(audit), retired,
             ]
             + upstreams.services
             + [keyed, self.adminListener, self.dataListener]

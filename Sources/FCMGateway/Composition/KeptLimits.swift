@@ -20,14 +20,17 @@ struct KeptLimits: Sendable {
     }
 
     /// Takes back what the last orderly end kept.
-    func load() {
+    ///
+    /// - Returns: the limits that were in force then, by tenants' keys.
+    func load() -> [LimitKey: PolicyHistory] {
         do {
-            guard let bytes = try self.file.read(maxBytes: MemoryRateLimiter.maxKeptBytes) else { return }
+            guard let bytes = try self.file.read(maxBytes: MemoryRateLimiter.maxKeptBytes) else { return [:] }
             let kept = try self.limiter.restore(bytes, now: self.clock.now())
             self.logger.debug(
                 "Rate limits go on from where they were",
                 metadata: ["buckets": "\(kept.buckets)", "left_out": "\(kept.leftOut)"]
             )
+            return kept.policies
         } catch let damage as MemoryRateLimiter.Damage {
             self.logger.warning(
                 "The kept rate limits are damaged; every quota is whole",
@@ -39,11 +42,13 @@ struct KeptLimits: Sendable {
                 metadata: ["cause": "\(error)"]
             )
         }
+        return [:]
     }
 
-    /// Keeps what is used up at this moment.
-    func save() {
-        let (bytes, kept) = self.limiter.keep(now: self.clock.now())
+    /// Keeps what is used up at this moment, with the limits that are in force.
+    func save(under tenants: DirectorySnapshot) {
+        let policies = Dictionary(tenants.tenants.values.map { ($0.limitKey, $0.policyHistory) }) { $1 }
+        let (bytes, kept) = self.limiter.keep(policies: policies, now: self.clock.now())
         do {
             try self.file.write(bytes)
         } catch {

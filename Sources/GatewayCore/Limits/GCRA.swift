@@ -10,12 +10,14 @@ struct GCRA: Sendable {
     static let stepTolerance: Int64 = 1_000_000_000
 
     private let interval: Int64
-    private let refill: Int64
+    private let burst: Int64
 
     init(_ policy: RatePolicy) {
         self.interval = policy.interval
-        self.refill = policy.interval * Int64(policy.burst)
+        self.burst = Int64(policy.burst)
     }
+
+    private var refill: Int64 { self.interval * self.burst }
 
     /// The arrival time to reckon with: not before now, and a full burst from now where the clock was set back.
     func effective(_ arrival: Int64, at now: Int64) -> Int64 {
@@ -37,13 +39,72 @@ struct GCRA: Sendable {
         arrival - Int64(count) * self.interval
     }
 
-    /// Nanoseconds until one more event fits; 0 if it fits now.
-    func waitForOne(_ arrival: Int64, at now: Int64) -> Int64 {
-        max(0, self.effective(arrival, at: now) + self.interval - self.refill - now)
+    /// Nanoseconds until so many events fit at once, or as many as ever do; 0 if they fit now.
+    func wait(_ arrival: Int64, for count: Int = 1, at now: Int64) -> Int64 {
+        let needed = self.interval * min(Int64(count), self.burst)
+        return max(0, self.effective(arrival, at: now) + needed - self.refill - now)
     }
 
     /// Nanoseconds until the bucket is full.
     func waitUntilFull(_ arrival: Int64, at now: Int64) -> Int64 {
         self.effective(arrival, at: now) - now
+    }
+
+    /// The arrival time under another policy that takes this one's place: what is used up stays so, counted in events,
+    /// and a full burst at most.
+    func carried(_ arrival: Int64, to next: GCRA, at now: Int64) -> Int64 {
+        let backlog = Int128(self.effective(arrival, at: now) - now)
+        let carried = (backlog * Int128(next.interval) + Int128(self.interval) - 1) / Int128(self.interval)
+        return now + Int64(min(carried, Int128(next.refill)))
+    }
+}
+
+/// What one key has used up of the policies of a scope.
+struct LimitBucket {
+    /// An arrival time for each policy, in order; the others mean nothing.
+    var arrivals: SIMD4<Int64>
+    /// The policies, all of which must admit an event.
+    let policies: [RatePolicy]
+
+    /// How many events fit at this moment, up to a number.
+    func available(upTo count: Int, at now: Int64) -> Int {
+        self.policies.indices.reduce(count) {
+            min($0, GCRA(self.policies[$1]).available(self.arrivals[$1], at: now))
+        }
+    }
+
+    /// Charges events of which the caller knows that they fit.
+    mutating func charge(_ count: Int, at now: Int64) {
+        for index in self.policies.indices {
+            self.arrivals[index] = GCRA(self.policies[index]).charged(self.arrivals[index], count, at: now)
+        }
+    }
+
+    /// Takes back a charge.
+    mutating func refund(_ count: Int) {
+        for index in self.policies.indices {
+            self.arrivals[index] = GCRA(self.policies[index]).refunded(self.arrivals[index], count)
+        }
+    }
+
+    /// Nanoseconds until so many events fit at once under every policy, or as many as ever do.
+    func wait(for count: Int = 1, at now: Int64) -> Int64 {
+        self.policies.indices.reduce(0) {
+            max($0, GCRA(self.policies[$1]).wait(self.arrivals[$1], for: count, at: now))
+        }
+    }
+
+    /// What is left under each policy.
+    func quotas(at now: Int64) -> [QuotaStatus] {
+        self.policies.indices.map { index in
+            let (gcra, arrival) = (GCRA(self.policies[index]), self.arrivals[index])
+            let remaining = gcra.available(arrival, at: now)
+            let wait = remaining > 0 ? gcra.waitUntilFull(arrival, at: now) : gcra.wait(arrival, at: now)
+            return QuotaStatus(
+                policy: self.policies[index],
+                remaining: remaining,
+                resetSeconds: LimitTable.seconds(wait)
+            )
+        }
     }
 }

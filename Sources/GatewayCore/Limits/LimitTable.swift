@@ -2,58 +2,81 @@ import Synchronization
 
 /// The buckets of one limit scope, spread over shards so that event loops rarely meet at a lock.
 ///
-/// A bucket that is full again says nothing and is dropped, at the latest when its shard has doubled since the last
+/// A bucket that is full again says nothing and is dropped, at the latest when its shard has grown by half since the last
 /// sweep. A shard that is still too large then drops its fullest buckets: memory stays bounded, and those forget least.
 final class LimitTable: Sendable {
-    /// The arrival times of two policies: most scopes have no more, and a device is worth every byte.
-    private struct Arrivals {
-        var first: Int64 = 0
-        var second: Int64 = 0
-
-        subscript(index: Int) -> Int64 {
-            get { index == 0 ? self.first : self.second }
-            set { if index == 0 { self.first = newValue } else { self.second = newValue } }
-        }
-
-        var latest: Int64 { max(self.first, self.second) }
-    }
-
     private struct Shard {
         /// Buckets by key; the second table is for the third and fourth policy of a scope that has them.
-        var tables: [[LimitKey: Arrivals]] = [[:], [:]]
-        var sweepAt: [Int] = [LimitTable.firstSweep, LimitTable.firstSweep]
+        var tables = [LimitSlots(), LimitSlots()]
 
-        /// What each table that the policies need knows of a key.
-        func arrivals(of key: LimitKey, policyCount: Int) -> Known {
-            Known(
-                first: self.tables[0][key],
-                second: policyCount > 2 ? self.tables[1][key] : nil,
-                indices: 0..<(policyCount + 1) / 2
+        /// What is known of a key, under the policies in force.
+        func entry(_ key: LimitKey, _ scope: LimitScope, _ history: PolicyHistory) -> Entry {
+            var arrivals = SIMD4<Int64>.zero
+            var version = history.version
+            let first = self.tables[0].index(of: key)
+            if let first {
+                let slot = self.tables[0][first]
+                (arrivals[0], arrivals[1], version) = (slot.first, slot.second, slot.version)
+            }
+            let second = self.tables[1].index(of: key)
+            if let second {
+                let slot = self.tables[1][second]
+                (arrivals[2], arrivals[3], version) = (slot.first, slot.second, slot.version)
+            }
+            let isLater = version != history.version && history.isBehind(version)
+            if version != history.version, !isLater {
+                arrivals = history.carried(arrivals, from: version, in: scope)
+            }
+            return Entry(
+                bucket: LimitBucket(arrivals: arrivals, policies: history.policies[scope]),
+                first: first,
+                second: second,
+                isLater: isLater
             )
+        }
+
+        /// Writes down what is known of a key.
+        mutating func store(_ entry: Entry, _ key: LimitKey, _ history: PolicyHistory, bound: Int, now: Int64) {
+            // A request that began under former policies only looks: what later ones mean by a time it can't tell.
+            guard !entry.isLater else { return }
+            let arrivals = entry.bucket.arrivals
+            for (table, index) in [entry.first, entry.second].enumerated() {
+                let slot = LimitSlots.Slot(
+                    key,
+                    version: history.version,
+                    first: arrivals[table * 2],
+                    second: arrivals[table * 2 + 1]
+                )
+                if let index {
+                    self.tables[table][index] = slot
+                } else if slot.latest > now {
+                    self.tables[table].insert(slot, bound: bound, now: now)
+                }
+            }
         }
     }
 
-    /// A key's arrival times, `nil` where a table has none.
-    private struct Known {
-        var first: Arrivals?
-        var second: Arrivals?
-        /// The tables that matter.
-        var indices: Range<Int>
-
-        subscript(table: Int) -> Arrivals? { table == 0 ? self.first : self.second }
+    /// A key's bucket, and where the two tables have it.
+    private struct Entry {
+        var bucket: LimitBucket
+        var first: Int?
+        var second: Int?
+        /// Whether it was charged under policies that came after those of the request.
+        var isLater: Bool
     }
 
     /// What a charge achieved.
     struct Charge {
         /// How many events fit and were charged.
         var granted: Int
-        /// Nanoseconds until one more fits under every policy.
-        var wait: Int64
+        /// What is used up now.
+        var bucket: LimitBucket
     }
 
     private static let shardCount = 64
-    private static let firstSweep = 256
+    private static let minEntriesPerShard = 256
 
+    private let scope: LimitScope
     private let shards: [ShardBox]
     private let maxEntriesPerShard: Int
 
@@ -62,69 +85,42 @@ final class LimitTable: Sendable {
         let shard = Mutex(Shard())
     }
 
-    /// - Parameter maxEntries: the bound on live buckets over all shards.
-    init(maxEntries: Int) {
-        self.maxEntriesPerShard = max(Self.firstSweep, maxEntries / Self.shardCount)
+    /// - Parameters:
+    ///   - scope: what the buckets count.
+    ///   - maxEntries: the bound on live buckets over all shards.
+    init(_ scope: LimitScope, maxEntries: Int) {
+        self.scope = scope
+        self.maxEntriesPerShard = max(Self.minEntriesPerShard, maxEntries / Self.shardCount)
         self.shards = (0..<Self.shardCount).map { _ in ShardBox() }
     }
 
     /// Charges up to so many events, as many as every policy admits.
-    func charge(_ key: LimitKey, _ count: Int, policies: [RatePolicy], now: Int64) -> Charge {
+    func charge(_ key: LimitKey, _ count: Int, under history: PolicyHistory, now: Int64) -> Charge {
         self.withShard(of: key) { shard in
-            // Each table is asked once and told once: a look-up costs more than the arithmetic.
-            let known = shard.arrivals(of: key, policyCount: policies.count)
-            var granted = count
-            for (index, policy) in policies.enumerated() {
-                granted = min(granted, GCRA(policy).available(known[index / 2]?[index % 2] ?? 0, at: now))
-            }
-            var wait: Int64 = 0
-            for table in known.indices {
-                if known[table] == nil {
-                    guard granted > 0 else { continue }
-                    self.makeRoom(in: &shard, table: table, now: now)
-                }
-                // Written after a refusal too: a time from before the clock was set back must not stand until then.
-                var arrivals = known[table] ?? Arrivals()
-                for index in table * 2..<min(table * 2 + 2, policies.count) {
-                    let gcra = GCRA(policies[index])
-                    arrivals[index % 2] = gcra.charged(arrivals[index % 2], granted, at: now)
-                    wait = max(wait, gcra.waitForOne(arrivals[index % 2], at: now))
-                }
-                shard.tables[table][key] = arrivals
-            }
-            return Charge(granted: granted, wait: wait)
+            var entry = shard.entry(key, self.scope, history)
+            let granted = entry.bucket.available(upTo: count, at: now)
+            // Written after a refusal too: a time from before the clock was set back must not stand until then.
+            entry.bucket.charge(granted, at: now)
+            shard.store(entry, key, history, bound: self.maxEntriesPerShard, now: now)
+            return Charge(granted: granted, bucket: entry.bucket)
         }
     }
 
     /// Gives back events that were charged a moment ago and did not happen.
-    func refund(_ key: LimitKey, _ count: Int, policies: [RatePolicy]) {
+    func refund(_ key: LimitKey, _ count: Int, under history: PolicyHistory, now: Int64) {
         guard count > 0 else { return }
         self.withShard(of: key) { shard in
-            for (index, policy) in policies.enumerated() {
-                guard let arrival = shard.tables[index / 2][key]?[index % 2] else { continue }
-                shard.tables[index / 2][key]?[index % 2] = GCRA(policy).refunded(arrival, count)
-            }
+            var entry = shard.entry(key, self.scope, history)
+            // A bucket that has been dropped since is whole.
+            guard entry.first != nil || entry.second != nil else { return }
+            entry.bucket.refund(count)
+            shard.store(entry, key, history, bound: self.maxEntriesPerShard, now: now)
         }
     }
 
-    /// Nanoseconds until one event fits under every policy; 0 if one fits now.
-    func wait(_ key: LimitKey, policies: [RatePolicy], now: Int64) -> Int64 {
-        self.charge(key, 0, policies: policies, now: now).wait
-    }
-
-    /// What is left under each policy.
-    func status(_ key: LimitKey, policies: [RatePolicy], now: Int64) -> [QuotaStatus] {
-        self.withShard(of: key) { shard in
-            policies.enumerated()
-                .map { index, policy in
-                    let gcra = GCRA(policy)
-                    let arrival = shard.tables[index / 2][key]?[index % 2] ?? 0
-                    let remaining = gcra.available(arrival, at: now)
-                    let wait =
-                        remaining > 0 ? gcra.waitUntilFull(arrival, at: now) : gcra.waitForOne(arrival, at: now)
-                    return QuotaStatus(policy: policy, remaining: remaining, resetSeconds: LimitTable.seconds(wait))
-                }
-        }
+    /// What is used up at this moment.
+    func bucket(_ key: LimitKey, under history: PolicyHistory) -> LimitBucket {
+        self.withShard(of: key) { $0.entry(key, self.scope, history).bucket }
     }
 
     /// How many buckets are held.
@@ -137,34 +133,28 @@ final class LimitTable: Sendable {
     /// How many tables of buckets there are for one scope.
     static let tableCount = 2
 
-    /// One bucket, as it is kept while the process does not run.
-    struct Bucket {
-        var key: LimitKey
-        /// The arrival times of two policies.
-        var arrivals: (Int64, Int64)
-    }
-
     /// Hands out the buckets of a table that are not full, each shard as it is at one moment.
-    func forEachBucket(ofTable table: Int, now: Int64, _ body: (Bucket) -> Void) {
+    func forEachBucket(ofTable table: Int, now: Int64, _ body: (LimitSlots.Slot) -> Void) {
         for box in self.shards {
             // A copy, so that the lock is not held meanwhile.
-            for (key, arrivals) in box.shard.withLock({ $0.tables[table] }) where arrivals.latest > now {
-                body(Bucket(key: key, arrivals: (arrivals.first, arrivals.second)))
-            }
+            for slot in box.shard.withLock({ $0.tables[table] }).all where slot.latest > now { body(slot) }
         }
     }
 
     /// Takes back a bucket that was handed out earlier, beside what has been charged since.
     ///
     /// - Returns: whether there was room for it.
-    func restore(_ bucket: Bucket, toTable table: Int) -> Bool {
-        self.withShard(of: bucket.key) { shard in
-            let known = shard.tables[table][bucket.key]
-            guard known != nil || shard.tables[table].count < self.maxEntriesPerShard else { return false }
-            shard.tables[table][bucket.key] = Arrivals(
-                first: max(bucket.arrivals.0, known?.first ?? 0),
-                second: max(bucket.arrivals.1, known?.second ?? 0)
-            )
+    func restore(_ slot: LimitSlots.Slot, toTable table: Int, now: Int64) -> Bool {
+        self.withShard(of: slot.key) { shard in
+            if let index = shard.tables[table].index(of: slot.key) {
+                let known = shard.tables[table][index]
+                guard known.version == slot.version else { return true }
+                shard.tables[table][index].first = max(slot.first, known.first)
+                shard.tables[table][index].second = max(slot.second, known.second)
+                return true
+            }
+            guard shard.tables[table].count < self.maxEntriesPerShard else { return false }
+            shard.tables[table].insert(slot, bound: self.maxEntriesPerShard, now: now)
             return true
         }
     }
@@ -174,7 +164,7 @@ final class LimitTable: Sendable {
         // Uniform keys spread evenly; a little more saves the shards that get a few more.
         let share = min(self.maxEntriesPerShard, count / Self.shardCount + count / Self.shardCount / 8)
         for box in self.shards {
-            box.shard.withLock { $0.tables[table].reserveCapacity(share) }
+            box.shard.withLock { $0.tables[table].reserve(share) }
         }
     }
 
@@ -185,20 +175,5 @@ final class LimitTable: Sendable {
 
     private func withShard<Result>(of key: LimitKey, _ body: (inout Shard) -> Result) -> Result {
         self.shards[key.shard(of: Self.shardCount)].shard.withLock { shard in body(&shard) }
-    }
-
-    private func makeRoom(in shard: inout Shard, table: Int, now: Int64) {
-        guard shard.tables[table].count >= shard.sweepAt[table] else { return }
-        shard.tables[table] = shard.tables[table].filter { $0.value.latest > now }
-        if shard.tables[table].count >= self.maxEntriesPerShard {
-            var latest = shard.tables[table].values.map(\.latest)
-            latest.sort()
-            let median = latest[latest.count / 2]
-            shard.tables[table] = shard.tables[table].filter { $0.value.latest > median }
-        }
-        shard.sweepAt[table] = min(
-            self.maxEntriesPerShard,
-            max(Self.firstSweep, shard.tables[table].count * 2)
-        )
     }
 }

@@ -12,10 +12,10 @@ package final class MemoryRateLimiter: RateLimiter {
     ///   - maxEntries: the bound on buckets held for each scope; the fullest are forgotten beyond it.
     ///   - metrics: counts its decisions.
     package init(maxEntries: Int = 4_000_000, metrics: LimiterMetrics? = nil) {
-        self.tenants = LimitTable(maxEntries: maxEntries)
-        self.devices = LimitTable(maxEntries: maxEntries)
-        self.collapsibles = LimitTable(maxEntries: maxEntries)
-        self.topics = LimitTable(maxEntries: maxEntries)
+        self.tenants = LimitTable(.tenant, maxEntries: maxEntries)
+        self.devices = LimitTable(.device, maxEntries: maxEntries)
+        self.collapsibles = LimitTable(.deviceCollapsible, maxEntries: maxEntries)
+        self.topics = LimitTable(.topic, maxEntries: maxEntries)
         self.metrics = metrics
     }
 
@@ -41,7 +41,7 @@ package final class MemoryRateLimiter: RateLimiter {
             case .topics(let keys): self.admitTopics(keys, request, now)
             case .uncounted(let count): self.admitUncounted(count, request, now)
             }
-        let quotas = self.tenants.status(request.tenant, policies: request.policies.tenant, now: now)
+        let quotas = self.tenants.bucket(request.tenant, under: request.history).quotas(at: now)
         self.metrics?.count(admission)
         if let start { self.metrics?.ended(since: start) }
         return LimitDecision(admission: admission, tenantQuotas: quotas)
@@ -51,7 +51,7 @@ package final class MemoryRateLimiter: RateLimiter {
     package func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus {
         let now = now.microseconds * 1_000
         func entries(_ table: LimitTable, _ key: LimitKey, _ scope: LimitScope) -> [LimitStatus.Entry] {
-            table.status(key, policies: request.policies[scope], now: now)
+            table.bucket(key, under: request.history).quotas(at: now)
                 .map { LimitStatus.Entry(scope: scope, quota: $0) }
         }
         let recipients =
@@ -67,105 +67,182 @@ package final class MemoryRateLimiter: RateLimiter {
                 [[LimitStatus.Entry]]()
             }
         return LimitStatus(
-            tenant: self.tenants.status(request.tenant, policies: request.policies.tenant, now: now),
+            tenant: self.tenants.bucket(request.tenant, under: request.history).quotas(at: now),
             recipients: recipients
         )
     }
 
     private func admitDevices(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
-        let tenant = self.tenants.charge(request.tenant, keys.count, policies: request.policies.tenant, now: now)
-        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant, request, now)) }
+        let tenant = self.tenants.charge(request.tenant, keys.count, under: request.history, now: now)
+        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant.bucket, request, now)) }
 
-        var denials: [LimitDenial?] = []
+        // Nothing is allocated until the first refusal.
+        var refused: [Refused] = []
         var used = 0
         for (index, key) in keys.enumerated() {
-            let denial =
-                used == tenant.granted
-                ? Self.denial(.tenant, wait: tenant.wait)
-                : self.chargeDevice(key, request, now)
-            if denial == nil { used += 1 }
-            // Nothing is allocated until the first denial.
-            if let denial {
-                if denials.isEmpty { denials = Array(repeating: nil, count: keys.count) }
-                denials[index] = denial
+            if used == tenant.granted {
+                refused.append(Refused(index: index, scope: .tenant))
+            } else if let scope = self.chargeDevice(key, request, now) {
+                refused.append(Refused(index: index, scope: scope))
+            } else {
+                used += 1
             }
         }
-        self.tenants.refund(request.tenant, tenant.granted - used, policies: request.policies.tenant)
-        if denials.isEmpty { return .all }
+        self.tenants.refund(request.tenant, tenant.granted - used, under: request.history, now: now)
+        if refused.isEmpty { return .all }
+        let queue = self.queue(refused, keys, request, now)
         // No recipient's quota has room, so one refusal says it all.
-        if used == 0, let longest = denials.compactMap(\.self).max(by: { $0.retryAfter < $1.retryAfter }) {
-            return .none(longest)
+        if used == 0, let last = queue.max(by: { $0.returns < $1.returns }) {
+            let tenant = self.tenants.bucket(request.tenant, under: request.history)
+            let wait = max(tenant.wait(for: keys.count, at: now), last.returns - now)
+            return .none(Self.denial(last.scope, wait: wait))
         }
-        return .some(denials)
+        return .some(self.denials(queue, of: keys.count, keys, request, now))
     }
 
-    private func chargeDevice(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitDenial? {
-        let device = self.devices.charge(key, 1, policies: request.policies.device, now: now)
-        guard device.granted == 1 else {
-            return Self.denial(.device, wait: max(device.wait, self.deviceWait(key, request, now)))
-        }
+    /// Charges a device's own quotas, both or none.
+    ///
+    /// - Returns: the scope of the quota that has no room.
+    private func chargeDevice(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitScope? {
+        guard self.devices.charge(key, 1, under: request.history, now: now).granted == 1 else { return .device }
         guard request.isCollapsible else { return nil }
-        let collapsible = self.collapsibles.charge(key, 1, policies: request.policies.deviceCollapsible, now: now)
-        guard collapsible.granted == 1 else {
-            self.devices.refund(key, 1, policies: request.policies.device)
-            return Self.denial(.deviceCollapsible, wait: collapsible.wait)
-        }
-        return nil
+        if self.collapsibles.charge(key, 1, under: request.history, now: now).granted == 1 { return nil }
+        self.devices.refund(key, 1, under: request.history, now: now)
+        return .deviceCollapsible
     }
 
     private func admitTopics(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
-        let tenant = self.tenants.charge(request.tenant, 1, policies: request.policies.tenant, now: now)
-        guard tenant.granted == 1 else { return .none(self.tenantDenial(tenant, request, now)) }
+        let tenant = self.tenants.charge(request.tenant, 1, under: request.history, now: now)
+        guard tenant.granted == 1 else { return .none(self.tenantDenial(tenant.bucket, request, now)) }
         for (index, key) in keys.enumerated() {
-            let topic = self.topics.charge(key, 1, policies: request.policies.topic, now: now)
-            guard topic.granted == 1 else {
+            guard self.topics.charge(key, 1, under: request.history, now: now).granted == 1 else {
                 for charged in keys[..<index] {
-                    self.topics.refund(charged, 1, policies: request.policies.topic)
+                    self.topics.refund(charged, 1, under: request.history, now: now)
                 }
-                self.tenants.refund(request.tenant, 1, policies: request.policies.tenant)
-                return .none(Self.denial(.topic, wait: max(topic.wait, self.topicsWait(keys, request, now))))
+                self.tenants.refund(request.tenant, 1, under: request.history, now: now)
+                return .none(Self.denial(.topic, wait: self.topicsWait(keys, request, now)))
             }
         }
         return .all
     }
 
     private func admitUncounted(_ count: Int, _ request: LimitRequest, _ now: Int64) -> LimitDecision.Admission {
-        let tenant = self.tenants.charge(request.tenant, count, policies: request.policies.tenant, now: now)
+        let tenant = self.tenants.charge(request.tenant, count, under: request.history, now: now)
         if tenant.granted == count { return .all }
-        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant, request, now)) }
-        let late = Self.denial(.tenant, wait: tenant.wait)
-        return .some((0..<count).map { $0 < tenant.granted ? nil : late })
+        guard tenant.granted > 0 else { return .none(self.tenantDenial(tenant.bucket, request, now)) }
+        let refused = (tenant.granted..<count).map { Refused(index: $0, scope: .tenant, returns: now) }
+        return .some(self.denials(refused, of: count, [], request, now))
     }
 
     // MARK: Waiting
 
-    /// The denial of a whole request by the tenant's quota; after its wait the recipients' quotas have room too.
-    private func tenantDenial(_ charge: LimitTable.Charge, _ request: LimitRequest, _ now: Int64) -> LimitDenial {
-        let recipients: Int64
+    /// The denial of a whole request by the tenant's quota: when all of it fits there, or as much as ever does, and a
+    /// recipient's own quota has room.
+    private func tenantDenial(_ tenant: LimitBucket, _ request: LimitRequest, _ now: Int64) -> LimitDenial {
+        var count = 1
+        var recipients: Int64 = 0
         switch request.recipients {
         case .devices(let keys):
-            // One device with room is enough to send something.
-            var soonest = Int64.max
-            for key in keys where soonest > 0 {
-                soonest = min(soonest, self.deviceWait(key, request, now))
+            count = keys.count
+            // One device with room is enough to send something; the others are told their own times then.
+            recipients = keys.isEmpty ? 0 : .max
+            for key in keys where recipients > 0 {
+                recipients = min(recipients, self.own(key, request, now).next - now)
             }
-            recipients = keys.isEmpty ? 0 : soonest
         case .topics(let keys):
             recipients = self.topicsWait(keys, request, now)
-        case .uncounted:
-            recipients = 0
+        case .uncounted(let calls):
+            count = calls
         }
-        return Self.denial(.tenant, wait: max(charge.wait, recipients))
-    }
-
-    private func deviceWait(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> Int64 {
-        let device = self.devices.wait(key, policies: request.policies.device, now: now)
-        guard request.isCollapsible else { return device }
-        return max(device, self.collapsibles.wait(key, policies: request.policies.deviceCollapsible, now: now))
+        return Self.denial(.tenant, wait: max(tenant.wait(for: count, at: now), recipients))
     }
 
     private func topicsWait(_ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> Int64 {
-        keys.reduce(0) { max($0, self.topics.wait($1, policies: request.policies.topic, now: now)) }
+        keys.reduce(0) { max($0, self.topics.charge($1, 0, under: request.history, now: now).bucket.wait(at: now)) }
+    }
+
+    /// A recipient of a list whose message is not sent.
+    private struct Refused {
+        /// Its place in the list.
+        var index: Int
+        /// The scope of the quota that has no room.
+        var scope: LimitScope
+        /// When its own quotas have room, in nanoseconds since 1970.
+        var returns: Int64 = 0
+    }
+
+    /// Quotas as they will be once recipients have come back who were told when.
+    private struct Forecast {
+        var buckets: [LimitBucket]
+        /// When the last of them comes, or now.
+        var time: Int64
+
+        /// When one more fits.
+        var next: Int64 {
+            self.buckets.reduce(self.time) { max($0, self.time + $1.wait(at: self.time)) }
+        }
+
+        mutating func charge(at time: Int64) {
+            for index in self.buckets.indices { self.buckets[index].charge(1, at: time) }
+            self.time = time
+        }
+    }
+
+    private func own(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> Forecast {
+        // A charge of nothing, since what is told must hold: it writes down a time from before the clock was set back.
+        let device = self.devices.charge(key, 0, under: request.history, now: now).bucket
+        guard request.isCollapsible else { return Forecast(buckets: [device], time: now) }
+        let collapsible = self.collapsibles.charge(key, 0, under: request.history, now: now).bucket
+        return Forecast(buckets: [device, collapsible], time: now)
+    }
+
+    /// The refused recipients with the times at which their own quotas have room, each time one more where a device is
+    /// named repeatedly.
+    private func queue(
+        _ refused: [Refused],
+        _ keys: [LimitKey],
+        _ request: LimitRequest,
+        _ now: Int64
+    ) -> [Refused] {
+        var forecasts: [LimitKey: Forecast] = [:]
+        return refused.map { recipient in
+            var recipient = recipient
+            let key = keys[recipient.index]
+            var forecast = forecasts[key] ?? self.own(key, request, now)
+            recipient.returns = Self.wholeSeconds(forecast.next, after: now)
+            forecast.charge(at: recipient.returns)
+            forecasts[key] = forecast
+            return recipient
+        }
+    }
+
+    /// Tells every refused recipient when it fits, given that those come back whose turn is before: first those whose own
+    /// quotas have room first.
+    private func denials(
+        _ queue: [Refused],
+        of count: Int,
+        _ keys: [LimitKey],
+        _ request: LimitRequest,
+        _ now: Int64
+    ) -> [LimitDenial?] {
+        var denials: [LimitDenial?] = Array(repeating: nil, count: count)
+        var tenant = Forecast(buckets: [self.tenants.bucket(request.tenant, under: request.history)], time: now)
+        // A device that comes late because of the tenant's quota may come as much later each further time.
+        var delays: [LimitKey: Int64] = [:]
+        for recipient in queue.sorted(by: { ($0.returns, $0.index) < ($1.returns, $1.index) }) {
+            let key = keys.isEmpty ? nil : keys[recipient.index]
+            let own = recipient.returns + (key.flatMap { delays[$0] } ?? 0)
+            let time = Self.wholeSeconds(max(own, tenant.next), after: now)
+            tenant.charge(at: time)
+            if let key { delays[key] = time - recipient.returns }
+            denials[recipient.index] = Self.denial(recipient.scope, wait: time - now)
+        }
+        return denials
+    }
+
+    /// A time that is told in whole seconds from now, at least one.
+    private static func wholeSeconds(_ time: Int64, after now: Int64) -> Int64 {
+        now + Int64(max(1, LimitTable.seconds(time - now))) * 1_000_000_000
     }
 
     private static func denial(_ scope: LimitScope, wait: Int64) -> LimitDenial {

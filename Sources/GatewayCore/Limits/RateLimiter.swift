@@ -23,17 +23,17 @@ package struct LimitRequest: Sendable {
 
     /// The tenant's own bucket.
     package var tenant: LimitKey
-    /// The policies in force for the tenant.
-    package var policies: LimitPolicies
+    /// The policies in force for the tenant, and those before them.
+    package var history: PolicyHistory
     /// The recipients.
     package var recipients: Recipients
     /// Whether the message carries a collapse key.
     package var isCollapsible: Bool
 
     /// A request.
-    package init(tenant: LimitKey, policies: LimitPolicies, recipients: Recipients, isCollapsible: Bool) {
+    package init(tenant: LimitKey, history: PolicyHistory, recipients: Recipients, isCollapsible: Bool) {
         self.tenant = tenant
-        self.policies = policies
+        self.history = history
         self.recipients = recipients
         self.isCollapsible = isCollapsible
     }
@@ -42,7 +42,7 @@ package struct LimitRequest: Sendable {
     package init(calls count: Int, of profile: TenantProfile) {
         self.init(
             tenant: profile.limitKey,
-            policies: profile.limits,
+            history: profile.policyHistory,
             recipients: .uncounted(count),
             isCollapsible: false
         )
@@ -77,7 +77,8 @@ package struct LimitDecision: Sendable {
 package struct LimitDenial: Sendable, Hashable {
     /// Whose.
     package var scope: LimitScope
-    /// Whole seconds after which a lone repeat fits; at least 1.
+    /// Whole seconds after which a repeat fits, where nobody comes but the recipients that were refused beside it, each
+    /// when it was told to; at least 1.
     package var retryAfter: Int
 
     /// A denial.

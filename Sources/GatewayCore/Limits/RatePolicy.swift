@@ -6,6 +6,8 @@ package struct RatePolicy: Sendable, Hashable {
     package let periodSeconds: Int
     /// How many may come at once; at least 1.
     package let burst: Int
+    /// Nanoseconds between two events at the steady rate, rounded up so that the bound holds exactly.
+    let interval: Int64
 
     /// The largest rate and burst; keeps all arithmetic within 64 bits.
     package static let maxCount = 1_000_000_000
@@ -28,12 +30,7 @@ package struct RatePolicy: Sendable, Hashable {
         self.rate = rate
         self.periodSeconds = periodSeconds
         self.burst = burst
-    }
-
-    /// Nanoseconds between two events at the steady rate, rounded up so that the bound holds exactly.
-    var interval: Int64 {
-        let nanoseconds = Int64(self.periodSeconds) * 1_000_000_000
-        return (nanoseconds + Int64(self.rate) - 1) / Int64(self.rate)
+        self.interval = (Int64(periodSeconds) * 1_000_000_000 + Int64(rate) - 1) / Int64(rate)
     }
 
     /// FCM's documented ceilings for one device, kept in every window: 240 a minute and 5,000 an hour.

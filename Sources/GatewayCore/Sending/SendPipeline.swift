@@ -354,27 +354,6 @@ package struct SendPipeline: Sendable {
     }
 }
 
-extension LimitRequest {
-    init(_ command: SendCommand, _ targets: SendTargets) {
-        self.init(
-            tenant: targets.tenantKey,
-            policies: command.principal.profile.limits,
-            recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
-            isCollapsible: command.message.collapseKey != nil
-        )
-    }
-
-    /// A send's tenant alone, to look at its quotas without charging them.
-    fileprivate static func nothing(of command: SendCommand, _ targets: SendTargets) -> LimitRequest {
-        LimitRequest(
-            tenant: targets.tenantKey,
-            policies: command.principal.profile.limits,
-            recipients: .uncounted(0),
-            isCollapsible: false
-        )
-    }
-}
-
 extension RecipientOutcome {
     /// Whether the same can be tried again.
     fileprivate var isRetryable: Bool {

@@ -59,6 +59,28 @@ struct SendTargets: Sendable {
     }
 }
 
+extension LimitRequest {
+    /// What a send charges.
+    init(_ command: SendCommand, _ targets: SendTargets) {
+        self.init(
+            tenant: targets.tenantKey,
+            history: command.principal.profile.policyHistory,
+            recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
+            isCollapsible: command.message.collapseKey != nil
+        )
+    }
+
+    /// A send's tenant alone, to look at its quotas without charging them.
+    static func nothing(of command: SendCommand, _ targets: SendTargets) -> LimitRequest {
+        LimitRequest(
+            tenant: targets.tenantKey,
+            history: command.principal.profile.policyHistory,
+            recipients: .uncounted(0),
+            isCollapsible: false
+        )
+    }
+}
+
 extension Target {
     /// The topics that a send counts on, each once.
     var topics: [TopicName] {

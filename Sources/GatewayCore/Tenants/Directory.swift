@@ -23,6 +23,8 @@ package final class Directory: Service {
     private let store: any DirectoryStore
     private let masterKey: MasterKey
     private let auditKey: Secret
+    private let keptPolicies: [LimitKey: PolicyHistory]
+    private let clock: any WallClock
     private let source: Mutex<Source>
     private let current = Mutex(DirectorySnapshot())
     private let observer = Mutex<(@Sendable (DirectorySnapshot) -> Void)?>(nil)
@@ -31,10 +33,27 @@ package final class Directory: Service {
     private let retryContinuation: AsyncStream<Void>.Continuation
 
     /// A directory that starts empty; call ``reload()`` before serving.
-    package init(store: any DirectoryStore, masterKey: MasterKey, auditKey: Secret, defaultLimits: LimitPolicies) {
+    ///
+    /// - Parameters:
+    ///   - store: where tenants and keys are.
+    ///   - masterKey: opens their credentials.
+    ///   - auditKey: makes their pseudonyms.
+    ///   - defaultLimits: the limits of tenants without their own.
+    ///   - keptPolicies: the limits that were in force when quotas were kept, by tenants' keys.
+    ///   - clock: tells when limits change.
+    package init(
+        store: any DirectoryStore,
+        masterKey: MasterKey,
+        auditKey: Secret,
+        defaultLimits: LimitPolicies,
+        keptPolicies: [LimitKey: PolicyHistory] = [:],
+        clock: any WallClock
+    ) {
         self.store = store
         self.masterKey = masterKey
         self.auditKey = auditKey
+        self.keptPolicies = keptPolicies
+        self.clock = clock
         self.source = Mutex(Source(defaultLimits: defaultLimits))
         (self.retries, self.retryContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -126,6 +145,8 @@ package final class Directory: Service {
             let snapshot = DirectorySnapshot(
                 contents: source.contents,
                 after: self.snapshot,
+                kept: self.keptPolicies,
+                at: self.clock.now(),
                 masterKey: self.masterKey,
                 auditKey: self.auditKey,
                 defaultLimits: source.defaultLimits

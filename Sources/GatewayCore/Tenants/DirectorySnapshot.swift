@@ -19,10 +19,13 @@ package final class DirectorySnapshot: Sendable {
     /// Opens and compiles stored contents.
     ///
     /// A credential that does not open under the master key leaves its tenant without one; its sends answer
-    /// `upstream_credentials` instead of stopping everybody else's. Tenants' loads are carried over from the picture before.
+    /// `upstream_credentials` instead of stopping everybody else's. Tenants' loads are carried over from the picture
+    /// before, and so are their former limits, at first from the last run's by their tenants' keys.
     package convenience init(
         contents: DirectoryContents,
         after previous: DirectorySnapshot? = nil,
+        kept: [LimitKey: PolicyHistory] = [:],
+        at time: Timestamp,
         masterKey: MasterKey,
         auditKey: Secret,
         defaultLimits: LimitPolicies
@@ -37,14 +40,19 @@ package final class DirectorySnapshot: Sendable {
             let legacy = credentials[[tenant.id.text, UpstreamKind.legacy.rawValue]]
             let v1 = credentials[[tenant.id.text, UpstreamKind.v1.rawValue]]
             let overrides = contents.limits[tenant.id] ?? LimitOverrides()
+            let limits = defaultLimits.overridden(by: overrides)
+            let pseudonymizer = Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? [])
+            let history =
+                previous?.tenants[tenant.id]?.policyHistory ?? kept[LimitKey(tenant: tenant.id, pseudonymizer)]
             tenants[tenant.id] = TenantProfile(
                 tenant: tenant,
                 legacyCredential: legacy.flatMap { LegacyCredential(opening: $0, under: masterKey) },
                 v1Credential: v1.flatMap { ServiceAccountCredential(opening: $0, under: masterKey) },
                 storedCredentials: [legacy, v1].compactMap(\.self),
-                limits: defaultLimits.overridden(by: overrides),
+                limits: limits,
+                policyHistory: history?.followed(by: limits, at: time),
                 ownLimits: overrides.scopes,
-                pseudonymizer: Pseudonymizer(auditKey: auditKey, tenantSalt: contents.salts[tenant.id] ?? []),
+                pseudonymizer: pseudonymizer,
                 sharesSender: tenant.senderID.map { senders[$0, default: 0] > 1 } ?? false,
                 load: previous?.tenants[tenant.id]?.load ?? TenantLoad()
             )

@@ -12,8 +12,8 @@ package final class TenantProfile: Sendable {
     package let storedCredentials: [StoredCredential]
     /// The version of its stored server key, 0 without one; tells credentials apart on the way of every send.
     package let legacyCredentialVersion: Int
-    /// The limits in force for it.
-    package let limits: LimitPolicies
+    /// The limits in force for it, and those before them.
+    package let policyHistory: PolicyHistory
     /// The scopes whose limits are its own, not the gateway's defaults.
     package let ownLimits: Set<LimitScope>
     /// Makes its audit pseudonyms.
@@ -31,14 +31,17 @@ package final class TenantProfile: Sendable {
     /// An `AtomicLazyReference` would be the thing, but its look-up is not compiled for its type and costs three times as
     /// much as this lock.
     let retiredTokens = Mutex<RetiredTokenLedger?>(nil)
+    /// Whether the log has been told what an operator has to provide, which is said once for each picture.
+    package let isGapLogged = Atomic(false)
 
-    /// A tenant's picture.
+    /// A tenant's picture; without a history, its limits have always been these.
     package init(
         tenant: Tenant,
         legacyCredential: LegacyCredential?,
         v1Credential: ServiceAccountCredential?,
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
+        policyHistory: PolicyHistory? = nil,
         ownLimits: Set<LimitScope> = [],
         pseudonymizer: Pseudonymizer,
         sharesSender: Bool = false,
@@ -49,14 +52,17 @@ package final class TenantProfile: Sendable {
         self.v1Credential = v1Credential
         self.storedCredentials = storedCredentials
         self.legacyCredentialVersion = storedCredentials.first { $0.kind == .legacy }?.version ?? 0
-        self.limits = limits
+        self.policyHistory = policyHistory ?? PolicyHistory(limits)
         self.ownLimits = ownLimits
         self.pseudonymizer = pseudonymizer
         self.sharesSender = sharesSender
         self.load = load
         self.clientNames = tenant.clientNames.isEmpty ? nil : Set(tenant.clientNames.map(\.text))
-        self.limitKey = LimitKey(pseudonymizer.pseudonym(of: tenant.id.text))
+        self.limitKey = LimitKey(tenant: tenant.id, pseudonymizer)
     }
+
+    /// The limits in force for it.
+    package var limits: LimitPolicies { self.policyHistory.policies }
 
     /// The Firebase project that its messages go to by the v1 protocol: its own, or else its service account's.
     package var v1ProjectID: String? {

@@ -51,7 +51,8 @@ struct ReloadFixture {
             store: self.store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: started.limits
+            defaultLimits: started.limits,
+            clock: ManualClock()
         )
         self.logLevel = LogLevelSetting(started.configuration.log)
         let logs = self.logs

@@ -25,7 +25,8 @@ struct AuthenticatorTests {
             store: self.store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies()
+            defaultLimits: LimitPolicies(),
+            clock: ManualClock()
         )
         try await directory.reload()
         return Authenticator(directory: directory, pepper: .sample)
@@ -102,7 +103,8 @@ struct AuthenticatorTests {
             store: self.store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies()
+            defaultLimits: LimitPolicies(),
+            clock: ManualClock()
         )
         try await directory.reload()
         let authenticator = Authenticator(directory: directory, pepper: KeyPepper(.sample("other pepper")))

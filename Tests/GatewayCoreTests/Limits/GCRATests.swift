@@ -51,16 +51,16 @@ struct GCRATests {
 
     @Test("One bucket's life goes as the table says")
     func life() throws {
-        let table = LimitTable(maxEntries: 1)
-        let policies = [try RatePolicy.sample(1, per: 1, burst: 5)]
+        let table = LimitTable(.device, maxEntries: 1)
+        let history = PolicyHistory(.device([try .sample(1, per: 1, burst: 5)]))
         let key = LimitKey.sample("bucket")
         for step in Self.life {
             let now = step.milliseconds * 1_000_000
-            let charge = table.charge(key, step.asked, policies: policies, now: now)
-            let status = table.status(key, policies: policies, now: now)
+            let charge = table.charge(key, step.asked, under: history, now: now)
+            let status = table.bucket(key, under: history).quotas(at: now)
             #expect(charge.granted == step.granted, "\(step.what)")
-            #expect(charge.wait == step.waitMilliseconds * 1_000_000, "\(step.what)")
-            #expect(table.wait(key, policies: policies, now: now) == charge.wait, "\(step.what)")
+            #expect(charge.bucket.wait(at: now) == step.waitMilliseconds * 1_000_000, "\(step.what)")
+            #expect(table.bucket(key, under: history).wait(at: now) == charge.bucket.wait(at: now), "\(step.what)")
             #expect(status.map(\.remaining) == [step.remaining], "\(step.what)")
             #expect(status.map(\.resetSeconds) == [step.resetSeconds], "\(step.what)")
         }

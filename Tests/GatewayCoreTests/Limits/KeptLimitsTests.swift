@@ -30,6 +30,8 @@ struct KeptLimitsTests {
         )
     }
 
+    private var kept: [LimitKey: PolicyHistory] { [.sample("tenant"): PolicyHistory(self.policies)] }
+
     /// A limiter of which two devices and a topic are used up.
     private func used() async -> MemoryRateLimiter {
         let limiter = MemoryRateLimiter()
@@ -43,7 +45,7 @@ struct KeptLimitsTests {
     @Test("What was used up still is, for every scope and policy", arguments: [0, 3, 30, 300])
     func roundTrip(seconds: Int) async throws {
         let before = await self.used()
-        let (bytes, kept) = before.keep(now: self.clock.now())
+        let (bytes, kept) = before.keep(policies: self.kept, now: self.clock.now())
         #expect(kept.buckets == before.bucketCount)
         self.clock.advance(by: .seconds(seconds))
         let after = MemoryRateLimiter()
@@ -61,13 +63,39 @@ struct KeptLimitsTests {
         }
     }
 
+    @Test("What was used up under former limits is carried over to those after the start", arguments: [false, true])
+    func changedLimits(whileStopped: Bool) async throws {
+        let former = LimitPolicies(device: [try .sample(60, per: 60, burst: 60)])
+        let limits = LimitPolicies(device: [try .sample(1, per: 180, burst: 20)])
+        var history = PolicyHistory(former)
+        func request(_ count: Int) -> LimitRequest {
+            LimitRequest(
+                tenant: .sample("tenant"),
+                history: history,
+                recipients: .devices(Array(repeating: .sample("device"), count: count)),
+                isCollapsible: false
+            )
+        }
+        let before = MemoryRateLimiter()
+        #expect(await before.admit(request(60), now: self.clock.now()).admission == .all)
+        if !whileStopped { history = history.followed(by: limits, at: self.clock.now()) }
+        let (bytes, _) = before.keep(policies: [.sample("tenant"): history], now: self.clock.now())
+        let after = MemoryRateLimiter()
+        let kept = try after.restore(bytes, now: self.clock.now())
+        history = try #require(kept.policies[.sample("tenant")]).followed(by: limits, at: self.clock.now())
+        #expect(await after.status(of: request(1), now: self.clock.now()).recipients.first?.first?.quota.remaining == 0)
+        self.clock.advance(by: .seconds(360))
+        #expect(await after.admit(request(2), now: self.clock.now()).admission == .all)
+        #expect(await after.admit(request(1), now: self.clock.now()).admission != .all)
+    }
+
     @Test("Quotas that are whole are not kept, and those that became whole are not taken back")
     func whole() async throws {
         let limiter = await self.used()
-        let (bytes, kept) = limiter.keep(now: self.clock.now())
+        let (bytes, kept) = limiter.keep(policies: self.kept, now: self.clock.now())
         #expect(kept.buckets > 5)
         self.clock.advance(by: .seconds(30 * 86_400))
-        #expect(limiter.keep(now: self.clock.now()).kept.buckets == 0)
+        #expect(limiter.keep(policies: self.kept, now: self.clock.now()).kept.buckets == 0)
         let after = MemoryRateLimiter()
         #expect(try after.restore(bytes, now: self.clock.now()).buckets == 0)
         #expect(after.bucketCount == 0)
@@ -75,7 +103,7 @@ struct KeptLimitsTests {
 
     @Test("What was charged meanwhile is not given back")
     func chargedMeanwhile() async throws {
-        let (bytes, _) = await self.used().keep(now: self.clock.now())
+        let (bytes, _) = await self.used().keep(policies: self.kept, now: self.clock.now())
         self.clock.advance(by: .seconds(5))
         let after = MemoryRateLimiter()
         let request = self.request(.devices([.sample("b")]))
@@ -87,7 +115,7 @@ struct KeptLimitsTests {
 
     @Test("No changed, cut or lengthened byte is believed")
     func damaged() async throws {
-        let (bytes, _) = await self.used().keep(now: self.clock.now())
+        let (bytes, _) = await self.used().keep(policies: self.kept, now: self.clock.now())
         func expectDamage(_ bytes: [UInt8]) {
             let limiter = MemoryRateLimiter()
             #expect(throws: MemoryRateLimiter.Damage.self) { try limiter.restore(bytes, now: self.clock.now()) }
@@ -105,7 +133,7 @@ struct KeptLimitsTests {
 
     @Test("Counts that do not fit are refused even under a right digest")
     func forged() throws {
-        var bytes = Array("fcm-gateway limits 1\n".utf8)
+        var bytes = Array("fcm-gateway limits 2\n".utf8)
         bytes += Array(repeating: 0xFF, count: 8) + Array(repeating: 0, count: 64)
         bytes += MemoryRateLimiter.digest(of: bytes[...])
         #expect(throws: MemoryRateLimiter.Damage.changed) {
@@ -115,7 +143,7 @@ struct KeptLimitsTests {
 
     @Test("A name of the format that nobody knows is foreign, whatever follows")
     func foreign() throws {
-        for text in ["", "fcm-gateway limits 2\n", "fcm-gateway limits 1"] {
+        for text in ["", "fcm-gateway limits 1\n", "fcm-gateway limits 2"] {
             #expect(throws: MemoryRateLimiter.Damage.foreign) {
                 try MemoryRateLimiter().restore(Array(text.utf8), now: self.clock.now())
             }
@@ -127,7 +155,7 @@ struct KeptLimitsTests {
         let limiter = MemoryRateLimiter()
         let keys = (0..<2_000).map { LimitKey.sample("device \($0)") }
         _ = await limiter.admit(self.request(.devices(keys)), now: self.clock.now())
-        let (bytes, kept) = limiter.keep(now: self.clock.now(), upTo: 500)
+        let (bytes, kept) = limiter.keep(policies: self.kept, now: self.clock.now(), upTo: 500)
         #expect(kept.buckets == 500)
         #expect(kept.leftOut == limiter.bucketCount - 500)
         #expect(try MemoryRateLimiter().restore(bytes, now: self.clock.now()).buckets == 500)
@@ -135,7 +163,7 @@ struct KeptLimitsTests {
 
     @Test("A clock that was set back while the process was away costs one burst at most")
     func clockSetBack() async throws {
-        let (bytes, _) = await self.used().keep(now: self.clock.now())
+        let (bytes, _) = await self.used().keep(policies: self.kept, now: self.clock.now())
         self.clock.advance(by: .seconds(-3_600))
         let after = MemoryRateLimiter()
         _ = try after.restore(bytes, now: self.clock.now())

@@ -9,14 +9,14 @@ struct LimitTableTests {
 
     @Test("Idle buckets are dropped when others come")
     func idleBucketsAreDropped() throws {
-        let table = LimitTable(maxEntries: 1_000_000)
-        let policies = [try RatePolicy.sample(1, per: 1, burst: 1)]
+        let table = LimitTable(.device, maxEntries: 1_000_000)
+        let history = PolicyHistory(.device([try .sample(1, per: 1, burst: 1)]))
         for index in 0..<20_000 {
-            _ = table.charge(.sample("old \(index)"), 1, policies: policies, now: 0)
+            _ = table.charge(.sample("old \(index)"), 1, under: history, now: 0)
         }
         #expect(table.count == 20_000)
         for index in 0..<20_000 {
-            _ = table.charge(.sample("new \(index)"), 1, policies: policies, now: 10 * Self.second)
+            _ = table.charge(.sample("new \(index)"), 1, under: history, now: 10 * Self.second)
         }
         #expect(table.count == 20_000)
     }
@@ -24,48 +24,48 @@ struct LimitTableTests {
     @Test("The table never holds more buckets than its bound, and those that remember most stay")
     func boundAndEviction() throws {
         let bound = 64 * 256
-        let table = LimitTable(maxEntries: bound)
-        let policies = [try RatePolicy.sample(1, per: 60, burst: 60)]
+        let table = LimitTable(.device, maxEntries: bound)
+        let history = PolicyHistory(.device([try .sample(1, per: 60, burst: 60)]))
         let exhausted = (0..<500).map { LimitKey.sample("exhausted \($0)") }
         for key in exhausted {
-            #expect(table.charge(key, 60, policies: policies, now: 0).granted == 60)
+            #expect(table.charge(key, 60, under: history, now: 0).granted == 60)
         }
         var highest = 0
         for index in 0..<3 * bound {
-            _ = table.charge(.sample("\(index)"), 1, policies: policies, now: Int64(index))
+            _ = table.charge(.sample("\(index)"), 1, under: history, now: Int64(index))
             if index % 97 == 0 { highest = max(highest, table.count) }
         }
         #expect(highest <= bound)
         #expect(highest > bound / 2)
-        let forgotten = exhausted.filter { table.charge($0, 1, policies: policies, now: Int64(4 * bound)).granted > 0 }
+        let forgotten = exhausted.filter { table.charge($0, 1, under: history, now: Int64(4 * bound)).granted > 0 }
         #expect(forgotten.isEmpty)
     }
 
     @Test("A third and fourth policy are kept apart from the first two, and count towards the bound")
     func manyPolicies() throws {
-        let table = LimitTable(maxEntries: 1_000)
+        let table = LimitTable(.device, maxEntries: 1_000)
         let key = LimitKey.sample("key")
-        let policies = try [4, 3, 2, 1].map { try RatePolicy.sample(1, per: 60, burst: $0) }
-        #expect(table.charge(key, 5, policies: policies, now: 0).granted == 1)
-        #expect(table.status(key, policies: policies, now: 0).map(\.remaining) == [3, 2, 1, 0])
-        #expect(table.charge(key, 1, policies: policies, now: 0).granted == 0)
+        let history = PolicyHistory(.device(try [4, 3, 2, 1].map { try .sample(1, per: 60, burst: $0) }))
+        #expect(table.charge(key, 5, under: history, now: 0).granted == 1)
+        #expect(table.bucket(key, under: history).quotas(at: 0).map(\.remaining) == [3, 2, 1, 0])
+        #expect(table.charge(key, 1, under: history, now: 0).granted == 0)
         #expect(table.count == 2)
-        table.refund(key, 1, policies: policies)
-        #expect(table.status(key, policies: policies, now: 0).map(\.remaining) == [4, 3, 2, 1])
+        table.refund(key, 1, under: history, now: 0)
+        #expect(table.bucket(key, under: history).quotas(at: 0).map(\.remaining) == [4, 3, 2, 1])
     }
 
     @Test("A refund is exact, whatever was charged between", arguments: [1, 3, 7])
     func refund(count: Int) throws {
-        let table = LimitTable(maxEntries: 1)
-        let policies = [try RatePolicy.sample(7, per: 3, burst: 20), try RatePolicy.sample(11, per: 60, burst: 30)]
+        let table = LimitTable(.device, maxEntries: 1)
+        let history = PolicyHistory(.device([try .sample(7, per: 3, burst: 20), try .sample(11, per: 60, burst: 30)]))
         let (key, twin) = (LimitKey.sample("key"), LimitKey.sample("twin"))
         for now in [0, Self.second / 3, Self.second] {
-            #expect(table.charge(key, count, policies: policies, now: now).granted == count)
-            #expect(table.charge(key, 2, policies: policies, now: now).granted == 2)
-            #expect(table.charge(twin, 2, policies: policies, now: now).granted == 2)
-            table.refund(key, count, policies: policies)
+            #expect(table.charge(key, count, under: history, now: now).granted == count)
+            #expect(table.charge(key, 2, under: history, now: now).granted == 2)
+            #expect(table.charge(twin, 2, under: history, now: now).granted == 2)
+            table.refund(key, count, under: history, now: now)
             let (left, twins) = (
-                table.status(key, policies: policies, now: now), table.status(twin, policies: policies, now: now)
+                table.bucket(key, under: history).quotas(at: now), table.bucket(twin, under: history).quotas(at: now)
             )
             #expect(left == twins)
         }
@@ -73,8 +73,8 @@ struct LimitTableTests {
 
     @Test("A refund to a bucket that was dropped makes none")
     func refundOfNothing() {
-        let table = LimitTable(maxEntries: 1)
-        table.refund(.sample("key"), 3, policies: RatePolicy.deviceDefaults)
+        let table = LimitTable(.device, maxEntries: 1)
+        table.refund(.sample("key"), 3, under: PolicyHistory(LimitPolicies()), now: 0)
         #expect(table.count == 0)
     }
 

@@ -52,6 +52,13 @@ struct MemoryRateLimiterTests {
         let decision = await self.admit(self.devices("a", "a", "b", "a"))
         #expect(decision.admission == .some([nil, nil, nil, LimitDenial(scope: .device, retryAfter: 10)]))
         #expect(decision.tenantQuotas.map(\.remaining) == [7])
+        let again = await self.admit(self.devices("c", "a", "a"))
+        #expect(
+            again.admission
+                == .some([
+                    nil, LimitDenial(scope: .device, retryAfter: 10), LimitDenial(scope: .device, retryAfter: 20),
+                ])
+        )
     }
 
     @Test("When every recipient is over its limit, one denial with the longest wait speaks for all")
@@ -60,7 +67,8 @@ struct MemoryRateLimiterTests {
         self.clock.advance(by: .seconds(4))
         _ = await self.admit(self.devices("b", "b"))
         let decision = await self.admit(self.devices("a", "b", "a"))
-        #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+        // The first is back after 6 seconds, the other after 10, and the first once more after 16.
+        #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 16)))
     }
 
     @Test("Different limits of the recipients are one cause too")
@@ -76,7 +84,7 @@ struct MemoryRateLimiterTests {
         _ = await self.admit(self.devices("a", "a"))
         for _ in 0..<20 {
             let decision = await self.admit(self.devices("a", "a", "a", "a", "a"))
-            #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+            #expect(decision.admission == .none(LimitDenial(scope: .device, retryAfter: 50)))
             #expect(decision.tenantQuotas.map(\.remaining) == [8])
         }
     }
@@ -85,10 +93,13 @@ struct MemoryRateLimiterTests {
     func tenantRunsOut() async throws {
         var policies = self.policies
         policies.tenant = [try .sample(1, per: 30, burst: 2)]
-        let late = LimitDenial(scope: .tenant, retryAfter: 30)
+        func late(_ seconds: Int) -> LimitDenial { LimitDenial(scope: .tenant, retryAfter: seconds) }
         let decision = await self.admit(self.devices("a", "b", "c", "d"), policies: policies)
-        #expect(decision.admission == .some([nil, nil, late, late]))
-        #expect(await self.admit(self.devices("c"), policies: policies).admission == .none(late))
+        #expect(decision.admission == .some([nil, nil, late(30), late(60)]))
+        #expect(await self.admit(self.devices("c"), policies: policies).admission == .none(late(30)))
+        #expect(await self.admit(self.devices("c", "d"), policies: policies).admission == .none(late(60)))
+        // More than two never fit at once.
+        #expect(await self.admit(self.devices("c", "d", "e"), policies: policies).admission == .none(late(60)))
     }
 
     @Test("A recipient that the tenant's quota could not reach pays nothing")

@@ -188,6 +188,88 @@ struct RateBoundTests {
         #expect(denials > 0)
     }
 
+    /// Those who are told the same second come in any order.
+    @Test("Every recipient of a list that comes back exactly when it is told to succeeds", arguments: 0..<120)
+    func comingBack(seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let policies = try LimitPolicies.random(using: &generator)
+        let limiter = MemoryRateLimiter()
+        let clock = ManualClock()
+        var told = 0
+        for _ in 0..<40 {
+            clock.advance(by: .random(using: &generator))
+            let isCollapsible = Bool.random(using: &generator)
+            // Some are named repeatedly.
+            let devices = (0..<Int.random(in: 2...12, using: &generator))
+                .map { _ in LimitKey.sample("device \(Int.random(in: 0..<10, using: &generator))") }
+            let isCounted = Int.random(in: 0..<4, using: &generator) > 0
+            func request(_ devices: [LimitKey]) -> LimitRequest {
+                LimitRequest(
+                    tenant: Self.tenant,
+                    policies: policies,
+                    recipients: isCounted ? .devices(devices) : .uncounted(devices.count),
+                    isCollapsible: isCollapsible
+                )
+            }
+            let start = clock.now()
+            guard case .some(let denials) = await limiter.admit(request(devices), now: start).admission else {
+                continue
+            }
+            let late = zip(devices, denials).compactMap { device, denial in denial.map { (device, $0.retryAfter) } }
+            told += late.count
+            for (device, seconds) in late.shuffled(using: &generator).sorted(by: { $0.1 < $1.1 }) {
+                let time = start.advanced(by: .seconds(seconds))
+                clock.advance(by: .microseconds(time.microseconds - clock.now().microseconds))
+                let again = await limiter.admit(request([device]), now: clock.now()).admission
+                #expect(again == .all, "after \(seconds) s: \(again)")
+            }
+        }
+        #expect(told > 0)
+    }
+
+    @Test("The recipients of a list are told one time after the other")
+    func oneAfterTheOther() async throws {
+        let policies = LimitPolicies(tenant: [try .sample(1, per: 1, burst: 20)])
+        let late = (1...20).map { LimitDenial(scope: .tenant, retryAfter: $0) }
+        let devices = (0..<40).map { LimitKey.sample("device \($0)") }
+        for recipients in [LimitRequest.Recipients.devices(devices), .uncounted(40)] {
+            let request = LimitRequest(
+                tenant: Self.tenant,
+                policies: policies,
+                recipients: recipients,
+                isCollapsible: false
+            )
+            let decision = await MemoryRateLimiter().admit(request, now: .sample)
+            #expect(decision.admission == .some((0..<20).map { _ in nil } + late))
+        }
+    }
+
+    @Test("A list that is refused as a whole passes as a whole after the time that it is told", arguments: 0..<60)
+    func wholeList(seed: UInt64) async throws {
+        var generator = SeededGenerator(seed: seed)
+        let burst = Int.random(in: 3...12, using: &generator)
+        let policies = LimitPolicies(
+            tenant: [try .sample(.random(in: 1...9, using: &generator), per: 7, burst: burst)],
+            device: [try .random(using: &generator)]
+        )
+        let limiter = MemoryRateLimiter()
+        let clock = ManualClock()
+        let devices = (0..<burst).map { LimitKey.sample("device \($0)") }
+        let request = LimitRequest(
+            tenant: Self.tenant,
+            policies: policies,
+            recipients: .devices(devices),
+            isCollapsible: false
+        )
+        #expect(await limiter.admit(request, now: clock.now()).admission == .all)
+        guard case .none(let denial) = await limiter.admit(request, now: clock.now()).admission else {
+            Issue.record("A used up quota refuses")
+            return
+        }
+        clock.advance(by: .seconds(denial.retryAfter))
+        #expect(await limiter.admit(request, now: clock.now()).admission == .all)
+    }
+
     @Test("Asking in vain does not put off the next admission")
     func askingInVain() async throws {
         let limiter = MemoryRateLimiter()

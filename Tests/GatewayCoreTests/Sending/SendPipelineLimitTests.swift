@@ -17,9 +17,9 @@ struct SendPipelineLimitTests {
         )
     }
 
-    private static let limited = RecipientOutcome.rejected(
-        Rejection(code: .deviceRateExceeded, retryAfter: 10, limitedBy: .gateway)
-    )
+    private static func limited(_ seconds: Int) -> RecipientOutcome {
+        .rejected(Rejection(code: .deviceRateExceeded, retryAfter: seconds, limitedBy: .gateway))
+    }
 
     @Test("A recipient over its limit is refused with the wait, and the upstream hears nothing of it")
     func single() async throws {
@@ -82,8 +82,9 @@ struct SendPipelineLimitTests {
         #expect(
             outcome.answer
                 == .multiple([
-                    Self.limited, .accepted(Acceptance(messageID: "for a")), .rejected(.unregistered), Self.limited,
-                    .accepted(Acceptance(messageID: "for b")), .accepted(Acceptance(messageID: "for a")), Self.limited,
+                    Self.limited(10), .accepted(Acceptance(messageID: "for a")), .rejected(.unregistered),
+                    Self.limited(20), .accepted(Acceptance(messageID: "for b")),
+                    .accepted(Acceptance(messageID: "for a")), Self.limited(10),
                 ])
         )
         #expect(fixture.upstream.calls.last?.target == .tokens(["a", "gone", "b", "a"]))
@@ -109,7 +110,7 @@ struct SendPipelineLimitTests {
         let fixture = PipelineFixture()
         _ = await fixture.pipeline.send(.sample(from: principal, to: .installations(["busy", "busy"])))
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .installations(["busy", "a"])))
-        #expect(outcome.answer == .multiple([Self.limited, .accepted(Acceptance(messageID: "fcm-1"))]))
+        #expect(outcome.answer == .multiple([Self.limited(10), .accepted(Acceptance(messageID: "fcm-1"))]))
         #expect(fixture.upstream.calls.last?.target == .installations(["a"]))
     }
 
@@ -122,7 +123,7 @@ struct SendPipelineLimitTests {
         _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["busy", "busy"])))
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "busy", "b"])))
         let failed = RecipientOutcome.rejected(Rejection(code: .upstreamUnavailable, retryAfter: 9))
-        #expect(outcome.answer == .multiple([failed, Self.limited, failed]))
+        #expect(outcome.answer == .multiple([failed, Self.limited(10), failed]))
         let record = try #require(try await fixture.records().last)
         #expect((record.outcome, record.code, record.upstreamCode) == (.rejected, "upstream_unavailable", "503"))
     }

@@ -25,7 +25,8 @@ struct AdministrationFixture {
             store: self.store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies()
+            defaultLimits: LimitPolicies(),
+            clock: self.clock
         )
         self.audit = .sample(store: auditStore, clock: self.clock)
         self.administration = Administration(

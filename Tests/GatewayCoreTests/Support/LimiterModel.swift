@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayTestKit
 
 /// A limiter as one would write it down first: buckets of credit that fills with time, every recipient judged by itself
 /// against all its quotas at once, nothing shared, nothing dropped.
@@ -27,30 +28,65 @@ struct LimiterModel {
         let tenant = self.wait(.tenant, request.tenant, request)
         if tenant > 0 {
             let soonest = keys.map { self.deviceWait($0, request) }.min() ?? 0
-            return .none(Self.denial(.tenant, max(tenant, soonest)))
+            return .none(Self.denial(.tenant, max(self.tenantWait(for: keys.count, request), soonest)))
         }
-        var denials: [LimitDenial?] = []
+        var scopes: [LimitScope?] = []
         for key in keys {
-            let tenant = self.wait(.tenant, request.tenant, request)
-            if tenant > 0 {
-                denials.append(Self.denial(.tenant, tenant))
+            if self.wait(.tenant, request.tenant, request) > 0 {
+                scopes.append(.tenant)
             } else if self.wait(.device, key, request) > 0 {
-                denials.append(Self.denial(.device, self.deviceWait(key, request)))
+                scopes.append(.device)
             } else if self.deviceWait(key, request) > 0 {
-                denials.append(Self.denial(.deviceCollapsible, self.deviceWait(key, request)))
+                scopes.append(.deviceCollapsible)
             } else {
                 self.take(.tenant, request.tenant, request)
-                self.take(.device, key, request)
-                if request.isCollapsible { self.take(.deviceCollapsible, key, request) }
-                denials.append(nil)
+                self.takeDevice(key, request)
+                scopes.append(nil)
             }
         }
-        let refused = denials.compactMap(\.self)
+        let refused = scopes.indices.filter { scopes[$0] != nil }
         if refused.isEmpty { return .all }
-        if refused.count == keys.count, let longest = refused.max(by: { $0.retryAfter < $1.retryAfter }) {
-            return .none(longest)
+        let returns = self.returns(refused.map { keys[$0] }, request)
+        if refused.count == keys.count, let last = returns.indices.max(by: { returns[$0] < returns[$1] }) {
+            let tenant = Self.seconds(self.tenantWait(for: keys.count, request))
+            return .none(LimitDenial(scope: scopes[last] ?? .tenant, retryAfter: max(tenant, returns[last])))
+        }
+        let told = self.told(returns, refused.map { keys[$0] }, request)
+        var denials: [LimitDenial?] = keys.map { _ in nil }
+        for (place, index) in refused.enumerated() {
+            denials[index] = LimitDenial(scope: scopes[index] ?? .tenant, retryAfter: told[place])
         }
         return .some(denials)
+    }
+
+    /// After how many seconds each of some devices has room, one after the other where one is named repeatedly.
+    private func returns(_ keys: [LimitKey], _ request: LimitRequest) -> [Int] {
+        var futures: [LimitKey: LimiterModel] = [:]
+        return keys.map { key in
+            var future = futures[key] ?? self
+            let wait = future.now + future.deviceWait(key, request) - self.now
+            let seconds = max(1, Self.seconds(wait))
+            future.fill(until: self.now + Int64(seconds) * 1_000_000_000, request.policies)
+            future.takeDevice(key, request)
+            futures[key] = future
+            return seconds
+        }
+    }
+
+    /// After how many seconds the tenant has room for each, in the order in which they come back.
+    private func told(_ returns: [Int], _ keys: [LimitKey], _ request: LimitRequest) -> [Int] {
+        var future = self
+        var delays: [LimitKey: Int] = [:]
+        var told = returns
+        for place in returns.indices.sorted(by: { (returns[$0], $0) < (returns[$1], $1) }) {
+            let wait = future.now + future.wait(.tenant, request.tenant, request) - self.now
+            let own = returns[place] + (delays[keys[place]] ?? 0)
+            told[place] = max(1, own, Self.seconds(wait))
+            delays[keys[place]] = told[place] - returns[place]
+            future.fill(until: self.now + Int64(told[place]) * 1_000_000_000, request.policies)
+            future.take(.tenant, request.tenant, request)
+        }
+        return told
     }
 
     private mutating func admitTopics(_ keys: [LimitKey], _ request: LimitRequest) -> LimitDecision.Admission {
@@ -64,14 +100,19 @@ struct LimiterModel {
     }
 
     private mutating func admitUncounted(_ count: Int, _ request: LimitRequest) -> LimitDecision.Admission {
-        var denials: [LimitDenial?] = []
-        for _ in 0..<count {
-            let wait = self.wait(.tenant, request.tenant, request)
-            if wait == 0 { self.take(.tenant, request.tenant, request) }
-            denials.append(wait == 0 ? nil : Self.denial(.tenant, wait))
+        if self.wait(.tenant, request.tenant, request) > 0 {
+            return .none(Self.denial(.tenant, self.tenantWait(for: count, request)))
         }
-        guard let last = denials.last?.flatMap(\.self) else { return .all }
-        return denials.first?.flatMap(\.self) == nil ? .some(denials) : .none(last)
+        var granted = 0
+        while granted < count, self.wait(.tenant, request.tenant, request) == 0 {
+            self.take(.tenant, request.tenant, request)
+            granted += 1
+        }
+        if granted == count { return .all }
+        // Each stands for a caller of its own.
+        let keys = (granted..<count).map { LimitKey.sample("call \($0)") }
+        let told = self.told(keys.map { _ in 1 }, keys, request)
+        return .some((0..<granted).map { _ in nil } + told.map { LimitDenial(scope: .tenant, retryAfter: $0) })
     }
 
     private func quotas(_ request: LimitRequest) -> [QuotaStatus] {
@@ -104,6 +145,17 @@ struct LimiterModel {
     private func wait(_ scope: LimitScope, _ key: LimitKey, _ request: LimitRequest) -> Int64 {
         zip(request.policies[scope], self.credits(scope, key, request))
             .reduce(0) { max($0, Self.price($1.0) - $1.1) }
+    }
+
+    /// Nanoseconds until so many events fit into the tenant's quota at once, or as many as ever do.
+    private func tenantWait(for count: Int, _ request: LimitRequest) -> Int64 {
+        zip(request.policies.tenant, self.credits(.tenant, request.tenant, request))
+            .reduce(0) { max($0, Self.price($1.0) * Int64(min(count, $1.0.burst)) - $1.1) }
+    }
+
+    private mutating func takeDevice(_ key: LimitKey, _ request: LimitRequest) {
+        self.take(.device, key, request)
+        if request.isCollapsible { self.take(.deviceCollapsible, key, request) }
     }
 
     private func deviceWait(_ key: LimitKey, _ request: LimitRequest) -> Int64 {

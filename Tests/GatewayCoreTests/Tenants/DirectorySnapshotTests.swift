@@ -8,6 +8,7 @@ struct DirectorySnapshotTests {
     private func snapshot(_ contents: DirectoryContents, masterKey: String = "master") throws -> DirectorySnapshot {
         DirectorySnapshot(
             contents: contents,
+            at: .sample,
             masterKey: try .sample(masterKey),
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies()

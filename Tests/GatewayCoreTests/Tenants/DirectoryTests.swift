@@ -5,13 +5,15 @@ import Testing
 @Suite("Directory")
 struct DirectoryTests {
     private let store = InMemoryDirectoryStore()
+    private let clock = ManualClock()
 
     private func directory() throws -> Directory {
         Directory(
             store: self.store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies()
+            defaultLimits: LimitPolicies(),
+            clock: self.clock
         )
     }
 
@@ -104,6 +106,41 @@ struct DirectoryTests {
         #expect(directory.snapshot.tenants[later]?.limits == limits)
     }
 
+    @Test("What is used up is carried over to other limits as of the moment at which they came into force")
+    func policyChange() async throws {
+        let directory = try self.directory()
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await self.store.apply(
+            .putLimits(.sample("acme"), LimitOverrides(device: [.sample(60, per: 60, burst: 60)]))
+        )
+        try await directory.reload()
+        let limiter = MemoryRateLimiter()
+        func admitted(_ count: Int) async throws -> Int {
+            let profile = try #require(directory.snapshot.tenants[.sample("acme")])
+            let request = LimitRequest(
+                tenant: profile.limitKey,
+                history: profile.policyHistory,
+                recipients: .devices(Array(repeating: .sample("device"), count: count)),
+                isCollapsible: false
+            )
+            switch await limiter.admit(request, now: self.clock.now()).admission {
+            case .all: return count
+            case .some(let denials): return denials.count { $0 == nil }
+            case .none: return 0
+            }
+        }
+        #expect(try await admitted(60) == 60)
+        try await self.store.apply(
+            .putLimits(.sample("acme"), LimitOverrides(device: [.sample(1, per: 180, burst: 20)]))
+        )
+        try await directory.reload()
+        // Nobody asks for a while in which the former limits would have been whole again.
+        self.clock.advance(by: .seconds(179))
+        #expect(try await admitted(5) == 0)
+        self.clock.advance(by: .seconds(1))
+        #expect(try await admitted(5) == 1)
+    }
+
     @Test("What a read brings that was overtaken by a later one is not shown")
     func overtaken() async throws {
         let store = OvertakenStore()
@@ -111,7 +148,8 @@ struct DirectoryTests {
             store: store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies()
+            defaultLimits: LimitPolicies(),
+            clock: self.clock
         )
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await directory.reload() }

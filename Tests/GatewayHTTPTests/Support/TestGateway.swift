@@ -113,7 +113,8 @@ struct TestGateway: Sendable {
             store: self.directoryStore,
             masterKey: masterKey,
             auditKey: .sample("audit"),
-            defaultLimits: limits
+            defaultLimits: limits,
+            clock: self.clock
         )
         self.audit = AuditLog.sample(
             store: self.auditStore,

@@ -10,3 +10,18 @@ extension LimitKey {
         )
     }
 }
+
+extension LimitRequest {
+    /// A request under policies that were never others.
+    package init(tenant: LimitKey, policies: LimitPolicies, recipients: Recipients, isCollapsible: Bool) {
+        self.init(
+            tenant: tenant,
+            history: PolicyHistory(policies),
+            recipients: recipients,
+            isCollapsible: isCollapsible
+        )
+    }
+
+    /// The policies in force.
+    package var policies: LimitPolicies { self.history.policies }
+}
