@@ -86,13 +86,28 @@ struct CredentialsCheck: Sendable {
             let check = checks?.first { $0["kind"]?.text == stored.kind.rawValue }
             return self.finding(stored, isInUse: stored.kind == upstream, check: check)
         }
+        let id = tenant.tenant.id.text
         if !tenant.credentials.contains(where: { $0.kind == upstream }) {
+            let other = tenant.credentials.first?.kind
             findings.append(
                 .warning(
                     .credentials,
-                    tenant.tenant.id.text,
-                    "has no \(upstream.rawValue) credential, by which its messages would go",
-                    "fcm-gateway credential put \(tenant.tenant.id.text) \(upstream.rawValue)"
+                    id,
+                    "has no \(upstream.rawValue) credential, by which its messages would go"
+                        + (other.map { ", but one for \($0.rawValue)" } ?? ""),
+                    (other.map {
+                        "fcm-gateway tenant put \(id) --upstream \($0.rawValue) with its other settings, or else "
+                    } ?? "")
+                        + "fcm-gateway credential put \(id) \(upstream.rawValue)"
+                )
+            )
+        } else if tenant.tenant.senderID == nil {
+            findings.append(
+                .ok(
+                    .credentials,
+                    id,
+                    "has no sender id, so it can't manage device groups (fcm-gateway tenant put \(id) --sender-id NUMBER, "
+                        + "with its other settings)"
                 )
             )
         }

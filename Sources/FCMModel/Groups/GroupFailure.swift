@@ -12,7 +12,7 @@ package struct GroupFailure: Error, Sendable, Hashable {
         case groupKeyInvalid = "group_key_invalid"
         /// FCM does not take the request.
         case invalidField = "invalid_field"
-        /// FCM does not take the gateway's own credential.
+        /// FCM does not take the gateway's own credential, or there is none to show.
         case upstreamCredentials = "upstream_credentials"
         /// FCM failed.
         case upstreamInternal = "upstream_internal"
@@ -26,7 +26,7 @@ package struct GroupFailure: Error, Sendable, Hashable {
     package var kind: Kind
     /// Seconds to wait before a repeat, where somebody named them.
     package var retryAfter: Int?
-    /// FCM's own words, where it refused the request itself.
+    /// FCM's own words, where it refused the request itself; or what the gateway lacks for asking FCM.
     package var text: String?
 
     /// A failure.

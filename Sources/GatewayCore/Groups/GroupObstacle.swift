@@ -16,13 +16,17 @@ package struct GroupObstacle: Error, Sendable, Hashable {
         self.detail = detail
     }
 
-    /// What FCM refused, or did not answer.
+    /// What FCM refused, or did not answer, or could not be asked.
     init(_ failure: GroupFailure) {
-        self.init(
-            failure.outcomeCode,
-            retryAfter: failure.isRetryable ? failure.retryAfter : nil,
-            detail: failure.kind == .invalidField ? "FCM does not take this group or these tokens" : nil
-        )
+        let detail: String? =
+            switch failure.kind {
+            case .invalidField: "FCM does not take this group or these tokens"
+            case .upstreamCredentials: failure.text
+            case .groupExists, .groupNotFound, .noValidTokens, .groupKeyInvalid, .upstreamInternal,
+                .upstreamUnavailable, .upstreamProtocol:
+                nil
+            }
+        self.init(failure.outcomeCode, retryAfter: failure.isRetryable ? failure.retryAfter : nil, detail: detail)
     }
 
     /// Trouble inside the gateway.

@@ -118,7 +118,7 @@ package struct SendPipeline: Sendable {
             if case .notificationKey = command.target { result = result.inCounts }
             if case .group = result.answer { return await self.delivery(toGroup: command, result, quotas: quotas) }
             self.learn(result, command, targets, screening, now)
-            return Self.delivery(result, to: command.target, quotas: quotas)
+            return Self.delivery(result, to: command, quotas: quotas)
         case .some(let denials):
             return await self.deliverSome(command, targets, screening, denials: denials, quotas: quotas, now: now)
         }
@@ -222,7 +222,7 @@ package struct SendPipeline: Sendable {
             var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key))).inCounts
             if result.isUnregistered { await groups.forget(key: key, of: name, profile, until: command.deadline) }
             if profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
-            return Self.delivery(result, to: command.target, quotas: quotas)
+            return Self.delivery(result, to: command, quotas: quotas)
         } catch {
             let refusal = SendRefusal(
                 code: error.code,
@@ -253,7 +253,7 @@ package struct SendPipeline: Sendable {
                 result = result.counting(count)
             }
         }
-        return Self.delivery(result, to: command.target, quotas: quotas)
+        return Self.delivery(result, to: command, quotas: quotas)
     }
 
     @inline(never)  // As for `record`.
@@ -303,16 +303,16 @@ package struct SendPipeline: Sendable {
     }
 
     @inline(never)  // As for `record`.
-    private static func delivery(_ result: UpstreamResult, to target: Target, quotas: [QuotaStatus]) -> Delivery {
+    private static func delivery(_ result: UpstreamResult, to command: SendCommand, quotas: [QuotaStatus]) -> Delivery {
         Delivery(
-            answer: Self.answer(result, to: target),
+            answer: Self.answer(result, to: command),
             quotas: quotas,
             upstreamCode: result.upstreamCode,
             handedOn: result.handedOn
         )
     }
 
-    private static func answer(_ result: UpstreamResult, to target: Target) -> SendOutcome.Answer {
+    private static func answer(_ result: UpstreamResult, to command: SendCommand) -> SendOutcome.Answer {
         switch result.answer {
         case .failed(let code):
             return .refused(
@@ -320,14 +320,15 @@ package struct SendPipeline: Sendable {
                     code: code,
                     retryAfter: code.isRetryable ? result.retryAfter : nil,
                     limitedBy: code.isRateLimit ? .fcm : nil,
+                    detail: code == .upstreamCredentials ? command.principal.profile.missingCredential : nil,
                     legacyName: result.legacyName
                 )
             )
         case .group(let group):
             return .group(group)
         case .recipients:
-            let outcomes = Self.outcomes(of: result, count: target.recipientCount)
-            if target.isList { return .multiple(outcomes) }
+            let outcomes = Self.outcomes(of: result, count: command.target.recipientCount)
+            if command.target.isList { return .multiple(outcomes) }
             return .single(outcomes.first ?? .rejected(.upstreamProtocol))
         }
     }

@@ -31,8 +31,7 @@ package final class TenantProfile: Sendable {
     /// An `AtomicLazyReference` would be the thing, but its look-up is not compiled for its type and costs three times as
     /// much as this lock.
     let retiredTokens = Mutex<RetiredTokenLedger?>(nil)
-    /// Whether the log has been told what an operator has to provide, which is said once for each picture.
-    package let isGapLogged = Atomic(false)
+    private let isGapLogged = Atomic(false)
 
     /// A tenant's picture; without a history, its limits have always been these.
     package init(
@@ -81,6 +80,38 @@ package final class TenantProfile: Sendable {
     package func admits(clientNames names: [String]) -> Bool {
         guard let clientNames = self.clientNames else { return true }
         return names.contains { clientNames.contains($0) }
+    }
+
+    /// Whether the log is to be told what an operator has to provide: once for each picture.
+    package func isGapNews() -> Bool {
+        !self.isGapLogged.exchange(true, ordering: .relaxed)
+    }
+
+    /// What keeps FCM from being asked anything for the tenant, and what an operator has to do; `nil` where nothing does.
+    package var missingCredential: String? {
+        let kind = self.tenant.upstream
+        let other: UpstreamKind = kind == .legacy ? .v1 : .legacy
+        guard kind == .legacy ? self.legacyCredential == nil : self.v1Credential == nil else { return nil }
+        let store = "fcm-gateway credential put \(self.id.text) \(kind.rawValue)"
+        if self.storedCredentials.contains(where: { $0.kind == kind }) {
+            return "The tenant's \(kind.rawValue) credential does not open under the gateway's master key; "
+                + "an operator must start the gateway with the right one, or store the credential again (\(store))"
+        }
+        if self.storedCredentials.contains(where: { $0.kind == other }) {
+            return
+                "The tenant's upstream is \(kind.rawValue), and its only credential is for \(other.rawValue); an operator "
+                + "must change the upstream (fcm-gateway tenant put \(self.id.text) --upstream \(other.rawValue), with its "
+                + "other settings) or add a credential (\(store))"
+        }
+        return "The tenant has no \(kind.rawValue) credential for FCM; an operator must store one (\(store))"
+    }
+
+    /// Why FCM can't be asked about the tenant's device groups, and what an operator has to do; `nil` where it can.
+    package var missingForGroups: String? {
+        guard self.tenant.senderID == nil else { return self.missingCredential }
+        return
+            "The tenant has no sender id, by which FCM finds its device groups; an operator must set the number of its "
+            + "Firebase project (fcm-gateway tenant put \(self.id.text) --sender-id NUMBER, with its other settings)"
     }
 
     /// The tenant's name.

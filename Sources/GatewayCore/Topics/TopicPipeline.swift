@@ -113,7 +113,7 @@ package struct TopicPipeline: Sendable {
             return Delivery(answer: TopicAnswer(.refused(SendRefusal(denial)), quotas: quotas))
         case .all:
             let result = await self.upstream.change(SubscriptionCall(command, tokens: distinct.tokens))
-            let content = Self.content(distinct.spread(result.outcomes))
+            let content = Self.content(distinct.spread(result.outcomes), of: command.principal.profile)
             return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
         case .some(let denials):
             let admitted = zip(distinct.tokens, denials).compactMap { $1 == nil ? $0 : nil }
@@ -122,13 +122,16 @@ package struct TopicPipeline: Sendable {
             let outcomes = denials.map { denial in
                 denial.map { .rejected($0.rejection) } ?? made.next() ?? .rejected(.upstreamProtocol)
             }
-            let content = Self.content(distinct.spread(outcomes))
+            let content = Self.content(distinct.spread(outcomes), of: command.principal.profile)
             return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
         }
     }
 
     /// The outcomes, or the one cause that all of them share and that is no device's own.
-    private static func content(_ outcomes: [SubscriptionOutcome]) -> TopicAnswer<[SubscriptionOutcome]>.Content {
+    private static func content(
+        _ outcomes: [SubscriptionOutcome],
+        of profile: TenantProfile
+    ) -> TopicAnswer<[SubscriptionOutcome]>.Content {
         guard case .rejected(let first)? = outcomes.first, first.isNobodysOwn else { return .value(outcomes) }
         var longestDelay: Int?
         for outcome in outcomes {
@@ -137,7 +140,14 @@ package struct TopicPipeline: Sendable {
             else { return .value(outcomes) }
             if let delay = rejection.retryAfter { longestDelay = max(longestDelay ?? 0, delay) }
         }
-        return .refused(SendRefusal(code: first.code, retryAfter: longestDelay, limitedBy: first.limitedBy))
+        return .refused(
+            SendRefusal(
+                code: first.code,
+                retryAfter: longestDelay,
+                limitedBy: first.limitedBy,
+                detail: first.code == .upstreamCredentials ? profile.missingCredential : nil
+            )
+        )
     }
 
     // MARK: Look-ups
@@ -164,7 +174,9 @@ package struct TopicPipeline: Sendable {
                         SendRefusal(
                             code: rejection.code,
                             retryAfter: rejection.retryAfter,
-                            limitedBy: rejection.limitedBy
+                            limitedBy: rejection.limitedBy,
+                            detail: rejection.code == .upstreamCredentials
+                                ? command.principal.profile.missingCredential : nil
                         )
                     )
                 }

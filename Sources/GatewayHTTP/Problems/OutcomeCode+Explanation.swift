@@ -37,7 +37,7 @@ extension OutcomeCode {
         case .tenantRateExceeded: "The tenant's quota is used up; wait before the next message"
         case .deviceRateExceeded: "The device's quota is used up; wait before the next message to it"
         case .topicRateExceeded: "The topic's quota is used up; wait before the next message to it"
-        case .upstreamCredentials: "An operator must check the credentials that the tenant has with FCM"
+        case .upstreamCredentials: "FCM refuses the tenant's credentials; an operator must check them"
         case .upstreamProtocol: "An operator must check the endpoint that the tenant's messages go to"
         case .upstreamInternal: "FCM reported an error of its own; repeat after a while"
         case .upstreamUnavailable, .overloaded: "Repeat after a while"

@@ -64,7 +64,7 @@ extension OutcomeCode {
         case .tenantRateExceeded: "The tenant sends too fast"
         case .deviceRateExceeded: "The device receives too many messages"
         case .topicRateExceeded: "The topic receives too many messages"
-        case .upstreamCredentials: "FCM does not accept the tenant's credentials"
+        case .upstreamCredentials: "The tenant's credentials for FCM are missing or refused"
         case .upstreamProtocol: "FCM's answer can't be understood"
         case .upstreamUnavailable: "FCM can't be reached or is overloaded"
         case .upstreamInternal: "FCM failed"

@@ -38,11 +38,11 @@ package final class CredentialCheck: CredentialProver {
     package func prove(_ kind: UpstreamKind, of profile: TenantProfile) async -> CredentialReport {
         switch kind {
         case .legacy:
-            guard let credential = profile.legacyCredential else { return .missing(kind) }
-            return await self.prove(credential)
+            guard let credential = profile.legacyCredential else { return .missing(kind, of: profile) }
+            return await self.prove(credential).noting(profile)
         case .v1:
-            guard let credential = profile.v1Credential else { return .missing(kind) }
-            return await self.prove(credential, projectID: profile.v1ProjectID ?? credential.projectID)
+            guard let credential = profile.v1Credential else { return .missing(kind, of: profile) }
+            return await self.prove(credential, projectID: profile.v1ProjectID ?? credential.projectID).noting(profile)
         }
     }
 

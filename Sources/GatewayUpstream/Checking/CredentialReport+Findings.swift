@@ -7,11 +7,24 @@ extension CredentialReport {
         return " (it says: \(words))"
     }
 
-    /// There is nothing to prove.
-    static func missing(_ kind: UpstreamKind) -> CredentialReport {
-        CredentialReport(
+    /// There is nothing to prove: neither by the tenant's protocol, nor by another whose credential does not open.
+    static func missing(_ kind: UpstreamKind, of profile: TenantProfile) -> CredentialReport {
+        let gap = kind == profile.tenant.upstream ? profile.missingCredential : nil
+        return CredentialReport(
             .missing,
-            "The tenant has no \(kind.rawValue) credential, or it was sealed under another master key"
+            gap ?? "The tenant's \(kind.rawValue) credential does not open under the gateway's master key"
+        )
+    }
+
+    /// The same with a note on device groups, where a credential alone is not enough for them.
+    func noting(_ profile: TenantProfile) -> CredentialReport {
+        guard self.finding == .valid, profile.tenant.senderID == nil, let gap = profile.missingForGroups else {
+            return self
+        }
+        return CredentialReport(
+            .valid,
+            "\(self.detail). Device groups can't be managed yet: \(gap)",
+            upstreamCode: self.upstreamCode
         )
     }
 

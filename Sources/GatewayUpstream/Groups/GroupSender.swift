@@ -46,11 +46,15 @@ package final class GroupSender: GroupUpstream {
         deadline: ContinuousClock.Instant,
         origin: RequestOrigin
     ) async -> GroupResult {
-        guard let senderID = profile.tenant.senderID else { return .missing("no_sender_id") }
+        guard let senderID = profile.tenant.senderID else {
+            return self.missing("no_sender_id", of: profile, origin)
+        }
         let call = Call(request: request, profile: profile, senderID: senderID, deadline: deadline, origin: origin)
         switch profile.tenant.upstream {
         case .legacy:
-            guard let credential = profile.legacyCredential else { return .missing("no_credential") }
+            guard let credential = profile.legacyCredential else {
+                return self.missing("no_credential", of: profile, origin)
+            }
             let endpoint = credential.endpoint ?? self.configuration.legacyEndpoint
             guard let pool = self.pools.pool(for: endpoint) else {
                 return GroupResult(self.pools.obstacle(at: endpoint))
@@ -58,7 +62,9 @@ package final class GroupSender: GroupUpstream {
             let headers = Self.headers(credential, senderID: senderID)
             return await self.attempt(call, over: pool, headers: headers, repeats: 0).result
         case .v1:
-            guard let credential = profile.v1Credential else { return .missing("no_credential") }
+            guard let credential = profile.v1Credential else {
+                return self.missing("no_credential", of: profile, origin)
+            }
             guard let account = self.accounts.account(of: profile, credential) else {
                 return GroupResult(self.accounts.obstacle(to: credential))
             }
@@ -92,7 +98,14 @@ package final class GroupSender: GroupUpstream {
             let end = await self.attempt(call, over: account.pool, headers: headers, repeats: isLast ? 1 : 0)
             guard end.status == 401, account.tokens.refused(token), !isLast else { return end.result }
         }
-        return .missing("401")
+        return GroupResult(.failure(GroupFailure(.upstreamCredentials)), upstreamCode: "401")
+    }
+
+    /// A request that can't be made for want of something that an operator must provide.
+    private func missing(_ cause: String, of profile: TenantProfile, _ origin: RequestOrigin) -> GroupResult {
+        let text = profile.missingForGroups
+        self.attempts.log.missing(cause, text, of: profile, origin)
+        return GroupResult(.failure(GroupFailure(.upstreamCredentials, text: text)), upstreamCode: cause)
     }
 
     // MARK: One attempt
@@ -172,16 +185,12 @@ package final class GroupSender: GroupUpstream {
 }
 
 extension GroupResult {
-    /// A request that can't be made for want of something that an operator must provide.
-    fileprivate static func missing(_ upstreamCode: String) -> GroupResult {
-        GroupResult(.failure(GroupFailure(.upstreamCredentials)), upstreamCode: upstreamCode)
-    }
-
     /// A request that can't be made for want of a server to send it to.
     fileprivate init(_ obstacle: (code: OutcomeCode, name: String)) {
         self =
             obstacle.code == .upstreamCredentials
-            ? .missing(obstacle.name) : GroupResult(transportFailure: obstacle.name)
+            ? GroupResult(.failure(GroupFailure(.upstreamCredentials)), upstreamCode: obstacle.name)
+            : GroupResult(transportFailure: obstacle.name)
     }
 
     /// A request that could not be made for want of an access token.

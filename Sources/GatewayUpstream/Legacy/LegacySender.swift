@@ -92,6 +92,7 @@ package final class LegacySender: UpstreamSender {
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func prepare(_ call: UpstreamCall) -> Result<Plan, Obstacle> {
         guard let credential = call.profile.legacyCredential else {
+            self.attempts.log.missing("no_credential", call.profile.missingCredential, of: call.profile, call.origin)
             return .failure(Obstacle(.upstreamCredentials, "no_credential"))
         }
         let endpoint = credential.endpoint ?? self.configuration.legacyEndpoint

@@ -96,15 +96,13 @@ package final class TopicCaller: TopicUpstream {
             self.rejection = rejection
             self.name = name
         }
-
-        static let noCredential = Obstacle(rejection: Rejection(code: .upstreamCredentials), name: "no_credential")
     }
 
     private func route(for profile: TenantProfile, _ origin: RequestOrigin) -> Result<TopicRoute, Obstacle> {
         // A server that a credential names takes the place of all of Google's: the credential goes nowhere else.
         switch profile.tenant.upstream {
         case .legacy:
-            guard let credential = profile.legacyCredential else { return .failure(.noCredential) }
+            guard let credential = profile.legacyCredential else { return .failure(self.noCredential(profile, origin)) }
             let endpoint = credential.endpoint ?? self.configuration.iidEndpoint
             guard let pool = self.pools.pool(for: endpoint) else {
                 return .failure(Obstacle(self.pools.obstacle(at: endpoint)))
@@ -114,7 +112,7 @@ package final class TopicCaller: TopicUpstream {
                 TopicRoute(profile: profile, authorization: .serverKey(fields), instanceID: pool, origin: origin)
             )
         case .v1:
-            guard let credential = profile.v1Credential else { return .failure(.noCredential) }
+            guard let credential = profile.v1Credential else { return .failure(self.noCredential(profile, origin)) }
             guard let account = self.accounts.account(of: profile, credential),
                 let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.iidEndpoint)
             else { return .failure(Obstacle(self.accounts.obstacle(to: credential))) }
@@ -122,6 +120,11 @@ package final class TopicCaller: TopicUpstream {
                 TopicRoute(profile: profile, authorization: .account(account), instanceID: pool, origin: origin)
             )
         }
+    }
+
+    private func noCredential(_ profile: TenantProfile, _ origin: RequestOrigin) -> Obstacle {
+        self.exchange.log.missing("no_credential", profile.missingCredential, of: profile, origin)
+        return Obstacle(rejection: Rejection(code: .upstreamCredentials), name: "no_credential")
     }
 
     private func prefersV1(_ account: V1Account) -> Bool {

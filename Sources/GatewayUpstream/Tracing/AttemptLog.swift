@@ -2,13 +2,34 @@ import EventLoopHTTP
 import GatewayCore
 package import Logging
 
-/// The line that is written at `debug` for every call to FCM: nothing of the message, and nobody's name but the tenant's.
+/// The lines about calls to FCM: nothing of the message, and nobody's name but the tenant's.
+///
+/// One is written at `debug` for every call, and one at `warning` where a tenant lacks what calls need.
 package struct AttemptLog: Sendable {
     private let logger: Logger?
 
     /// A log; without a logger nothing is written.
     package init(_ logger: Logger? = nil) {
         self.logger = logger
+    }
+
+    /// Writes that a call can't be made for want of something that an operator must provide, once until the tenant, or
+    /// another, is changed.
+    ///
+    /// - Parameters:
+    ///   - cause: the cause's name.
+    ///   - text: what is missing and what to do about it.
+    ///   - profile: whose call it would have been.
+    ///   - origin: the request behind it.
+    func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) {
+        guard let logger = self.logger, profile.isGapNews() else { return }
+        logger.warning(
+            "FCM can't be asked for a tenant",
+            metadata: [
+                "tenant": "\(profile.id.text)", "cause": "\(cause)", "detail": "\(text ?? "")",
+                "request_id": "\(origin.requestID)",
+            ]
+        )
     }
 
     /// Writes the line of a call that has ended.

@@ -70,6 +70,7 @@ package final class V1Sender: UpstreamSender {
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func prepare(_ call: UpstreamCall) -> Result<V1Job, Obstacle> {
         guard let credential = call.profile.v1Credential else {
+            self.attempts.log.missing("no_credential", call.profile.missingCredential, of: call.profile, call.origin)
             return .failure(Obstacle(outcome: .upstreamCredentials, name: "no_credential"))
         }
         guard let account = self.accounts.account(of: call.profile, credential) else {

@@ -128,6 +128,19 @@ struct SendPipelineLimitTests {
         #expect((record.outcome, record.code, record.upstreamCode) == (.rejected, "upstream_unavailable", "503"))
     }
 
+    @Test("Where a credential is missing, the refusal says so", arguments: UpstreamKind.allCases)
+    func missingCredential(upstream: UpstreamKind) async throws {
+        let fixture = PipelineFixture { _ in
+            UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "x")
+        }
+        // The sample has a server key and nothing else.
+        let principal = try Principal.sample(upstream: upstream)
+        let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("a")))
+        let detail = principal.profile.missingCredential
+        #expect((detail == nil) == (upstream == .legacy))
+        #expect(outcome.answer == .refused(SendRefusal(code: .upstreamCredentials, detail: detail)))
+    }
+
     @Test("A list of which every recipient is over its limit is one refusal")
     func allOverLimit() async throws {
         let principal = try Principal.sample(limits: self.limits)

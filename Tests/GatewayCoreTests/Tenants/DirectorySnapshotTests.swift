@@ -38,6 +38,28 @@ struct DirectorySnapshotTests {
         #expect(try #require(snapshot.tenants[.sample("globex")]).legacyCredential == nil)
     }
 
+    @Test("What keeps FCM from being asked is named, with what an operator has to do")
+    func missingCredential() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme")]
+        func acme(masterKey: String = "master") throws -> TenantProfile {
+            try #require(try self.snapshot(contents, masterKey: masterKey).tenants[.sample("acme")])
+        }
+        func expect(_ text: String?, _ words: String...) {
+            for word in words { #expect(text?.contains(word) == true, "\(text ?? "")") }
+        }
+        expect(try acme().missingCredential, "has no legacy credential", "credential put acme legacy")
+        contents.credentials = [try self.credential(of: "acme", version: 1, "server-key")]
+        #expect(try acme().missingCredential == nil)
+        expect(try acme().missingForGroups, "sender id", "tenant put acme --sender-id")
+        contents.tenants[0].senderID = "7"
+        #expect(try acme().missingForGroups == nil)
+        expect(try acme(masterKey: "another").missingForGroups, "does not open", "credential put acme legacy")
+        contents.tenants[0].upstream = .v1
+        expect(try acme().missingCredential, "upstream is v1", "tenant put acme --upstream legacy")
+        #expect(try acme().missingCredential?.contains("server-key") == false)
+    }
+
     @Test("A tenant may have a credential of each kind")
     func bothKinds() throws {
         var contents = DirectoryContents()

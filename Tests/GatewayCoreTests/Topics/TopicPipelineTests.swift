@@ -153,6 +153,15 @@ struct TopicPipelineTests {
         #expect(fixture.upstream.changes.count == 1)
     }
 
+    @Test("Where a credential is missing, the refusal says so")
+    func missingCredential() async throws {
+        let fixture = Fixture()
+        fixture.upstream.answer(SubscriptionResult([.rejected(.upstreamCredentials)], upstreamCode: "x"))
+        let principal = try Principal.sample(upstream: .v1)
+        let detail = try #require(principal.profile.missingCredential)
+        #expect(self.refusal(try await fixture.change(["a"], of: principal))?.detail == detail)
+    }
+
     @Test(
         "One cause that is no device's own is told once, with the longest delay",
         arguments: [
@@ -173,6 +182,7 @@ struct TopicPipelineTests {
         let all = try await fixture.change(["a", "b"], of: .sample())
         #expect(self.refusal(all)?.code == code)
         #expect(self.refusal(all)?.retryAfter == 9)
+        #expect(self.refusal(all)?.detail == nil)
         #expect(self.outcomes(try await fixture.change(["a", "b"], of: .sample()))?.count == 2)
         #expect(self.outcomes(try await fixture.change(["a", "b"], of: .sample()))?.count == 2)
     }

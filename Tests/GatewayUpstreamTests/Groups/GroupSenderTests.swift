@@ -101,11 +101,17 @@ struct GroupSenderTests {
                     origin: .untraced
                 )
             }
-            let failure = Result<String, GroupFailure>.failure(GroupFailure(.upstreamCredentials))
+            func text(_ result: GroupResult) -> String {
+                guard case .failure(let failure) = result.answer else { return "" }
+                #expect(failure.kind == .upstreamCredentials)
+                return failure.text ?? ""
+            }
             let withoutSender = try await perform(.legacy, senderID: nil)
-            #expect(withoutSender == GroupResult(failure, upstreamCode: "no_sender_id"))
+            #expect(withoutSender.upstreamCode == "no_sender_id")
+            #expect(text(withoutSender).contains("--sender-id"))
             let withoutCredential = try await perform(.v1, senderID: "1")
-            #expect(withoutCredential == GroupResult(failure, upstreamCode: "no_credential"))
+            #expect(withoutCredential.upstreamCode == "no_credential")
+            #expect(text(withoutCredential).contains("credential put"))
             #expect(fixture.requests.isEmpty)
         }
     }

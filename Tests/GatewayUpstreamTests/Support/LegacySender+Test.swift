@@ -17,6 +17,7 @@ extension LegacySender {
         attemptTimeout: Duration = .seconds(600),
         pools: OriginPools = .sample(),
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        log: AttemptLog = AttemptLog(),
         pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
         _ body: (LegacySender) async throws -> Void
     ) async throws {
@@ -27,7 +28,8 @@ extension LegacySender {
             pools: pools,
             clock: ManualClock(),
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),
-            resilience: ResilienceMetrics(factory: metrics)
+            resilience: ResilienceMetrics(factory: metrics),
+            log: log
         )
         do {
             try await body(sender)

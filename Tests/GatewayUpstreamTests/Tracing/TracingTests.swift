@@ -335,6 +335,21 @@ struct TracingTests {
         )
     }
 
+    @Test("What a tenant lacks is logged once, with the cause and what to do")
+    func missing() async throws {
+        let logs = InMemoryLogHandler()
+        let log = AttemptLog(Logger(label: "test") { _ in logs })
+        try await LegacySender.run(log: log) { sender in
+            let call = try UpstreamCall.sample(credential: nil)
+            for _ in 1...3 { #expect(await sender.send(call).upstreamCode == "no_credential") }
+        }
+        #expect(logs.entries.map(\.level) == [.warning])
+        let metadata = try #require(logs.entries.first).metadata
+        #expect(metadata["cause"] == "no_credential")
+        #expect(metadata["tenant"] == "acme")
+        #expect(metadata["detail"]?.description.contains("credential put acme legacy") == true)
+    }
+
     @Test("The lines of calls about topics and groups tell which request they belong to")
     func linesOfOthers() async throws {
         let logs = InMemoryLogHandler()
