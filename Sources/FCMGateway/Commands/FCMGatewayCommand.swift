@@ -28,6 +28,7 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             LimitCommand.self,
             SendCommand.self,
             ExplainCommand.self,
+            RetiredTokenCommand.self,
             AuditCommand.self,
             ConfigCommand.self,
             DoctorCommand.self,

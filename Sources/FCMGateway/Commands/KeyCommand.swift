@@ -19,7 +19,8 @@ struct KeyCommand: ParsableCommand {
             abstract: "Create a key and print it, this once.",
             discussion: """
                 The key alone goes to standard output, what is known about it to standard error. Scopes: messages:send, \
-                device-groups:manage, topics:manage, audit:read, tokens:read.
+                device-groups:manage, topics:manage, audit:read, tokens:read, \
+                tokens:manage.
 
                 With --key-file, a key that exists already is imported instead, so that gateways with stores of their own \
                 accept the same key; then nothing is shown. Importing it again changes nothing. key generate makes one.

@@ -196,7 +196,7 @@ struct Gateway: Sendable {
                     metrics: TopicMetrics(factory: registry, tenantLabels: tenantLabels)
                 ),
                 groups: groups,
-                retired: RetiredTokenReader(retired: retired, audit: audit, clock: clock),
+                retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
                 audit: auditStore,
                 auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
                 limiter: limiter,

@@ -5,4 +5,5 @@ package enum Scope: String, Sendable, Hashable, CaseIterable {
     case manageTopics = "topics:manage"
     case readAudit = "audit:read"
     case readTokens = "tokens:read"
+    case manageTokens = "tokens:manage"
 }

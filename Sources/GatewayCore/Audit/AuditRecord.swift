@@ -93,6 +93,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case deviceGroupGet = "device_group.get"
     case deviceGroupList = "device_group.list"
     case retiredTokensList = "retired_tokens.list"
+    case retiredTokensDelete = "retired_tokens.delete"
     case tenantPut = "tenant.put"
     case tenantDelete = "tenant.delete"
     case credentialPut = "credential.put"

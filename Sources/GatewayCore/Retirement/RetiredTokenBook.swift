@@ -164,6 +164,15 @@ struct RetiredTokenBook {
         self.remove(key)
     }
 
+    /// Takes a token off the list, whatever its state.
+    ///
+    /// - Returns: whether it was there.
+    mutating func delete(_ key: UInt64) -> Bool {
+        guard self.marks[key] != nil else { return false }
+        self.remove(key)
+        return true
+    }
+
     // MARK: Notes
 
     /// Counts what the guard is to hear: each dead token once, and none that was known to be dead.

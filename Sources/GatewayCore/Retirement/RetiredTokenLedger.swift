@@ -131,6 +131,17 @@ final class RetiredTokenLedger: Sendable {
         }
     }
 
+    /// Takes a token off the list and hands that to the queue.
+    ///
+    /// - Returns: whether it was there.
+    func delete(_ key: UInt64) -> Bool {
+        self.update { state in
+            guard state.book.delete(key) else { return false }
+            self.queue.append([.ready(.remove(self.owner, key))])
+            return true
+        }
+    }
+
     /// Forgets what the store has dropped.
     func forget(_ entries: [RetiredTokenEntry]) {
         self.update { state in

@@ -15,6 +15,13 @@ extension RetiredTokens {
         return ledger.screen(pseudonyms, at: now)
     }
 
+    /// Takes a token off a tenant's list, at once in memory and within the flush interval in the store.
+    ///
+    /// - Returns: whether it was there.
+    func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) -> Bool {
+        self.ledger(of: profile).delete(pseudonym.high)
+    }
+
     /// Counts recipients that were refused without asking FCM.
     func countRefused(_ count: Int) {
         self.metrics.refused(count)

@@ -132,7 +132,10 @@ package struct SendPipeline: Sendable {
         _ targets: SendTargets,
         _ now: Timestamp
     ) -> RetiredTokenScreening {
-        self.retired.screen(command.target, targets.pseudonyms, of: command.principal.profile, at: now)
+        let screening = self.retired.screen(command.target, targets.pseudonyms, of: command.principal.profile, at: now)
+        // What a dry run asks is what FCM says of the token now.
+        if command.message.dryRun, case .refused = screening { return .listed }
+        return screening
     }
 
     @inline(never)  // As for `record`.

@@ -15,7 +15,7 @@ package enum DataListener {
         /// Tenants' device groups.
         package var groups: DeviceGroups
         /// Shows the retired tokens.
-        package var retired: RetiredTokenReader
+        package var retired: RetiredTokenAccess
         /// Holds the audit's records.
         package var audit: any AuditStore
         /// Seals the cursors of its lists.
@@ -46,7 +46,7 @@ package enum DataListener {
             keyed: KeyedSends,
             topics: TopicPipeline,
             groups: DeviceGroups,
-            retired: RetiredTokenReader,
+            retired: RetiredTokenAccess,
             audit: any AuditStore,
             auditCursors: AuditCursorSealer,
             limiter: any RateLimiter,

@@ -4,13 +4,14 @@ import Hummingbird
 import NIOCore
 import StrictJSON
 
-/// Feeds a tenant the tokens that it should not use any more.
+/// Feeds a tenant the tokens that it should not use any more, and takes back what was said of one.
 struct RetiredTokensController {
-    let retired: RetiredTokenReader
+    let retired: RetiredTokenAccess
 
     var endpoints: RouteCollection<GatewayRequestContext> {
         let routes = RouteCollection(context: GatewayRequestContext.self)
         routes.get("v1/tenants/:tenant/retired-tokens", use: self.list)
+        routes.delete("v1/tenants/:tenant/retired-tokens", use: self.delete)
         return routes
     }
 
@@ -36,6 +37,29 @@ struct RetiredTokensController {
             origin: context.origin(method: request.method.rawValue)
         )
         return Self.response(feed)
+    }
+
+    @Sendable
+    private func delete(_ request: Request, context: GatewayRequestContext) async throws -> Response {
+        let principal = try context.authenticatedPrincipal()
+        try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
+        guard principal.has(.manageTokens) else { throw Problem(.forbidden, "The key lacks the scope tokens:manage") }
+        let query = try QueryReader(request, allowed: ["token", "fid"])
+        let named: (String, RetiredTokenKind)
+        switch (query.text("token"), query.text("fid")) {
+        case (let token?, nil): named = (token, .token)
+        case (nil, let id?): named = (id, .installation)
+        case (nil, nil), (_?, _?):
+            throw Problem(.invalidField, "Either token or fid must name what is taken off the list")
+        }
+        let wasListed = try await self.retired.delete(
+            named.0,
+            named.1,
+            by: principal,
+            origin: context.origin(method: request.method.rawValue)
+        )
+        guard wasListed else { throw Problem(.notFound, "The list of retired tokens does not have it") }
+        return Response(status: .noContent)
     }
 
     /// Keeps cursors of other lists out.

@@ -137,6 +137,77 @@ struct RetiredTokensControllerTests {
         }
     }
 
+    @Test(
+        "A token that is taken off the list is sent to, and who took it off is recorded",
+        arguments: ["token", "fid"]
+    )
+    func delete(parameter: String) async throws {
+        try await TestGateway.run { gateway, key in
+            if parameter == "fid" { try await gateway.setUpstream(.v1) }
+            let body = #"{"\#(parameter)":"device-1"}"#
+            gateway.answer(.rejecting(Rejection(code: .unregistered)))
+            #expect(await gateway.send(body, key: key).status == 410)
+            #expect(await gateway.send(body, key: key).status == 410)
+            #expect(gateway.upstream.calls.count == 1)
+            let path = "\(Self.path)?\(parameter)=device-1"
+            #expect(await gateway.data(.delete, path, key: key).status == 204)
+            let again = await gateway.data(.delete, path, key: key)
+            #expect(again.status == 404)
+            #expect(try again.problem()["code"] == "not_found")
+            #expect(await gateway.send(body, key: key).status == 200)
+            #expect(gateway.upstream.calls.count == 2)
+            await gateway.retired.settleAndFlush()
+            #expect(gateway.retiredStore.entries.isEmpty)
+
+            try await gateway.settleAudit()
+            let list = await gateway.data(
+                .get,
+                "/v1/tenants/demo/audit?action=retired_tokens.delete&target=device-1",
+                key: key
+            )
+            let records = list.value["records"]?.elements ?? []
+            #expect(records.map { $0["outcome"]?.text } == ["rejected", "accepted"])
+            #expect(records.map { $0["target_kind"]?.text } == [parameter, parameter])
+            #expect(!list.body.contains("device-1"))
+            #expect(!gateway.logText.contains("device-1"))
+        }
+    }
+
+    @Test("Taking off needs its scope, the own tenant, one token, and a place in the audit")
+    func deleteRefused() async throws {
+        try await TestGateway.run { gateway, key in
+            let reader = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([.manageTokens]))
+            let answer = await gateway.data(.delete, "\(Self.path)?token=a", key: reader)
+            #expect(answer.status == 403)
+            #expect(try answer.problem()["detail"] == "The key lacks the scope tokens:manage")
+            let other = try await gateway.makeKey(scopes: [.manageTokens], tenant: "other")
+            #expect(await gateway.data(.delete, "\(Self.path)?token=a", key: other).status == 404)
+            for query in ["", "?token=", "?token=a&fid=b", "?token=a&token=b", "?tokens=a"] {
+                #expect(await gateway.data(.delete, Self.path + query, key: key).status == 422, "\(query)")
+            }
+        }
+        try await TestGateway.run(auditCapacity: 0) { gateway, key in
+            let code = try await gateway.data(.delete, "\(Self.path)?token=a", key: key).code()
+            #expect(code == "audit_unavailable")
+        }
+    }
+
+    @Test("A dry run asks FCM of a dead token too, and what FCM says then counts")
+    func dryRun() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.answer(.rejecting(Rejection(code: .unregistered)))
+            #expect(await gateway.send(#"{"token":"gone"}"#, key: key).status == 410)
+            gateway.answer(.rejecting(Rejection(code: .unregistered)))
+            #expect(await gateway.send(#"{"token":"gone","dry_run":true}"#, key: key).status == 410)
+            #expect(gateway.upstream.calls.count == 2)
+            #expect(await gateway.send(#"{"token":"gone"}"#, key: key).status == 410)
+            #expect(gateway.upstream.calls.count == 2)
+            #expect(await gateway.send(#"{"tokens":["gone"],"dry_run":true}"#, key: key).status == 200)
+            #expect(await gateway.send(#"{"token":"gone"}"#, key: key).status == 200)
+            #expect(gateway.upstream.calls.count == 4)
+        }
+    }
+
     @Test("Every surface answers a local refusal as it answers FCM's")
     func surfaces() async throws {
         try await TestGateway.run { gateway, key in

@@ -179,7 +179,7 @@ struct TestGateway: Sendable {
                     metrics: TopicMetrics(factory: self.metrics)
                 ),
                 groups: self.groups,
-                retired: RetiredTokenReader(retired: self.retired, audit: self.audit, clock: self.clock),
+                retired: RetiredTokenAccess(retired: self.retired, audit: self.audit, clock: self.clock),
                 audit: self.auditStore,
                 auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
                 limiter: limiter,
