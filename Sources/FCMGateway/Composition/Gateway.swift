@@ -147,6 +147,7 @@ struct Gateway: Sendable {
             clock: clock,
             metrics: GroupMetrics(factory: registry, tenantLabels: tenantLabels)
         )
+        try await groups.load()
         let pepper = KeyPepper(ownSecrets.keyPepper)
         self.administration = Administration(
             directory: directory,

@@ -14,6 +14,7 @@ extension DeviceGroups {
                 let request = GroupRequest.lookUp(name: upstreamName)
                 let result = await self.ask(request, by: caller)
                 trace.note(result)
+                if case .success(let key) = result.answer { await self.note(key: key, of: name, by: caller) }
                 return result
             }
         case .change(let change):
@@ -28,6 +29,18 @@ extension DeviceGroups {
                     try await self.forward(change, of: name, by: caller, trace)
                 }
             }
+        }
+    }
+
+    /// Notes a key that FCM handed out, so that limits know the group by it.
+    ///
+    /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
+    private func note(key: String, of name: String, by caller: GroupCaller) async {
+        try? await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(GroupObstacle) in
+            var group = try await self.stored(name, of: caller.profile) ?? self.unknown(name, of: caller.profile)
+            guard group.key != key else { return }
+            group.key = key
+            _ = try await self.save(group)
         }
     }
 

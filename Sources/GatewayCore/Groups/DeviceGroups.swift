@@ -12,6 +12,7 @@ package final class DeviceGroups: Sendable {
     let audit: AuditLog
     let clock: any WallClock
     let metrics: GroupMetrics
+    let knownKeys = KnownGroupKeys()
     private let queue = GroupQueue()
 
     /// Device groups.
@@ -201,11 +202,6 @@ package final class DeviceGroups: Sendable {
         }
     }
 
-    /// How many members are known of the group that a key belongs to; `nil` where the gateway has not seen the key.
-    func memberCount(ofKey key: String, of profile: TenantProfile) async -> Int? {
-        (try? await self.store.group(withKey: key, of: profile.id))?.tokens.count
-    }
-
     /// Forgets a key that FCM no longer takes, so that the next user of the group asks for another.
     ///
     /// Whoever changes the group at this moment finds out as well, so that it does no harm when this has to give up.
@@ -292,6 +288,7 @@ package final class DeviceGroups: Sendable {
         group.updatedAt = self.clock.now()
         do {
             group.version = try await self.store.save(group)
+            if let key = group.key { self.knownKeys.insert(key, of: group.tenant) }
         } catch {
             throw GroupObstacle(error)
         }

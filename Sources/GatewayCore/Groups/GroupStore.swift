@@ -13,6 +13,11 @@ package protocol GroupStore: Sendable {
     /// - Throws: `storeUnavailable`.
     func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
+    /// Every key by which ``group(withKey:of:)`` knows a group.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)]
+
     /// Stores a group in place of the version that it was made from.
     ///
     /// - Returns: its new version.

@@ -82,7 +82,7 @@ package final class MemoryRateLimiter: RateLimiter {
         for (index, key) in keys.enumerated() {
             if used == tenant.granted {
                 refused.append(Refused(index: index, scope: .tenant))
-            } else if let scope = self.chargeDevice(key, request, now) {
+            } else if let scope = self.chargeRecipient(index, key, request, now) {
                 refused.append(Refused(index: index, scope: scope))
             } else {
                 used += 1
@@ -98,6 +98,24 @@ package final class MemoryRateLimiter: RateLimiter {
             return .none(Self.denial(last.scope, wait: wait))
         }
         return .some(self.denials(queue, of: keys.count, keys, request, now))
+    }
+
+    /// Charges a recipient's own quotas, and those of all its members, or none.
+    ///
+    /// - Returns: the scope of the quota that has no room.
+    private func chargeRecipient(_ index: Int, _ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitScope? {
+        if let scope = self.chargeDevice(key, request, now) { return scope }
+        guard !request.members.isEmpty, let members = request.members[index] else { return nil }
+        for (place, member) in members.enumerated() {
+            guard let scope = self.chargeDevice(member, request, now) else { continue }
+            for charged in [key] + members[..<place] {
+                self.devices.refund(charged, 1, under: request.history, now: now)
+                guard request.isCollapsible else { continue }
+                self.collapsibles.refund(charged, 1, under: request.history, now: now)
+            }
+            return scope
+        }
+        return nil
     }
 
     /// Charges a device's own quotas, both or none.
@@ -146,8 +164,8 @@ package final class MemoryRateLimiter: RateLimiter {
             count = keys.count
             // One device with room is enough to send something; the others are told their own times then.
             recipients = keys.isEmpty ? 0 : .max
-            for key in keys where recipients > 0 {
-                recipients = min(recipients, self.own(key, request, now).next - now)
+            for (index, key) in keys.enumerated() where recipients > 0 {
+                recipients = min(recipients, self.own(index, key, request, now).next - now)
             }
         case .topics(let keys):
             recipients = self.topicsWait(keys, request, now)
@@ -188,12 +206,14 @@ package final class MemoryRateLimiter: RateLimiter {
         }
     }
 
-    private func own(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> Forecast {
+    private func own(_ index: Int, _ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> Forecast {
+        let keys = request.members.isEmpty ? [key] : [key] + (request.members[index] ?? [])
         // A charge of nothing, since what is told must hold: it writes down a time from before the clock was set back.
-        let device = self.devices.charge(key, 0, under: request.history, now: now).bucket
-        guard request.isCollapsible else { return Forecast(buckets: [device], time: now) }
-        let collapsible = self.collapsibles.charge(key, 0, under: request.history, now: now).bucket
-        return Forecast(buckets: [device, collapsible], time: now)
+        var buckets = keys.map { self.devices.charge($0, 0, under: request.history, now: now).bucket }
+        if request.isCollapsible {
+            buckets += keys.map { self.collapsibles.charge($0, 0, under: request.history, now: now).bucket }
+        }
+        return Forecast(buckets: buckets, time: now)
     }
 
     /// The refused recipients with the times at which their own quotas have room, each time one more where a device is
@@ -208,7 +228,7 @@ package final class MemoryRateLimiter: RateLimiter {
         return refused.map { recipient in
             var recipient = recipient
             let key = keys[recipient.index]
-            var forecast = forecasts[key] ?? self.own(key, request, now)
+            var forecast = forecasts[key] ?? self.own(recipient.index, key, request, now)
             recipient.returns = Self.wholeSeconds(forecast.next, after: now)
             forecast.charge(at: recipient.returns)
             forecasts[key] = forecast

@@ -27,6 +27,10 @@ package struct LimitRequest: Sendable {
     package var history: PolicyHistory
     /// The recipients.
     package var recipients: Recipients
+    /// Further devices that get what a recipient gets, by its place: the members of device groups.
+    ///
+    /// A recipient and its members are charged together or not at all.
+    package var members: [Int: [LimitKey]] = [:]
     /// Whether the message carries a collapse key.
     package var isCollapsible: Bool
 

@@ -8,7 +8,7 @@ package struct SendPipeline: Sendable {
     let audit: AuditLog
     let clock: any WallClock
     let metrics: SendMetrics
-    private let groups: DeviceGroups?
+    let groups: DeviceGroups?
     /// The next message's id, where it is not a new one.
     private var messageID: String?
 
@@ -46,7 +46,11 @@ package struct SendPipeline: Sendable {
             self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
             return SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
         }
-        let delivery = await self.deliver(command, targets: targets, now: now)
+        var charged = targets
+        if let groups = self.groups, groups.mayBeAddressed(by: command) {
+            charged = targets.charging(await groups.limitKeys(of: command))
+        }
+        let delivery = await self.deliver(command, targets: charged, now: now)
         let outcome = SendOutcome(
             messageID: messageID,
             answer: delivery.answer,

@@ -24,7 +24,10 @@ extension SendPipeline {
 
     /// Tells how far a send would get; nothing is sent, spent or recorded.
     package func preview(_ command: SendCommand) async -> SendPreview {
-        let targets = SendTargets(command.target, profile: command.principal.profile)
+        var targets = SendTargets(command.target, profile: command.principal.profile)
+        if let groups = self.groups, groups.mayBeAddressed(by: command) {
+            targets = targets.charging(await groups.limitKeys(of: command))
+        }
         let now = self.clock.now()
         return SendPreview(
             refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),

@@ -7,6 +7,8 @@ struct SendTargets: Sendable {
     /// The tenant's own bucket.
     let tenantKey: LimitKey
     private let areTopics: Bool
+    /// What recipients that are device groups are charged to, by their places: the group's own bucket and its members'.
+    private var groups: [Int: [LimitKey]] = [:]
 
     init(_ target: Target, profile: TenantProfile) {
         let pseudonymizer = profile.pseudonymizer
@@ -24,18 +26,33 @@ struct SendTargets: Sendable {
         self.tenantKey = profile.limitKey
     }
 
-    private init(pseudonyms: [Pseudonym], tenantKey: LimitKey, areTopics: Bool) {
+    private init(pseudonyms: [Pseudonym], tenantKey: LimitKey, areTopics: Bool, groups: [Int: [LimitKey]]) {
         self.pseudonyms = pseudonyms
         self.tenantKey = tenantKey
         self.areTopics = areTopics
+        self.groups = groups
+    }
+
+    /// The same with what recipients that are device groups are charged to.
+    func charging(_ groups: [Int: [LimitKey]]) -> SendTargets {
+        var targets = self
+        targets.groups = groups
+        return targets
     }
 
     /// The same without the recipients whose entry is `false`.
     func keeping(_ isKept: [Bool]) -> SendTargets {
-        SendTargets(
+        var groups: [Int: [LimitKey]] = [:]
+        if !self.groups.isEmpty {
+            for (place, index) in isKept.indices.filter({ isKept[$0] }).enumerated() {
+                groups[place] = self.groups[index]
+            }
+        }
+        return SendTargets(
             pseudonyms: zip(self.pseudonyms, isKept).compactMap { pseudonym, isKept in isKept ? pseudonym : nil },
             tenantKey: self.tenantKey,
-            areTopics: self.areTopics
+            areTopics: self.areTopics,
+            groups: groups
         )
     }
 
@@ -44,9 +61,13 @@ struct SendTargets: Sendable {
 
     /// What the limiter is asked about.
     var limited: LimitRequest.Recipients {
-        let keys = self.pseudonyms.map(LimitKey.init)
+        var keys = self.pseudonyms.map(LimitKey.init)
+        for (index, charged) in self.groups { keys[index] = charged[0] }
         return self.areTopics ? .topics(keys) : .devices(keys)
     }
+
+    /// The devices to which messages to groups go as well, by the groups' places.
+    var members: [Int: [LimitKey]] { self.groups.mapValues { Array($0.dropFirst()) } }
 
     /// The pseudonyms as the audit stores them.
     var auditBytes: [UInt8] {
@@ -68,6 +89,7 @@ extension LimitRequest {
             recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
             isCollapsible: command.message.collapseKey != nil
         )
+        if !command.message.dryRun { self.members = targets.members }
     }
 
     /// A send's tenant alone, to look at its quotas without charging them.

@@ -40,3 +40,37 @@ struct DeviceGroupsStrictTests {
         #expect(upstream.groupNames.count == 1)
     }
 }
+
+@Suite("DeviceGroups and limits")
+struct DeviceGroupsLimitTests {
+    @Test("After a start, groups are known by the keys that the store has")
+    func load() async throws {
+        let store = InMemoryGroupStore()
+        let groups = DeviceGroups(
+            store: store,
+            upstream: InMemoryGroupUpstream(),
+            limiter: MemoryRateLimiter(),
+            audit: .sample(store: InMemoryAuditStore()),
+            clock: ManualClock(),
+            metrics: GroupMetrics(factory: NOOPMetricsHandler.instance)
+        )
+        let principal = try Principal.sample()
+        var group = groups.unknown("g", of: principal.profile)
+        group.key = "key-1"
+        group.members = [DeviceGroup.Member("a", .member), DeviceGroup.Member("b", .removing)]
+        group.version = try await store.save(group)
+        group.key = "key-2"
+        _ = try await store.save(group)
+        let command = SendCommand.sample(from: principal, to: .tokens(["x", "key-1", "key-2"]))
+        #expect(!groups.mayBeAddressed(by: command))
+        try await groups.load()
+        #expect(groups.mayBeAddressed(by: command))
+        let keys = await groups.limitKeys(of: command)
+        #expect(keys.keys.sorted() == [1, 2])
+        #expect(keys[1] == keys[2])
+        #expect(keys[1]?.last == LimitKey(principal.profile.pseudonymizer.pseudonym(of: "a")))
+        #expect(keys[1]?.count == 2)
+        #expect(!groups.mayBeAddressed(by: .sample(from: principal, to: .token("a"))))
+        #expect(!groups.mayBeAddressed(by: .sample(from: try .sample(tenant: "other"), to: .token("key-1"))))
+    }
+}

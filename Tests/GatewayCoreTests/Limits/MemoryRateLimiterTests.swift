@@ -140,6 +140,30 @@ struct MemoryRateLimiterTests {
         #expect(await self.admit(self.topics("a")).admission == .none(LimitDenial(scope: .topic, retryAfter: 5)))
     }
 
+    @Test("A group and its members pay together or not at all, and the wait is that of all")
+    func members() async {
+        func admit(_ name: String, _ members: String..., isCollapsible: Bool = false) async -> LimitDecision {
+            var request = LimitRequest(
+                tenant: .sample("tenant"),
+                policies: self.policies,
+                recipients: .devices([.sample(name)]),
+                isCollapsible: isCollapsible
+            )
+            request.members = [0: members.map { LimitKey.sample($0) }]
+            return await self.limiter.admit(request, now: self.clock.now())
+        }
+        #expect(await admit("g", "a", "b").admission == .all)
+        #expect(await admit("h", "a", "c").admission == .all)
+        for _ in 1...3 {
+            let refused = await admit("i", "c", "a", "d", isCollapsible: true)
+            #expect(refused.admission == .none(LimitDenial(scope: .device, retryAfter: 10)))
+            #expect(refused.tenantQuotas.map(\.remaining) == [8])
+        }
+        for name in ["c", "d", "i"] { #expect(await self.admit(self.devices(name)).admission == .all) }
+        self.clock.advance(by: .seconds(10))
+        #expect(await admit("i", "c", "a", "d", isCollapsible: true).admission == .all)
+    }
+
     @Test("A topic send costs the tenant one event, however many topics it names")
     func topicsCostOne() async {
         #expect(await self.admit(self.topics("a", "b", "c")).tenantQuotas.map(\.remaining) == [9])

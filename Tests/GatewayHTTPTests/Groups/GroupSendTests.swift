@@ -124,6 +124,73 @@ struct GroupSendTests {
         }
     }
 
+    @Test("A group is one device by its name and under every key that the gateway has seen, on every surface")
+    func oneUnderAllKeys() async throws {
+        let groups = ScriptedGroupUpstream()
+        let policy = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 5))
+        try await TestGateway.run(limits: LimitPolicies(device: [policy]), groupUpstream: groups) { gateway, key in
+            try await gateway.setSender()
+            await Self.put(gateway, key)
+            for number in 2...4 {
+                groups.answer(GroupResult(.success("key-\(number)"), upstreamCode: "200"))
+                let found = await gateway.data(.get, "/fcm/notification?notification_key_name=g", key: key)
+                #expect(found.value["notification_key"]?.text == "key-\(number)")
+            }
+            #expect(await gateway.send(Self.body, key: key).status == 200)
+            #expect(await gateway.send(#"{"token":"key-1"}"#, key: key).status == 200)
+            #expect(await gateway.send(#"{"tokens":["other","key-2"]}"#, key: key).value["accepted"] == 2)
+            #expect(await gateway.legacy(#"{"to":"key-3"}"#, key: key).value["failure"] == 0)
+            #expect(await gateway.v1(#"{"message":{"token":"key-4"}}"#, key: key, project: "demo").status == 200)
+
+            let count = gateway.upstream.calls.count
+            let named = await gateway.send(Self.body, key: key)
+            #expect(named.status == 429)
+            #expect(named.header("Retry-After") == "3600")
+            for number in 1...4 {
+                let answer = await gateway.send(#"{"token":"key-\#(number)"}"#, key: key)
+                let code = try answer.code()
+                #expect(code == "device_rate_exceeded", "key-\(number)")
+            }
+            let list = await gateway.send(#"{"tokens":["another","key-2"]}"#, key: key).value
+            #expect(list["results"]?[0]?["status"] == "accepted")
+            #expect(list["results"]?[1]?["code"] == "device_rate_exceeded")
+            // A key that nobody has shown to the gateway is a device by itself.
+            #expect(await gateway.send(#"{"token":"key-5"}"#, key: key).status == 200)
+            #expect(gateway.upstream.calls.count == count + 2)
+        }
+    }
+
+    @Test("Members pay for messages to their groups; where one can't, nobody does")
+    func members() async throws {
+        let groups = ScriptedGroupUpstream()
+        let policy = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 2))
+        try await TestGateway.run(limits: LimitPolicies(device: [policy]), groupUpstream: groups) { gateway, key in
+            for number in 1...5 {
+                groups.answer(GroupResult(.success("key-\(number)"), upstreamCode: "200"))
+                _ = await gateway.data(
+                    .put,
+                    "/v1/tenants/demo/device-groups/g\(number)",
+                    key: key,
+                    body: #"{"tokens":["a","b\#(number)"]}"#
+                )
+            }
+            func send(_ number: Int) async -> Answer {
+                await gateway.send(#"{"device_group":"g\#(number)","data":{"k":"v"}}"#, key: key)
+            }
+            #expect(await send(1).status == 200)
+            #expect(await send(2).status == 200)
+            for number in 1...5 {
+                let refused = await send(number)
+                let code = try refused.code()
+                #expect(code == "device_rate_exceeded")
+                #expect(refused.header("Retry-After") == "3600")
+            }
+            #expect(await gateway.send(#"{"token":"a"}"#, key: key).status == 429)
+            // The refusals cost the other member nothing.
+            for _ in 1...2 { #expect(await gateway.send(#"{"token":"b5"}"#, key: key).status == 200) }
+        }
+    }
+
     @Test("A key that FCM no longer takes is forgotten, so that the next send asks for another")
     func deadKey() async throws {
         let groups = ScriptedGroupUpstream()

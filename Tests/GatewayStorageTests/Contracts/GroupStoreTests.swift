@@ -37,6 +37,22 @@ struct GroupStoreTests {
         }
     }
 
+    @Test("All keys can be read, former ones too, until their group is removed", arguments: StoreKind.available)
+    func keys(kind: StoreKind) async throws {
+        try await kind.withGroupStore { store in
+            var group = try Self.group()
+            group.version = try await store.save(group)
+            group.key = "key-2"
+            group.version = try await store.save(group)
+            func keys() async throws -> [String] {
+                try await store.keys().map { "\($0.tenant.text) \($0.key)" }.sorted()
+            }
+            #expect(try await keys() == ["acme key-1", "acme key-2"])
+            try await store.remove(group)
+            #expect(try await keys() == [])
+        }
+    }
+
     @Test("A group without a key and without members is one too", arguments: StoreKind.available)
     func bare(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in

@@ -51,6 +51,15 @@ package final class InMemoryGroupStore: GroupStore {
         return try self.read { groups in name.flatMap { groups[Key(tenant: tenant, name: $0)] } }
     }
 
+    /// Every key by which a group is known.
+    ///
+    /// - Throws: `storeUnavailable` while told to refuse.
+    package func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)] {
+        let keys = self.state.withLock { $0.refuses ? nil : $0.names.keys.map { (tenant: $0.tenant, key: $0.name) } }
+        guard let keys else { throw Self.unavailable }
+        return keys
+    }
+
     /// Stores a group.
     ///
     /// - Throws: `conflict`; `storeUnavailable` while told to refuse.

@@ -36,6 +36,21 @@ package struct SQLiteGroupStore: GroupStore {
         }
     }
 
+    /// Every key by which a group is known.
+    ///
+    /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
+    package func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)] {
+        try await self.database.read { db in
+            let rows = try Row.fetchCursor(db, sql: "SELECT tenant, notification_key FROM device_group_keys")
+            var keys: [(tenant: TenantID, key: String)] = []
+            while let row = try rows.next() {
+                let reader = RowReader(row, of: "device_group_keys")
+                keys.append((try reader.parsed("tenant") { TenantID($0) }, try reader.value("notification_key")))
+            }
+            return keys
+        }
+    }
+
     /// Stores a group in place of the version that it was made from.
     ///
     /// - Returns: its new version.
