@@ -185,13 +185,19 @@ let package = Package(
         .executableTarget(
             name: "Micro",
             dependencies: [
+                "EventLoopHTTP",
                 "FCMModel",
                 "GatewayCore",
+                "GatewayHTTP",
                 "GatewayStorage",
+                "GatewayTestKit",
                 "StrictJSON",
+                .product(name: "CoreMetrics", package: "swift-metrics"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             path: "Benchmarks/Micro"
         ),

@@ -6,6 +6,8 @@ import NIOCore
 import StrictJSON
 
 /// Measures the parts of a send one by one: `swift run -c release Micro`.
+///
+/// `Micro bodies` looks for the costliest bodies instead.
 @main
 struct Micro {
     private static let message = """
@@ -15,6 +17,12 @@ struct Micro {
         """
 
     static func main() async throws {
+        let arguments = CommandLine.arguments.dropFirst()
+        if arguments.first == "bodies" {
+            let seconds = arguments.dropFirst().first.flatMap { Double($0) } ?? 6
+            guard try await BodySearch.run(seconds: seconds) else { exit(EXIT_FAILURE) }
+            return
+        }
         print("| what | processor time |")
         print("|---|---|")
         print(try await Self.reading().row)
