@@ -151,7 +151,10 @@ struct JSONValueTests {
     func writesDeepCanonicalText() throws {
         let depth = 20_000
         let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-        let root = try JSONParsing.root("{\"z\":0,\"deep\":\(text)}", limits: JSONLimits(maxDepth: depth + 1))
+        let root = try JSONParsing.root(
+            "{\"z\":0,\"deep\":\(text)}",
+            limits: JSONLimits(maxDepth: depth + 1, maxElements: depth)
+        )
         #expect(root["deep"]?.canonicalText == text)
     }
 }

@@ -8,7 +8,7 @@
 ///
 /// Recursion goes no deeper than ``TopicCondition/maxDepth`` parentheses.
 struct TopicConditionParser {
-    /// The longest text, in bytes: five times what five of the longest names take.
+    /// Where the last term may begin: five times as far as five of the longest names take.
     private static let maxBytes = 25_000
 
     private let bytes: [UInt8]
@@ -25,7 +25,6 @@ struct TopicConditionParser {
     }
 
     mutating func parse() throws(TopicCondition.ParseError) {
-        guard self.bytes.count <= Self.maxBytes else { throw .syntax(offset: Self.maxBytes) }
         try self.expression()
         guard self.position == self.bytes.count else { throw .syntax(offset: self.position) }
     }
@@ -40,6 +39,7 @@ struct TopicConditionParser {
     }
 
     private mutating func term() throws(TopicCondition.ParseError) {
+        guard self.position <= Self.maxBytes else { throw .syntax(offset: self.position) }
         self.skipBlanks()
         switch self.peek() {
         case UInt8(ascii: "!"):

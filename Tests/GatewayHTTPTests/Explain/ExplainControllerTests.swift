@@ -178,7 +178,9 @@ struct ExplainControllerTests {
             try await gateway.setUpstream(upstream)
             let tokens = (0..<1_000).map { "\"token-\($0)-\(String(repeating: "x", count: 200))\"" }
             let body = #"{"tokens":[\#(tokens.joined(separator: ","))],"ttl":0}"#
-            let json = try await gateway.data(.post, Self.path, key: key, body: body).json
+            let answer = await gateway.data(.post, Self.path, key: key, body: body)
+            // It has more members than the gateway itself would read.
+            let json = try JSON(parsing: answer.body)
             #expect(json["request_count"] == (upstream == .v1 ? 1_000 : 1))
             #expect(json["requests"]?.elements.count == (upstream == .v1 ? 10 : 1))
             #expect(json["fields"]?.elements.map { $0["pointer"]?.text } == ["/tokens", "/ttl"])

@@ -207,7 +207,7 @@ struct SubscriptionsControllerTests {
             #expect(limit(path) == 1_048_576, "\(path)")
         }
         for path in [
-            "/v1/tenants/demo/audit?x=/subscriptions", "/v1/tenants/demo/messages/explain", "/iid/info/x",
+            "/v1/tenants/demo/audit?x=/subscriptions", "/v1/tenants/demo/messages/explains", "/iid/info/x",
             "/v1/projects/p/registrations/t/topicSubscriptions", "/subscriptions",
         ] {
             #expect(limit(path) == 65_536, "\(path)")
