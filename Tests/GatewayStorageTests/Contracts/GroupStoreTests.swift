@@ -38,7 +38,7 @@ struct GroupStoreTests {
     }
 
     @Test("All keys can be read, former ones too, until their group is removed", arguments: StoreKind.available)
-    func keys(kind: StoreKind) async throws {
+    func everyKey(kind: StoreKind) async throws {
         try await kind.withGroupStore { store in
             var group = try Self.group()
             group.version = try await store.save(group)
