@@ -36,6 +36,7 @@ struct Micro {
         for row in try await Self.verifying(Self.record()) { print(row) }
         for row in await Self.limiting() { print(row) }
         for row in try await Self.screening() { print(row) }
+        for row in try await Self.changing() { print(row) }
     }
 
     private static func reading() async throws -> Measurement {

@@ -37,6 +37,7 @@ extension EndToEnd {
         private static let names = [
             "fcmgw_http_request_duration_seconds", "fcmgw_http_active_requests", "fcmgw_http_rejected_total",
             "fcmgw_shed_total", "fcmgw_limiter_duration_seconds", "fcmgw_store_up", "fcmgw_store_call_duration_seconds",
+            "fcmgw_directory_refused_rows",
             "fcmgw_messages_total", "fcmgw_upstream_attempt_duration_seconds", "fcmgw_upstream_inflight",
             "fcmgw_limiter_decisions_total", "fcmgw_auth_total", "fcmgw_audit_records_total",
             "fcmgw_audit_queue_records", "fcmgw_audit_write_duration_seconds", "fcmgw_build_info",

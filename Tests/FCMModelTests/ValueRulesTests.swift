@@ -62,4 +62,17 @@ struct ValueRulesTests {
     func allowedDataKeys(key: String) {
         #expect(!ValueRules.isRefusedDataKey(key))
     }
+
+    @Test(
+        "A device group may have any name but an empty one, one of control characters, and the gateway's own",
+        arguments: [
+            ("shop.family", true), ("shop/family", true), ("fcm-gateway", true), ("x fcm-gateway/", true),
+            ("größe 😀", true),
+            ("", false), ("a\n", false), ("fcm-gateway/", false), ("fcm-gateway/shop/family", false),
+            ("fcm-gateway/\u{301}", false),
+        ] as [(String, Bool)]
+    )
+    func groupNames(name: String, isValid: Bool) {
+        #expect(ValueRules.isGroupName(name) == isValid)
+    }
 }

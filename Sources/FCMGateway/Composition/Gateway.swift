@@ -60,10 +60,10 @@ struct Gateway: Sendable {
         )
         // Before anything is read, so that no command changes the key of what has just been read by another.
         try database.announce(masterKey: masterKey.fingerprint)
-        let directoryStore = SQLiteDirectoryStore(database: database)
         let auditStore = SQLiteAuditStore(database: database)
-        let ownSecrets = try await GatewaySecrets(store: directoryStore, masterKey: masterKey)
-        let sealed = Rewrapping(try await SQLiteSealedSecrets(database: database).all(), under: masterKey)
+        let sealedSecrets = SQLiteSealedSecrets(database: database)
+        let ownSecrets = try await GatewaySecrets(store: sealedSecrets, masterKey: masterKey)
+        let sealed = Rewrapping(try await sealedSecrets.all(), under: masterKey)
         if let first = sealed.unopened.first {
             logger.error(
                 "Secrets in the store open with no master key that is given; their tenants can't send.",
@@ -81,12 +81,14 @@ struct Gateway: Sendable {
             logger: logger.part(.state)
         )
         let directory = Directory(
-            store: directoryStore,
+            store: SQLiteDirectoryStore(database: database, sealer: RowSealer(keyPepper: ownSecrets.keyPepper)),
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
             defaultLimits: try LimitPolicies(configuration.limits.defaults),
             keptPolicies: keptLimits.load(),
-            clock: clock
+            clock: clock,
+            metrics: registry,
+            logger: logger.part(.state)
         )
         try await directory.reload()
 
@@ -151,7 +153,6 @@ struct Gateway: Sendable {
         let pepper = KeyPepper(ownSecrets.keyPepper)
         self.administration = Administration(
             directory: directory,
-            store: directoryStore,
             audit: audit,
             masterKey: masterKey,
             pepper: pepper,

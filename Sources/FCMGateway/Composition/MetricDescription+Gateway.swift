@@ -96,6 +96,11 @@ extension MetricDescription {
             kind: .gauge
         ),
         MetricDescription(
+            name: "fcmgw_directory_refused_rows",
+            help: "Rows of the directory that are not served, by kind: tenant, key, credential.",
+            kind: .gauge
+        ),
+        MetricDescription(
             name: "fcmgw_store_call_duration_seconds",
             help: "Time from a call of the store to its result, by store and operation.",
             kind: .histogram,

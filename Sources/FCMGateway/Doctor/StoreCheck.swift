@@ -45,6 +45,7 @@ struct StoreCheck: Sendable {
             result.findings.append(Self.schema(path, inspection))
             result.findings.append(await self.structure(path, database))
             result.findings += try self.secrets(path, inspection, &result)
+            result.findings += try await self.rows(database, inspection)
             result.findings.append(try await Self.audit(database, isServed: result.isServed))
         } catch {
             let cause = error.cause.map { ": \($0)" } ?? ""
@@ -110,6 +111,29 @@ struct StoreCheck: Sendable {
             )
         }
         return findings
+    }
+
+    /// Whether the directory's rows are as a gateway left them, where the master key opens what they are sealed by.
+    private func rows(
+        _ database: SQLiteReadOnlyDatabase,
+        _ inspection: StoreInspection
+    ) async throws(GatewayError) -> [Finding] {
+        guard inspection.isCurrent, let key = self.configuration.masterKey else { return [] }
+        let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
+        let stored = try await database.gatewaySecrets()
+        guard let secrets = try? GatewaySecrets(stored: stored, masterKey: masterKey) else { return [] }
+        let refused = try await database.refusedRows(by: RowSealer(keyPepper: secrets.keyPepper))
+        guard let first = refused.first else {
+            return [.ok(.store, "directory", "the rows of tenants, limits and keys are as a gateway left them")]
+        }
+        return [
+            .problem(
+                .store,
+                "directory",
+                "\(refused.count) of the rows were not written by a gateway and are not served, the first: \(first)",
+                "See who can write to the store. Go back to a backup, or delete these tenants and revoke these keys"
+            )
+        ]
     }
 
     private static func opening(_ plan: Rewrapping, of count: Int, _ masterKey: MasterKey) -> Finding {

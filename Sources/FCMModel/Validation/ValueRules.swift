@@ -57,9 +57,13 @@ package enum ValueRules {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 
-    /// Whether a text can name a device group: not empty and without control characters.
+    /// What FCM's names of groups begin with that must not meet another tenant's; no caller's name of a group does.
+    package static let reservedGroupPrefix = "fcm-gateway/"
+
+    /// Whether a text can name a device group: not empty, without control characters and the reserved prefix.
     package static func isGroupName(_ name: String) -> Bool {
-        !name.isEmpty && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+        !name.isEmpty && !name.utf8.starts(with: Self.reservedGroupPrefix.utf8)
+            && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
     }
 }
 

@@ -1,28 +1,28 @@
 import FCMModel
 
 /// What operators do to the directory: each change is recorded before it takes effect and once it has.
+///
+/// Changes of one tenant are made one after the other, each from what the one before it left.
 package struct Administration: Sendable {
     /// The most that the body of one change may have, in bytes.
     package static let maxBodyBytes = 64 * 1024
 
     let directory: Directory
-    let store: any DirectoryStore
     let audit: AuditLog
     private let masterKey: MasterKey
     private let pepper: KeyPepper
     let clock: any WallClock
+    let turns = TurnQueue<TenantID>()
 
     /// An administration over these parts.
     package init(
         directory: Directory,
-        store: any DirectoryStore,
         audit: AuditLog,
         masterKey: MasterKey,
         pepper: KeyPepper,
         clock: any WallClock
     ) {
         self.directory = directory
-        self.store = store
         self.audit = audit
         self.masterKey = masterKey
         self.pepper = pepper
@@ -55,28 +55,26 @@ package struct Administration: Sendable {
         id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (Tenant, isNew: Bool) {
-        let now = self.clock.now()
-        let existing = self.directory.snapshot.tenants[id]?.tenant
-        let tenant = Tenant(
-            id: id,
-            displayName: draft.displayName,
-            upstream: draft.upstream,
-            projectID: draft.projectID,
-            senderID: draft.senderID,
-            isDisabled: draft.isDisabled,
-            clientNames: draft.clientNames,
-            createdAt: existing?.createdAt ?? now,
-            updatedAt: now
-        )
-        let salt = Secret(randomBytes: 32).revealBytes()
-        try await self.perform(
-            .putTenant(tenant, salt: salt),
-            action: .tenantPut,
-            tenant: id,
-            object: Self.auditObject(tenant, replacing: existing),
-            origin: origin
-        )
-        return (tenant, existing == nil)
+        try await self.perform(.tenantPut, tenant: id, origin: origin) {
+            let now = self.clock.now()
+            let existing = self.directory.snapshot.tenants[id]
+            let tenant = Tenant(
+                id: id,
+                displayName: draft.displayName,
+                upstream: draft.upstream,
+                projectID: draft.projectID,
+                senderID: draft.senderID,
+                isDisabled: draft.isDisabled,
+                clientNames: draft.clientNames,
+                createdAt: existing?.tenant.createdAt ?? now,
+                updatedAt: now
+            )
+            return PlannedChange(
+                .putTenant(tenant, salt: existing?.salt ?? Secret(randomBytes: 32).revealBytes()),
+                Self.auditObject(tenant, replacing: existing?.tenant),
+                answer: (tenant, existing == nil)
+            )
+        }
     }
 
     /// What the audit says of a change of a tenant: whom it is about, and who may use its keys where that changes.
@@ -90,14 +88,12 @@ package struct Administration: Sendable {
     ///
     /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
     package func deleteTenant(_ id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
-        _ = try self.profile(of: id)
-        try await self.perform(
-            .deleteTenant(id),
-            action: .tenantDelete,
-            tenant: id,
-            object: id.text,
-            origin: origin
-        )
+        try await self.perform(.tenantDelete, tenant: id, origin: origin) { () throws(GatewayError) in
+            let snapshot = self.directory.snapshot
+            // A tenant whose row is refused can be deleted: that is how its name becomes free again.
+            if !snapshot.refused.contains(RefusedRow(.tenant, id.text, of: id)) { _ = try self.profile(of: id) }
+            return PlannedChange(.deleteTenant(id), id.text, answer: ())
+        }
     }
 
     // MARK: Credentials
@@ -110,10 +106,11 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> StoredCredential {
-        try await self.put(.legacy, tenant: id, origin: origin) { version throws(GatewayError) in
+        try await self.put(.legacy, tenant: id, origin: origin) { salt, version throws(GatewayError) in
             try StoredCredential(
                 sealing: credential,
                 tenant: id,
+                salt: salt,
                 version: version,
                 under: self.masterKey,
                 at: self.clock.now()
@@ -129,10 +126,11 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> StoredCredential {
-        try await self.put(.v1, tenant: id, origin: origin) { version throws(GatewayError) in
+        try await self.put(.v1, tenant: id, origin: origin) { salt, version throws(GatewayError) in
             try StoredCredential(
                 sealing: credential,
                 tenant: id,
+                salt: salt,
                 version: version,
                 under: self.masterKey,
                 at: self.clock.now()
@@ -145,18 +143,18 @@ package struct Administration: Sendable {
         _ kind: UpstreamKind,
         tenant id: TenantID,
         origin: RequestOrigin,
-        _ seal: (_ version: Int) throws(GatewayError) -> StoredCredential
+        _ seal: (_ salt: [UInt8], _ version: Int) throws(GatewayError) -> StoredCredential
     ) async throws(GatewayError) -> StoredCredential {
-        let earlier = try self.profile(of: id).storedCredentials.first { $0.kind == kind }
-        let stored = try seal((earlier?.version ?? 0) + 1)
-        try await self.perform(
-            .putCredential(stored),
-            action: .credentialPut,
-            tenant: id,
-            object: "\(kind.rawValue) version \(stored.version) \(stored.fingerprint)",
-            origin: origin
-        )
-        return stored
+        try await self.perform(.credentialPut, tenant: id, origin: origin) { () throws(GatewayError) in
+            let profile = try self.profile(of: id)
+            let earlier = profile.storedCredentials.first { $0.kind == kind }
+            let stored = try seal(profile.salt, (earlier?.version ?? 0) + 1)
+            return PlannedChange(
+                .putCredential(stored),
+                "\(kind.rawValue) version \(stored.version) \(stored.fingerprint)",
+                answer: stored
+            )
+        }
     }
 
     // MARK: Keys
@@ -165,10 +163,7 @@ package struct Administration: Sendable {
     ///
     /// - Throws: `notFound`.
     package func keys(of id: TenantID) throws(GatewayError) -> [APIKeyRecord] {
-        _ = try self.profile(of: id)
-        return self.directory.snapshot.principals.values.lazy.map(\.key)
-            .filter { $0.tenant == id }
-            .sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
+        try self.profile(of: id).keys.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
     /// Makes a key.
@@ -180,22 +175,16 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
-        _ = try self.profile(of: id)
-        let (key, record) = self.makeKey(draft, tenant: id)
-        try await self.perform(
-            .addKey(record),
-            action: .keyCreate,
-            tenant: id,
-            object: record.id,
-            origin: origin
-        )
-        return (key, record)
+        try await self.perform(.keyCreate, tenant: id, origin: origin) { () throws(GatewayError) in
+            _ = try self.profile(of: id)
+            let (key, record) = self.makeKey(draft, tenant: id)
+            return PlannedChange(.addKey(record), record.id, answer: (key, record))
+        }
     }
 
     /// Accepts a key that exists already, so that gateways with stores of their own can accept the same key.
     ///
-    /// To import a key again as it is changes nothing, and nothing is recorded. Of two who import it at once, the later
-    /// finds out on the way: then its intent is recorded, and that it is done.
+    /// To import a key again as it is changes nothing, and nothing is recorded.
     ///
     /// - Returns: the key's record, and whether the key is new here.
     /// - Throws: `notFound`; `conflict` for a key that was revoked here, that differs from the draft, or whose id is
@@ -206,27 +195,15 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKeyRecord, isNew: Bool) {
-        _ = try self.profile(of: id)
-        let record = self.record(of: key, draft, tenant: id)
-        if let known = self.directory.snapshot.principals[key.id]?.key {
-            try Self.requireSame(known, as: record)
-            return (known, isNew: false)
+        try await self.perform(.keyImport, tenant: id, origin: origin) { () throws(GatewayError) in
+            _ = try self.profile(of: id)
+            let record = self.record(of: key, draft, tenant: id)
+            if let known = self.directory.snapshot.principals[key.id]?.key {
+                try Self.requireSame(known, as: record)
+                return PlannedChange(nil, record.id, answer: (known, isNew: false))
+            }
+            return PlannedChange(.addKey(record), record.id, answer: (record, isNew: true))
         }
-        var rival: APIKeyRecord?
-        try await self.perform(
-            .addKey(record),
-            action: .keyImport,
-            tenant: id,
-            object: record.id,
-            origin: origin
-        ) { refusal throws(GatewayError) in
-            guard refusal.code == .conflict else { throw refusal }
-            try await self.directory.reload()
-            guard let known = self.directory.snapshot.principals[key.id]?.key else { throw refusal }
-            try Self.requireSame(known, as: record)
-            rival = known
-        }
-        return rival.map { ($0, isNew: false) } ?? (record, isNew: true)
     }
 
     private static func requireSame(_ known: APIKeyRecord, as record: APIKeyRecord) throws(GatewayError) {
@@ -262,44 +239,42 @@ package struct Administration: Sendable {
         overlapSeconds: Int,
         origin: RequestOrigin
     ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
-        let now = self.clock.now()
-        var old = try self.key(keyID, of: id)
-        guard old.isAlive(at: now) else {
-            throw GatewayError(.conflict, "The key is revoked or expired; make a new one instead")
+        try await self.perform(.keyRotate, tenant: id, origin: origin) { () throws(GatewayError) in
+            let now = self.clock.now()
+            var old = try self.key(keyID, of: id)
+            guard old.isAlive(at: now) else {
+                throw GatewayError(.conflict, "The key is revoked or expired; make a new one instead")
+            }
+            let draft = APIKeyDraft(
+                name: old.name,
+                scopes: old.scopes,
+                topicPrefixes: old.topicPrefixes,
+                expiresAt: old.expiresAt
+            )
+            let (key, record) = self.makeKey(draft, tenant: id)
+            let end = now.advanced(by: .seconds(overlapSeconds))
+            old.expiresAt = min(old.expiresAt ?? end, end)
+            return PlannedChange(
+                .rotateKey(new: record, old: old),
+                "\(old.id) to \(record.id)",
+                answer: (key, record)
+            )
         }
-        let draft = APIKeyDraft(
-            name: old.name,
-            scopes: old.scopes,
-            topicPrefixes: old.topicPrefixes,
-            expiresAt: old.expiresAt
-        )
-        let (key, record) = self.makeKey(draft, tenant: id)
-        let end = now.advanced(by: .seconds(overlapSeconds))
-        old.expiresAt = min(old.expiresAt ?? end, end)
-        try await self.perform(
-            .rotateKey(new: record, old: old),
-            action: .keyRotate,
-            tenant: id,
-            object: "\(old.id) to \(record.id)",
-            origin: origin
-        )
-        return (key, record)
     }
 
-    /// Revokes a key at once and for good.
+    /// Revokes a key at once and for good; one whose row is refused is removed.
     ///
     /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
     package func revokeKey(_ keyID: String, tenant id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
-        var record = try self.key(keyID, of: id)
-        guard record.revokedAt == nil else { return }
-        record.revokedAt = self.clock.now()
-        try await self.perform(
-            .putKey(record),
-            action: .keyRevoke,
-            tenant: id,
-            object: keyID,
-            origin: origin
-        )
+        try await self.perform(.keyRevoke, tenant: id, origin: origin) { () throws(GatewayError) in
+            if self.directory.snapshot.refused.contains(RefusedRow(.key, keyID, of: id)) {
+                return PlannedChange(.removeKey(id: keyID, id), keyID, answer: ())
+            }
+            var record = try self.key(keyID, of: id)
+            guard record.revokedAt == nil else { return PlannedChange(nil, keyID, answer: ()) }
+            record.revokedAt = self.clock.now()
+            return PlannedChange(.putKey(record), keyID, answer: ())
+        }
     }
 
     private func key(_ keyID: String, of id: TenantID) throws(GatewayError) -> APIKeyRecord {
@@ -337,13 +312,9 @@ package struct Administration: Sendable {
         tenant id: TenantID,
         origin: RequestOrigin
     ) async throws(GatewayError) {
-        _ = try self.profile(of: id)
-        try await self.perform(
-            .putLimits(id, limits),
-            action: .limitsPut,
-            tenant: id,
-            object: id.text,
-            origin: origin
-        )
+        try await self.perform(.limitsPut, tenant: id, origin: origin) { () throws(GatewayError) in
+            _ = try self.profile(of: id)
+            return PlannedChange(.putLimits(id, limits), id.text, answer: ())
+        }
     }
 }

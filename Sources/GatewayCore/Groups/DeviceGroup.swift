@@ -31,6 +31,8 @@ package struct DeviceGroup: Sendable, Hashable {
 
     /// Whose group it is.
     package let tenant: TenantID
+    /// When that tenant was made: one that is made anew under the same id has groups of its own.
+    package let tenantCreatedAt: Timestamp
     /// The tenant's name for it.
     package let name: String
     /// FCM's name for it.
@@ -49,6 +51,7 @@ package struct DeviceGroup: Sendable, Hashable {
     /// A group.
     package init(
         tenant: TenantID,
+        tenantCreatedAt: Timestamp,
         name: String,
         upstreamName: String,
         key: String? = nil,
@@ -58,6 +61,7 @@ package struct DeviceGroup: Sendable, Hashable {
         updatedAt: Timestamp
     ) {
         self.tenant = tenant
+        self.tenantCreatedAt = tenantCreatedAt
         self.name = name
         self.upstreamName = upstreamName
         self.key = key

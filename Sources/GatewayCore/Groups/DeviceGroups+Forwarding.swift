@@ -127,6 +127,17 @@ extension DeviceGroups {
     private func upstreamName(_ name: String, _ caller: GroupCaller) async throws(GroupObstacle) -> String {
         try await self.stored(name, of: caller.profile)?.upstreamName ?? caller.profile.upstreamGroupName(name)
     }
+
+    /// A group of which nothing is known yet.
+    func unknown(_ name: String, of profile: TenantProfile) -> DeviceGroup {
+        DeviceGroup(
+            tenant: profile.id,
+            tenantCreatedAt: profile.tenant.createdAt,
+            name: name,
+            upstreamName: profile.upstreamGroupName(name),
+            updatedAt: self.clock.now()
+        )
+    }
 }
 
 extension GroupAction {

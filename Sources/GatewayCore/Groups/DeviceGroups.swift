@@ -13,7 +13,8 @@ package final class DeviceGroups: Sendable {
     let clock: any WallClock
     let metrics: GroupMetrics
     let knownKeys = KnownGroupKeys()
-    private let queue = GroupQueue()
+    /// By tenant and name.
+    private let queue = TurnQueue<[String]>()
 
     /// Device groups.
     ///
@@ -179,7 +180,9 @@ package final class DeviceGroups: Sendable {
     /// - Throws: `overloaded` when the store does not answer.
     package func stored(_ name: String, of profile: TenantProfile) async throws(GroupObstacle) -> DeviceGroup? {
         do {
-            return try await self.store.group(named: name, of: profile.id)
+            let group = try await self.store.group(named: name, of: profile.id)
+            // A tenant that was made anew has groups of its own.
+            return group?.tenantCreatedAt == profile.tenant.createdAt ? group : nil
         } catch {
             throw GroupObstacle(error)
         }
@@ -376,19 +379,9 @@ package final class DeviceGroups: Sendable {
         until deadline: ContinuousClock.Instant,
         _ body: () async throws(GroupObstacle) -> Answer
     ) async throws(GroupObstacle) -> Answer {
-        let key = GroupQueue.Key(tenant: profile.id, name: name)
+        let key = [profile.id.text, name]
         guard await self.queue.enter(key, until: deadline) else { throw .conflict }
         defer { self.queue.leave(key) }
         return try await body()
-    }
-
-    /// A group of which nothing is known yet.
-    func unknown(_ name: String, of profile: TenantProfile) -> DeviceGroup {
-        DeviceGroup(
-            tenant: profile.id,
-            name: name,
-            upstreamName: profile.upstreamGroupName(name),
-            updatedAt: self.clock.now()
-        )
     }
 }

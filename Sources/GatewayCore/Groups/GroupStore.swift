@@ -22,7 +22,7 @@ package protocol GroupStore: Sendable {
     ///
     /// - Returns: its new version.
     /// - Throws: `conflict` when another version is stored meanwhile, or for version 0 any; `notFound` when the tenant is
-    ///   not there; `storeUnavailable`.
+    ///   not there, or was made anew; `storeUnavailable`.
     func save(_ group: DeviceGroup) async throws(GatewayError) -> Int
 
     /// Forgets a group.

@@ -19,19 +19,22 @@ package struct Envelope: Sendable, Hashable {
         package var kind: String
         /// Rises with every replacement.
         package var version: Int
+        /// What else of the row must be as it was when the secret was sealed.
+        package var details: [String?]
 
         /// Names a secret.
-        package init(owner: String, kind: String, version: Int) {
+        package init(owner: String, kind: String, version: Int, details: [String?] = []) {
             self.owner = owner
             self.kind = kind
             self.version = version
+            self.details = details
         }
 
-        /// Unambiguous bytes: each part is preceded by its length.
+        /// Unambiguous bytes: each part is preceded by its length, and an absent one has none.
         var authenticatedData: Data {
             var data = Data()
-            for part in [self.owner, self.kind, String(self.version)] {
-                data.append(contentsOf: Array("\(part.utf8.count):\(part);".utf8))
+            for part in [self.owner, self.kind, String(self.version)] + self.details {
+                data.append(contentsOf: Array((part.map { "\($0.utf8.count):\($0);" } ?? "-;").utf8))
             }
             return data
         }

@@ -1,3 +1,18 @@
+/// Keeps the gateway's own secrets, sealed.
+package protocol GatewaySecretStore: Sendable {
+    /// The sealed secrets of the gateway itself; absent ones are stored first, as given.
+    ///
+    /// - Parameters:
+    ///   - candidates: freshly sealed secrets for a first start.
+    ///   - end: the end of a row of checkpoints that is still to come, kept with the first secrets of an unused store.
+    /// - Returns: what is stored, for every candidate.
+    /// - Throws: `storeUnavailable`.
+    func gatewaySecrets(
+        orInsert candidates: [GatewaySecret: Envelope],
+        at end: CheckpointEnd
+    ) async throws(GatewayError) -> [GatewaySecret: Envelope]
+}
+
 /// The gateway's own secrets, opened.
 package struct GatewaySecrets: Sendable {
     /// Keys the digests of API keys.
@@ -11,7 +26,7 @@ package struct GatewaySecrets: Sendable {
     ///
     /// - Throws: `storeUnavailable`; `invalid` when they do not open, which means that the master key is another one
     ///   than the store was made with.
-    package init(store: any DirectoryStore, masterKey: MasterKey) async throws(GatewayError) {
+    package init(store: any GatewaySecretStore, masterKey: MasterKey) async throws(GatewayError) {
         var candidates: [GatewaySecret: Envelope] = [:]
         let signingKey = Secret(randomBytes: 32)
         for secret in GatewaySecret.allCases {

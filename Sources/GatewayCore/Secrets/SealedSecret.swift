@@ -10,13 +10,29 @@ package struct SealedSecret: Sendable, Hashable {
 
     /// Where it is.
     package var place: Place
+    /// What else of its row it is sealed for.
+    package var details: [String?]
     /// How it is sealed.
     package var envelope: Envelope
 
     /// A sealed secret.
-    package init(place: Place, envelope: Envelope) {
+    package init(place: Place, details: [String?] = [], envelope: Envelope) {
         self.place = place
+        self.details = details
         self.envelope = envelope
+    }
+
+    /// A tenant's credential.
+    ///
+    /// - Parameters:
+    ///   - credential: as it is stored.
+    ///   - salt: of the tenant.
+    package init(_ credential: StoredCredential, salt: [UInt8]) {
+        self.init(
+            place: .credential(credential.tenant, credential.kind, version: credential.version),
+            details: credential.details(salt: salt),
+            envelope: credential.envelope
+        )
     }
 
     /// What the envelope is sealed for.
@@ -24,7 +40,7 @@ package struct SealedSecret: Sendable, Hashable {
         switch self.place {
         case .gateway(let secret): secret.context
         case .credential(let tenant, let kind, let version):
-            StoredCredential.context(tenant: tenant, kind: kind, version: version)
+            StoredCredential.context(tenant: tenant, kind: kind, version: version, details: self.details)
         }
     }
 

@@ -1,36 +1,38 @@
+package import Logging
+package import Metrics
 import ServiceLifecycle
 import Synchronization
 
 /// The directory in memory: the current snapshot, swapped whole.
 ///
-/// Look-ups never touch the store. A request reads ``snapshot`` once and keeps it, so that it sees one picture.
+/// Look-ups never touch the store. A request reads ``snapshot`` once and keeps it, so that it sees one state. A change
+/// brings what its tenant has then, and nothing is read or opened of any other.
 package final class Directory: Service {
-    /// What a snapshot is made of.
-    private struct Source {
-        var contents = DirectoryContents()
-        var defaultLimits: LimitPolicies
-        /// Reads of the store that have begun.
+    private struct State {
+        var opener: DirectorySnapshot.Opener
+        /// Reads of the whole store that have begun.
         var reads = 0
-        /// The read that the contents come from.
+        /// Those that have not ended.
+        var openReads = 0
+        /// The read that was shown last.
         var newestRead = 0
-        /// Grows with every change, so that a snapshot of older parts is not shown.
-        var version = 0
+        /// By tenant, how many reads had begun when it was changed; only while a read is open.
+        var changes: [TenantID: Int] = [:]
     }
 
-    /// The pause before a failed reading is repeated.
+    /// The pause before the store is read again.
     private static let retryInterval = Duration.seconds(1)
 
     private let store: any DirectoryStore
-    private let masterKey: MasterKey
-    private let auditKey: Secret
-    private let keptPolicies: [LimitKey: PolicyHistory]
     private let clock: any WallClock
-    private let source: Mutex<Source>
+    private let state: Mutex<State>
     private let current = Mutex(DirectorySnapshot())
     private let observer = Mutex<(@Sendable (DirectorySnapshot) -> Void)?>(nil)
     /// Asks for a reading that is repeated until it works.
     private let retries: AsyncStream<Void>
     private let retryContinuation: AsyncStream<Void>.Continuation
+    private let refused: [RefusedRow.Kind: Meter]
+    private let logger: Logger
 
     /// A directory that starts empty; call ``reload()`` before serving.
     ///
@@ -41,31 +43,50 @@ package final class Directory: Service {
     ///   - defaultLimits: the limits of tenants without their own.
     ///   - keptPolicies: the limits that were in force when quotas were kept, by tenants' keys.
     ///   - clock: tells when limits change.
+    ///   - metrics: counts rows that are refused.
+    ///   - logger: hears of rows that are refused.
     package init(
         store: any DirectoryStore,
         masterKey: MasterKey,
         auditKey: Secret,
         defaultLimits: LimitPolicies,
         keptPolicies: [LimitKey: PolicyHistory] = [:],
-        clock: any WallClock
+        clock: any WallClock,
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.store = store
-        self.masterKey = masterKey
-        self.auditKey = auditKey
-        self.keptPolicies = keptPolicies
+        self.state = Mutex(
+            State(
+                opener: .init(
+                    masterKey: masterKey,
+                    auditKey: auditKey,
+                    keptPolicies: keptPolicies,
+                    defaultLimits: defaultLimits,
+                    time: clock.now()
+                )
+            )
+        )
         self.clock = clock
-        self.source = Mutex(Source(defaultLimits: defaultLimits))
+        self.refused = Dictionary(
+            uniqueKeysWithValues: RefusedRow.Kind.allCases.map { kind in
+                let labels = [("kind", kind.rawValue)]
+                return (kind, Meter(label: "fcmgw_directory_refused_rows", dimensions: labels, factory: metrics))
+            }
+        )
+        self.logger = logger
         (self.retries, self.retryContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        for meter in self.refused.values { meter.set(0) }
     }
 
-    /// The current picture.
+    /// The current snapshot.
     package var snapshot: DirectorySnapshot {
         self.current.withLock { $0 }
     }
 
     /// What makes the pseudonyms of a tenant that is about to be made.
     func pseudonymizer(tenantSalt: [UInt8]) -> Pseudonymizer {
-        Pseudonymizer(auditKey: self.auditKey, tenantSalt: tenantSalt)
+        Pseudonymizer(auditKey: self.state.withLock { $0.opener.auditKey }, tenantSalt: tenantSalt)
     }
 
     /// Has every snapshot from now on handed to an observer too, after it has come into force; off the event loops.
@@ -73,30 +94,60 @@ package final class Directory: Service {
         self.observer.withLock { $0 = observer }
     }
 
-    /// Reads the store and swaps the picture.
+    /// Makes one change in the store, and shows its tenant as it is then: the change is in force when this returns.
     ///
-    /// It goes on when its caller's task is cancelled: what was changed must come into force whoever still waits for it.
+    /// Changes of one tenant must come one after the other. When the store fails it may have made the change all the
+    /// same, so that everything is read again soon.
     ///
-    /// - Throws: `storeUnavailable`; the old picture stays.
+    /// - Throws: what the store throws.
+    package func apply(_ change: DirectoryChange) async throws(GatewayError) {
+        let contents: DirectoryContents
+        do {
+            contents = try await self.store.apply(change)
+        } catch {
+            if error.code == .storeUnavailable { self.retryContinuation.yield() }
+            throw error
+        }
+        let refused = self.state.withLock { state in
+            if state.openReads > 0 { state.changes[change.tenant] = state.reads }
+            state.opener.time = self.clock.now()
+            return self.show(self.snapshot.replacing(change.tenant, with: contents, state.opener))
+        }
+        self.announce(refused)
+    }
+
+    /// Reads the whole store and swaps the snapshot.
+    ///
+    /// - Throws: `storeUnavailable`; the old snapshot stays.
     package func reload() async throws(GatewayError) {
-        let failure = await Task { () -> GatewayError? in
-            do throws(GatewayError) {
-                try await self.read()
-                return nil
-            } catch {
-                return error
+        let (read, opener) = self.state.withLock { state in
+            state.reads += 1
+            state.openReads += 1
+            state.opener.time = self.clock.now()
+            return (state.reads, state.opener)
+        }
+        defer {
+            self.state.withLock { state in
+                state.openReads -= 1
+                if state.openReads == 0 { state.changes = [:] }
             }
         }
-        .value
-        if let failure { throw failure }
+        let contents = try await self.store.load()
+        // Outside the lock: this may be thousands of envelopes.
+        let loaded = DirectorySnapshot(contents, after: self.snapshot, opener)
+        let refused = self.state.withLock { state -> Set<RefusedRow> in
+            // A read that began later has seen more, and so has a change that was shown since this one began.
+            guard read > state.newestRead else { return [] }
+            state.newestRead = read
+            let later = state.changes.filter { $0.value >= read }.keys
+            let merged = later.isEmpty ? loaded : loaded.replacing(later, asIn: self.snapshot)
+            let isLimited = opener.defaultLimits == state.opener.defaultLimits
+            return self.show(isLimited ? merged : merged.limited(by: state.opener.defaultLimits, at: self.clock.now()))
+        }
+        self.announce(refused)
     }
 
-    /// Has the store read again and again until that works: what was changed comes into force late rather than never.
-    func reloadEventually() {
-        self.retryContinuation.yield()
-    }
-
-    /// Repeats readings that failed, until shutdown.
+    /// Repeats readings until shutdown: what was changed comes into force late rather than never.
     package func run() async throws {
         for await _ in self.retries.cancelOnGracefulShutdown() {
             var isDone = false
@@ -112,52 +163,37 @@ package final class Directory: Service {
             && !Task.isShuttingDownGracefully
     }
 
-    private func read() async throws(GatewayError) {
-        let read = self.source.withLock { source in
-            source.reads += 1
-            return source.reads
-        }
-        let contents = try await self.store.load()
-        self.source.withLock { source in
-            // A read that began later has seen more.
-            guard read > source.newestRead else { return }
-            source.newestRead = read
-            source.contents = contents
-            source.version += 1
-        }
-        self.show()
-    }
-
-    /// Puts other limits in force for the tenants that have none of their own.
+    /// Puts other limits in force for the tenants that have none of their own; the store is not asked.
     package func use(defaultLimits: LimitPolicies) {
-        self.source.withLock { source in
-            source.defaultLimits = defaultLimits
-            source.version += 1
+        let refused = self.state.withLock { state in
+            state.opener.defaultLimits = defaultLimits
+            return self.show(self.snapshot.limited(by: defaultLimits, at: self.clock.now()))
         }
-        self.show()
+        self.announce(refused)
     }
 
-    /// Makes a snapshot of the newest parts and swaps it in; anew where they have changed meanwhile.
-    private func show() {
-        var isShown = false
-        while !isShown {
-            let source = self.source.withLock { $0 }
-            let snapshot = DirectorySnapshot(
-                contents: source.contents,
-                after: self.snapshot,
-                kept: self.keptPolicies,
-                at: self.clock.now(),
-                masterKey: self.masterKey,
-                auditKey: self.auditKey,
-                defaultLimits: source.defaultLimits
-            )
-            isShown = self.source.withLock { newest in
-                guard newest.version == source.version else { return false }
-                self.current.withLock { $0 = snapshot }
-                return true
-            }
+    /// Swaps the snapshot; under the lock of the state, so that no snapshot is built on one that is replaced meanwhile.
+    ///
+    /// - Returns: the rows that are refused from now on.
+    private func show(_ snapshot: DirectorySnapshot) -> Set<RefusedRow> {
+        // The old one is released outside the lock that every request takes.
+        let old = self.current.withLock { current in
+            defer { current = snapshot }
+            return current
         }
+        guard old.refused != snapshot.refused else { return [] }
+        for (kind, meter) in self.refused { meter.set(snapshot.refused.count { $0.kind == kind }) }
+        return snapshot.refused.subtracting(old.refused)
+    }
+
+    /// Tells observer and log of what was shown; outside the lock.
+    private func announce(_ refused: Set<RefusedRow>) {
         // The newest, whichever of two changes comes here first.
         self.observer.withLock { $0?(self.snapshot) }
+        guard let first = refused.first else { return }
+        self.logger.error(
+            "Rows in the store are not the gateway's own, or are sealed by another master key; they are not served.",
+            metadata: ["rows": "\(refused.count)", "first": "\(first)"]
+        )
     }
 }

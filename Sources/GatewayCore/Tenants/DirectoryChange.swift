@@ -12,6 +12,18 @@ package enum DirectoryChange: Sendable {
     case putKey(APIKeyRecord)
     /// Adds a key and shortens the life of another, in one step.
     case rotateKey(new: APIKeyRecord, old: APIKeyRecord)
+    /// Removes a key of a tenant.
+    case removeKey(id: String, TenantID)
     /// Replaces a tenant's limits.
     case putLimits(TenantID, LimitOverrides)
+
+    /// The tenant that is changed; no other is.
+    package var tenant: TenantID {
+        switch self {
+        case .putTenant(let tenant, salt: _): tenant.id
+        case .deleteTenant(let id), .removeKey(id: _, let id), .putLimits(let id, _): id
+        case .putCredential(let credential): credential.tenant
+        case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _): key.tenant
+        }
+    }
 }

@@ -5,21 +5,12 @@ package protocol DirectoryStore: Sendable {
     /// - Throws: `storeUnavailable`.
     func load() async throws(GatewayError) -> DirectoryContents
 
-    /// Makes one change in one transaction.
+    /// Makes one change in one transaction, and reads in it what the tenant has then; its cost does not grow with the
+    /// number of tenants.
     ///
+    /// - Returns: what there is of the changed tenant; nothing when it was deleted.
     /// - Throws: `storeUnavailable`; `notFound` where the change needs a tenant or key that is not there; `conflict` where
-    ///   what it adds is there already.
-    func apply(_ change: DirectoryChange) async throws(GatewayError)
-
-    /// The sealed secrets of the gateway itself; absent ones are stored first, as given.
-    ///
-    /// - Parameters:
-    ///   - candidates: freshly sealed secrets for a first start.
-    ///   - end: the end of a row of checkpoints that is still to come, kept with the first secrets of an unused store.
-    /// - Returns: what is stored, for every candidate.
-    /// - Throws: `storeUnavailable`.
-    func gatewaySecrets(
-        orInsert candidates: [GatewaySecret: Envelope],
-        at end: CheckpointEnd
-    ) async throws(GatewayError) -> [GatewaySecret: Envelope]
+    ///   what it adds is there already, or what it builds on is a refused row.
+    @discardableResult
+    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents
 }

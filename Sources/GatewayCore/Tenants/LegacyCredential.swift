@@ -19,8 +19,10 @@ package struct LegacyCredential: Sendable {
     }
 
     /// Opens a stored credential; `nil` when it does not open.
-    init?(opening stored: StoredCredential, under masterKey: MasterKey) {
-        guard let secret = try? stored.envelope.open(for: stored.context, under: masterKey) else { return nil }
+    init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
+        guard let secret = try? stored.envelope.open(for: stored.context(salt: salt), under: masterKey) else {
+            return nil
+        }
         self.init(serverKey: secret, endpoint: stored.endpoint)
     }
 }

@@ -57,8 +57,10 @@ package final class ServiceAccountCredential: Sendable {
     }
 
     /// Opens a stored credential; `nil` when it does not open.
-    convenience init?(opening stored: StoredCredential, under masterKey: MasterKey) {
-        guard let secret = try? stored.envelope.open(for: stored.context, under: masterKey) else { return nil }
+    convenience init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
+        guard let secret = try? stored.envelope.open(for: stored.context(salt: salt), under: masterKey) else {
+            return nil
+        }
         // Where tokens may be asked for can have changed since it was put; that is judged when one is needed.
         do {
             try self.init(json: secret.revealBytes(), endpoint: stored.endpoint)

@@ -1,5 +1,11 @@
 import Crypto
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 extension StoredCredential {
     /// Seals a legacy server key.
     ///
@@ -7,6 +13,7 @@ extension StoredCredential {
     init(
         sealing credential: LegacyCredential,
         tenant: TenantID,
+        salt: [UInt8],
         version: Int,
         under masterKey: MasterKey,
         at now: Timestamp
@@ -15,6 +22,7 @@ extension StoredCredential {
             sealing: credential.serverKey,
             endpoint: credential.endpoint,
             tenant: tenant,
+            salt: salt,
             kind: .legacy,
             version: version,
             under: masterKey,
@@ -28,6 +36,7 @@ extension StoredCredential {
     init(
         sealing credential: ServiceAccountCredential,
         tenant: TenantID,
+        salt: [UInt8],
         version: Int,
         under masterKey: MasterKey,
         at now: Timestamp
@@ -36,6 +45,7 @@ extension StoredCredential {
             sealing: credential.sealedForm,
             endpoint: credential.endpoint,
             tenant: tenant,
+            salt: salt,
             kind: .v1,
             version: version,
             under: masterKey,
@@ -47,31 +57,35 @@ extension StoredCredential {
         sealing secret: Secret,
         endpoint: String?,
         tenant: TenantID,
+        salt: [UInt8],
         kind: UpstreamKind,
         version: Int,
         under masterKey: MasterKey,
         at now: Timestamp
     ) throws(GatewayError) {
-        let context = Self.context(tenant: tenant, kind: kind, version: version)
-        let envelope: Envelope
-        do {
-            envelope = try Envelope(sealing: secret, for: context, under: masterKey)
-        } catch {
-            throw GatewayError(.invalid, "The credential can't be sealed", cause: error)
-        }
         self.init(
             tenant: tenant,
             kind: kind,
             version: version,
-            envelope: envelope,
+            envelope: Envelope(wrappedKey: Data(), sealed: Data()),
             endpoint: endpoint,
             fingerprint: Hex.text(SHA256.hash(data: secret.revealBytes()).prefix(8)),
             createdAt: now
         )
+        do {
+            self.envelope = try Envelope(sealing: secret, for: self.context(salt: salt), under: masterKey)
+        } catch {
+            throw GatewayError(.invalid, "The credential can't be sealed", cause: error)
+        }
     }
 
     /// What a credential's envelope is sealed for.
-    static func context(tenant: TenantID, kind: UpstreamKind, version: Int) -> Envelope.Context {
-        Envelope.Context(owner: tenant.text, kind: "credential/\(kind.rawValue)", version: version)
+    static func context(tenant: TenantID, kind: UpstreamKind, version: Int, details: [String?]) -> Envelope.Context {
+        Envelope.Context(
+            owner: tenant.text,
+            kind: "credential/\(kind.rawValue)",
+            version: version,
+            details: details
+        )
     }
 }

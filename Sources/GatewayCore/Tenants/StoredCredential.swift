@@ -35,7 +35,20 @@ package struct StoredCredential: Sendable, Hashable {
     }
 
     /// What the envelope is sealed for.
-    package var context: Envelope.Context {
-        Self.context(tenant: self.tenant, kind: self.kind, version: self.version)
+    ///
+    /// - Parameter salt: of the tenant; with it the credential belongs to this life of the tenant alone.
+    /// - Returns: what is to be authenticated.
+    package func context(salt: [UInt8]) -> Envelope.Context {
+        Self.context(
+            tenant: self.tenant,
+            kind: self.kind,
+            version: self.version,
+            details: self.details(salt: salt)
+        )
+    }
+
+    /// What the envelope is sealed for beside whose and which it is: where it may be sent.
+    func details(salt: [UInt8]) -> [String?] {
+        [self.endpoint, Hex.text(salt)]
     }
 }

@@ -10,6 +10,9 @@ package struct Tenant: Sendable, Hashable {
     package var projectID: String?
     /// The numeric sender id, where device groups are used.
     package var senderID: String?
+    /// Whether FCM's names of its device groups begin with the tenant's own, because another tenant had the sender id
+    /// before; settled by the store when the sender id is put.
+    package var prefixesGroups: Bool
     /// Whether its keys are refused.
     package var isDisabled: Bool
     /// The names of which a client's certificate must carry one for the tenant's keys to be accepted; empty asks for no
@@ -27,6 +30,7 @@ package struct Tenant: Sendable, Hashable {
         upstream: UpstreamKind,
         projectID: String? = nil,
         senderID: String? = nil,
+        prefixesGroups: Bool = false,
         isDisabled: Bool = false,
         clientNames: [ClientName] = [],
         createdAt: Timestamp,
@@ -37,6 +41,7 @@ package struct Tenant: Sendable, Hashable {
         self.upstream = upstream
         self.projectID = projectID
         self.senderID = senderID
+        self.prefixesGroups = prefixesGroups
         self.isDisabled = isDisabled
         self.clientNames = clientNames
         self.createdAt = createdAt

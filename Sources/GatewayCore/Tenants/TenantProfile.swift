@@ -1,3 +1,4 @@
+import FCMModel
 import Synchronization
 
 /// A tenant with what its requests need at hand.
@@ -14,12 +15,15 @@ package final class TenantProfile: Sendable {
     package let legacyCredentialVersion: Int
     /// The limits in force for it, and those before them.
     package let policyHistory: PolicyHistory
-    /// The scopes whose limits are its own, not the gateway's defaults.
-    package let ownLimits: Set<LimitScope>
+    /// Its own limits, which replace the gateway's defaults.
+    package let limitOverrides: LimitOverrides
     /// Makes its audit pseudonyms.
     package let pseudonymizer: Pseudonymizer
-    /// Whether another tenant has the same sender id, so that names of device groups could meet at FCM.
-    package let sharesSender: Bool
+    /// What its pseudonyms are salted with, and what its rows in the store are bound to; another one in each life of the
+    /// tenant.
+    package let salt: [UInt8]
+    /// Its keys, revoked ones included.
+    package let keys: [APIKeyRecord]
     /// The names of which a client's certificate must carry one; `nil` where none is asked for.
     private let clientNames: Set<String>?
     /// The bucket of everything that it sends.
@@ -41,9 +45,10 @@ package final class TenantProfile: Sendable {
         storedCredentials: [StoredCredential],
         limits: LimitPolicies,
         policyHistory: PolicyHistory? = nil,
-        ownLimits: Set<LimitScope> = [],
+        limitOverrides: LimitOverrides = LimitOverrides(),
         pseudonymizer: Pseudonymizer,
-        sharesSender: Bool = false,
+        salt: [UInt8] = [],
+        keys: [APIKeyRecord] = [],
         load: TenantLoad = TenantLoad()
     ) {
         self.tenant = tenant
@@ -52,9 +57,10 @@ package final class TenantProfile: Sendable {
         self.storedCredentials = storedCredentials
         self.legacyCredentialVersion = storedCredentials.first { $0.kind == .legacy }?.version ?? 0
         self.policyHistory = policyHistory ?? PolicyHistory(limits)
-        self.ownLimits = ownLimits
+        self.limitOverrides = limitOverrides
         self.pseudonymizer = pseudonymizer
-        self.sharesSender = sharesSender
+        self.salt = salt
+        self.keys = keys
         self.load = load
         self.clientNames = tenant.clientNames.isEmpty ? nil : Set(tenant.clientNames.map(\.text))
         self.limitKey = LimitKey(tenant: tenant.id, pseudonymizer)
@@ -70,9 +76,10 @@ package final class TenantProfile: Sendable {
 
     /// FCM's name for a device group: the tenant's own, unless another tenant's groups live beside it.
     ///
-    /// A tenant's id has no full stop, so that no name of one tenant can be made to look like another's.
+    /// A tenant's id has no solidus, and no caller can name a group with the reserved prefix, so that no name of one
+    /// tenant can be made to look like another's.
     package func upstreamGroupName(_ name: String) -> String {
-        self.sharesSender ? "\(self.id.text).\(name)" : name
+        self.tenant.prefixesGroups ? "\(ValueRules.reservedGroupPrefix)\(self.id.text)/\(name)" : name
     }
 
     /// Whether a connection may use the tenant's keys whose client's verified certificate carries these names; none

@@ -49,7 +49,8 @@ struct LimitsController {
         }
         writer.key("own")
         writer.beginArray()
-        for scope in LimitScope.allCases where profile.ownLimits.contains(scope) { writer.string(scope.rawValue) }
+        let own = profile.limitOverrides.scopes
+        for scope in LimitScope.allCases where own.contains(scope) { writer.string(scope.rawValue) }
         writer.endArray()
         writer.endObject()
         return Response(json: writer.finish())

@@ -91,7 +91,10 @@ struct SendBodyReader {
                 self.problems.report(
                     .invalidTarget,
                     at: Self.pointer(key),
-                    "A device group's name has at most \(DeviceGroupName.maxBytes) bytes and no control characters"
+                    """
+                    A device group's name has at most \(DeviceGroupName.maxBytes) bytes, no control characters, and \
+                    does not begin with \(ValueRules.reservedGroupPrefix)
+                    """
                 )
                 return nil
             }

@@ -14,7 +14,10 @@ enum DeviceGroupName {
         else {
             throw Problem(
                 .invalidField,
-                "A device group's name has 1 to \(Self.maxBytes) bytes of UTF-8, percent-encoded, and no control characters"
+                """
+                A device group's name has 1 to \(Self.maxBytes) bytes of UTF-8, percent-encoded, no control characters, \
+                and does not begin with \(ValueRules.reservedGroupPrefix)
+                """
             )
         }
         return name

@@ -2,6 +2,9 @@ import GRDB
 
 extension SQLiteMigrations {
     /// Times are microseconds since 1970.
+    ///
+    /// `client_names` is a JSON array of texts. A `seal` covers all columns
+    /// of its row (`DirectoryRows`), so that a later migration of these tables has to see to the seals as well.
     @Sendable
     static func makeDirectory(_ db: Database) throws {
         try db.execute(sql: "PRAGMA application_id = \(SQLiteSchema.applicationID)")
@@ -13,11 +16,16 @@ extension SQLiteMigrations {
                     upstream TEXT NOT NULL,
                     project_id TEXT,
                     sender_id TEXT,
+                    prefixes_groups INTEGER NOT NULL,
                     is_disabled INTEGER NOT NULL,
+                    client_names TEXT NOT NULL,
                     salt BLOB NOT NULL,
                     created_at INTEGER NOT NULL,
-                    updated_at INTEGER NOT NULL
+                    updated_at INTEGER NOT NULL,
+                    seal BLOB NOT NULL
                 ) STRICT, WITHOUT ROWID;
+
+                CREATE INDEX tenants_by_sender ON tenants (sender_id) WHERE sender_id IS NOT NULL;
 
                 CREATE TABLE credentials (
                     tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
@@ -40,7 +48,8 @@ extension SQLiteMigrations {
                     topic_prefixes TEXT NOT NULL,
                     created_at INTEGER NOT NULL,
                     expires_at INTEGER,
-                    revoked_at INTEGER
+                    revoked_at INTEGER,
+                    seal BLOB NOT NULL
                 ) STRICT, WITHOUT ROWID;
 
                 CREATE INDEX api_keys_by_tenant ON api_keys (tenant);

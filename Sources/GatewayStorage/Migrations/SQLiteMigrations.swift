@@ -14,8 +14,6 @@ enum SQLiteMigrations {
     static let retiredTokens = "v004-retired-tokens"
     /// What became of sends that carried an idempotency key.
     static let idempotency = "v005-idempotency"
-    /// The names that tenants' client certificates must carry.
-    static let clientNames = "v006-client-names"
     /// Every key that a device group ever had.
     static let deviceGroupKeys = "v007-device-group-keys"
     /// What is signed of the audit.
@@ -29,7 +27,6 @@ enum SQLiteMigrations {
         migrator.registerMigration(Self.deviceGroups, migrate: Self.makeDeviceGroups)
         migrator.registerMigration(Self.retiredTokens, migrate: Self.makeRetiredTokens)
         migrator.registerMigration(Self.idempotency, migrate: Self.makeIdempotency)
-        migrator.registerMigration(Self.clientNames, migrate: Self.addClientNames)
         migrator.registerMigration(Self.deviceGroupKeys, migrate: Self.makeDeviceGroupKeys)
         migrator.registerMigration(Self.auditLedger, migrate: Self.makeAuditLedger)
         return migrator

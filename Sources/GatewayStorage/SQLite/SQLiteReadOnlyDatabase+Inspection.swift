@@ -22,14 +22,20 @@ extension SQLiteReadOnlyDatabase {
             )
             guard isCurrent else { return inspection }
             inspection.sealed = try SQLiteSealedSecrets.all(db)
-            var contents = DirectoryContents()
-            try DirectoryRows.readTenants(db, into: &contents)
-            let credentials = Dictionary(grouping: try DirectoryRows.credentials(db), by: \.tenant)
+            let contents = try DirectoryRows(db: db, sealer: nil).contents()
+            let credentials = Dictionary(grouping: contents.credentials, by: \.tenant)
             inspection.tenants = contents.tenants.map {
                 StoreInspection.TenantCredentials(tenant: $0, credentials: credentials[$0.id] ?? [])
             }
             return inspection
         }
+    }
+
+    /// The rows of the directory that the gateway does not serve, because another one sealed them or nobody did.
+    ///
+    /// - Throws: `storeUnavailable`, also for stored values that this version does not understand.
+    package func refusedRows(by sealer: RowSealer) async throws(GatewayError) -> [RefusedRow] {
+        try await self.read { try DirectoryRows(db: $0, sealer: sealer).contents().refused }
     }
 
     /// Has SQLite check the file's structure; takes as long as reading it.

@@ -38,7 +38,7 @@ struct RecordedAudit {
         let path = directory.path("data/gateway.sqlite")
         let database = try SQLiteDatabase(path: path)
         let key = try #require(MasterKey(Secret(bytes: [UInt8](repeating: 7, count: 32))))
-        let secrets = try await GatewaySecrets(store: SQLiteDirectoryStore(database: database), masterKey: key)
+        let secrets = try await GatewaySecrets(store: SQLiteSealedSecrets(database: database), masterKey: key)
         let signer = try secrets.auditSigner()
         let (store, ledger) = (SQLiteAuditStore(database: database), SQLiteAuditLedgerStore(database: database))
         let clock = ManualClock()

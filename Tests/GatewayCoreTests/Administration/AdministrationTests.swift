@@ -108,6 +108,25 @@ struct AdministrationTests {
         }
     }
 
+    @Test("Credentials that are put at once follow each other, each with a version of its own")
+    func simultaneousCredentials() async throws {
+        try await self.fixture.run { acme in
+            let administration = self.fixture.administration
+            let versions: [Int] = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<8 {
+                    group.addTask {
+                        let credential = LegacyCredential(serverKey: Secret("key \(number)"), endpoint: nil)
+                        return try await administration.putLegacyCredential(credential, tenant: acme, origin: .sample)
+                            .version
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(versions.sorted() == Array(1...8))
+            #expect(try self.fixture.profile()?.legacyCredentialVersion == 8)
+        }
+    }
+
     @Test("A service account is sealed beside a server key, and both are recorded without their secrets")
     func serviceAccounts() async throws {
         try await self.fixture.run { acme in
@@ -271,6 +290,28 @@ struct AdministrationTests {
         }
     }
 
+    // MARK: Refused rows
+
+    @Test("A tenant whose row is refused can be deleted and made anew, a key whose row is refused be revoked")
+    func refusedRows() async throws {
+        try await self.fixture.run { acme in
+            let lost = try TenantID.sample("lost")
+            self.fixture.store.refuseRows([RefusedRow(.tenant, "lost", of: lost), RefusedRow(.key, "k", of: acme)])
+            try await self.fixture.directory.reload()
+            await self.expect(.notFound) { try self.administration.keys(of: lost) }
+            await self.expect(.notFound) {
+                _ = try await self.administration.rotateKey("k", tenant: acme, overlapSeconds: 5, origin: .sample)
+            }
+            await self.expect(.notFound) {
+                try await self.administration.revokeKey("k", tenant: lost, origin: .sample)
+            }
+            try await self.administration.revokeKey("k", tenant: acme, origin: .sample)
+            try await self.administration.deleteTenant(lost, origin: .sample)
+            #expect(self.fixture.directory.snapshot.refused.isEmpty)
+            await self.expect(.notFound) { try await self.administration.deleteTenant(lost, origin: .sample) }
+        }
+    }
+
     // MARK: Limits
 
     @Test("Limits that were put are in force, and replace those put before")
@@ -306,40 +347,6 @@ struct AdministrationTests {
             #expect(self.fixture.accepts(key))
         }
         #expect(self.fixture.records.allSatisfy { $0.outcome == .intent || $0.outcome == .done })
-    }
-
-    @Test(
-        "A key that was imported since the picture was made is found, and has to be the same",
-        arguments: [true, false]
-    )
-    func lateImport(isSame: Bool) async throws {
-        try await self.fixture.run { acme in
-            let key = APIKey.generate()
-            let rival = APIKeyRecord(
-                id: key.id,
-                tenant: acme,
-                name: isSame ? "shared" : "another",
-                digest: KeyPepper.sample.digest(of: key),
-                scopes: [.sendMessages],
-                topicPrefixes: ["b", "a"],
-                createdAt: self.fixture.clock.now()
-            )
-            try await self.fixture.store.apply(.addKey(rival))
-            do throws(GatewayError) {
-                let (record, isNew) = try await self.fixture.administration.importKey(
-                    key,
-                    as: Self.draft,
-                    tenant: acme,
-                    origin: .sample
-                )
-                #expect(isSame && record == rival && !isNew)
-            } catch {
-                #expect(!isSame && error.code == .conflict && error.message.contains("another name"))
-            }
-            #expect(self.fixture.accepts(key))
-        }
-        #expect(self.fixture.records.map(\.outcome) == [.intent, isSame ? .done : .failed])
-        #expect(self.fixture.records.last?.code == (isSame ? nil : "conflict"))
     }
 
     @Test("The order of topic prefixes makes no other key")

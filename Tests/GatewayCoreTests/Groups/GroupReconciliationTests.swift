@@ -17,6 +17,7 @@ struct GroupReconciliationTests {
     ) throws -> DeviceGroup {
         DeviceGroup(
             tenant: try .sample(),
+            tenantCreatedAt: .sample,
             name: "g",
             upstreamName: "g",
             key: key,

@@ -31,7 +31,6 @@ struct AdministrationFixture {
         self.audit = .sample(store: auditStore, clock: self.clock)
         self.administration = Administration(
             directory: self.directory,
-            store: self.store,
             audit: self.audit,
             masterKey: try .sample(),
             pepper: .sample,

@@ -2,7 +2,8 @@ import GatewayCore
 import GatewayTestKit
 import Synchronization
 
-/// A directory's store whose first read sees the tenant `old`, and waits until it is let go; later ones see `new`.
+/// A directory's store whose first read sees the tenant `old`, and waits until it is let go; later ones see `new`, and
+/// changes are answered as if they were made.
 final class OvertakenStore: DirectoryStore {
     private let reads = Atomic(0)
     private let begun = AsyncStream.makeStream(of: Void.self)
@@ -26,14 +27,9 @@ final class OvertakenStore: DirectoryStore {
         return contents
     }
 
-    func apply(_ change: DirectoryChange) async throws(GatewayError) {
-        throw GatewayError(.storeUnavailable, "This store is only read")
-    }
-
-    func gatewaySecrets(
-        orInsert candidates: [GatewaySecret: Envelope],
-        at end: CheckpointEnd
-    ) async throws(GatewayError) -> [GatewaySecret: Envelope] {
-        candidates
+    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
+        var contents = DirectoryContents()
+        if case .putTenant(let tenant, _) = change { contents.tenants = [tenant] }
+        return contents
     }
 }

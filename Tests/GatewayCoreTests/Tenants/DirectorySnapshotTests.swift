@@ -6,12 +6,16 @@ import Testing
 @Suite("DirectorySnapshot")
 struct DirectorySnapshotTests {
     private func snapshot(_ contents: DirectoryContents, masterKey: String = "master") throws -> DirectorySnapshot {
-        DirectorySnapshot(
-            contents: contents,
-            at: .sample,
+        DirectorySnapshot(contents, try self.opener(masterKey))
+    }
+
+    private func opener(_ masterKey: String = "master") throws -> DirectorySnapshot.Opener {
+        .init(
             masterKey: try .sample(masterKey),
             auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies()
+            keptPolicies: [:],
+            defaultLimits: LimitPolicies(),
+            time: .sample
         )
     }
 
@@ -19,6 +23,7 @@ struct DirectorySnapshotTests {
         try StoredCredential(
             sealing: LegacyCredential(serverKey: Secret(serverKey), endpoint: "http://\(tenant)"),
             tenant: .sample(tenant),
+            salt: [],
             version: version,
             under: .sample(),
             at: .sample
@@ -68,6 +73,7 @@ struct DirectorySnapshotTests {
         let v1 = try StoredCredential(
             sealing: .sample(),
             tenant: .sample("acme"),
+            salt: [],
             version: 1,
             under: .sample(),
             at: .sample
@@ -113,6 +119,66 @@ struct DirectorySnapshotTests {
         let opened = try #require(snapshot.tenants[.sample("initech")]).legacyCredential
         #expect(opened?.serverKey.revealText() == "key of initech")
         #expect(try #require(snapshot.tenants[.sample("acme")]).storedCredentials.count == 1)
+        let refused = try ["acme", "globex"].map { RefusedRow(.credential, "legacy", of: try .sample($0)) }
+        #expect(snapshot.refused == Set(refused))
+    }
+
+    @Test("A credential does not open for another endpoint, nor for another life of its tenant")
+    func changedRows() throws {
+        var contents = DirectoryContents()
+        contents.tenants = [try .sample("acme")]
+        let sealed = try self.credential(of: "acme", version: 1, "key of acme")
+        for endpoint in ["http://evil.example", "http://acm", nil] {
+            contents.credentials = [sealed]
+            contents.credentials[0].endpoint = endpoint
+            let snapshot = try self.snapshot(contents)
+            #expect(try #require(snapshot.tenants[.sample("acme")]).legacyCredential == nil)
+            #expect(snapshot.refused.count == 1)
+        }
+        contents.credentials = [sealed]
+        #expect(try #require(try self.snapshot(contents).tenants[.sample("acme")]).legacyCredential != nil)
+        contents.salts = [try .sample("acme"): [1]]
+        #expect(try #require(try self.snapshot(contents).tenants[.sample("acme")]).legacyCredential == nil)
+    }
+
+    @Test("Other contents of a tenant leave the others' profiles and its unchanged credentials as they are")
+    func replacing() throws {
+        var contents = DirectoryContents()
+        contents.tenants = try ["acme", "globex"].map { try .sample($0) }
+        let v1 = try StoredCredential(
+            sealing: .sample(),
+            tenant: .sample("acme"),
+            salt: [],
+            version: 1,
+            under: .sample(),
+            at: .sample
+        )
+        contents.credentials = [try self.credential(of: "acme", version: 1, "first"), v1]
+        let keys = try (0..<3).map { _ in try APIKeyRecord.sample(of: .generate()) }
+        let other = try APIKeyRecord.sample(of: .generate(), tenant: "globex")
+        contents.keys = keys + [other]
+        let before = try self.snapshot(contents)
+
+        var acme = DirectoryContents()
+        acme.tenants = [try .sample("acme")]
+        acme.credentials = [try self.credential(of: "acme", version: 2, "second"), v1]
+        acme.keys = Array(keys.prefix(1))
+        let after = before.replacing(try .sample("acme"), with: acme, try self.opener())
+        #expect(try after.tenants[.sample("globex")] === before.tenants[.sample("globex")])
+        #expect(after.principals[other.id] === before.principals[other.id])
+        let (old, new) = (
+            try #require(before.tenants[.sample("acme")]), try #require(after.tenants[.sample("acme")])
+        )
+        #expect(new.v1Credential === old.v1Credential)
+        #expect(new.legacyCredential?.serverKey.revealText() == "second")
+        #expect(new.load === old.load)
+        #expect(Set(after.principals.keys) == [keys[0].id, other.id])
+        #expect(after.principals[keys[0].id]?.profile === new)
+        #expect(before.principals.count == 4)
+
+        let gone = after.replacing(try .sample("acme"), with: DirectoryContents(), try self.opener())
+        #expect(gone.tenants.keys.map(\.text) == ["globex"])
+        #expect(Array(gone.principals.keys) == [other.id])
     }
 
     @Test("Under another master key no credential opens")

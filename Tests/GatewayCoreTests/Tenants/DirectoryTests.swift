@@ -1,5 +1,8 @@
 import GatewayCore
 import GatewayTestKit
+import InMemoryLogging
+import Logging
+import MetricsTestKit
 import Testing
 
 @Suite("Directory")
@@ -66,6 +69,95 @@ struct DirectoryTests {
         try await self.store.apply(.deleteTenant(.sample("acme")))
         try await directory.reload()
         #expect(seen.current == [["acme"], []])
+    }
+
+    @Test("A change reads and opens what belongs to its tenant alone, among however many")
+    func changes() async throws {
+        let directory = try self.directory()
+        for number in 0..<50 { try await self.store.apply(.putTenant(.sample("t-\(number)"), salt: [1])) }
+        try await directory.reload()
+        let before = directory.snapshot
+        let key = APIKey.generate()
+        try await directory.apply(.addKey(.sample(of: key, tenant: "t-7")))
+        #expect(directory.snapshot.principals[key.id]?.profile.id.text == "t-7")
+        try await directory.apply(.deleteTenant(.sample("t-7")))
+        #expect(directory.snapshot.principals.isEmpty)
+        #expect(self.store.loads == 1)
+        #expect(directory.snapshot.tenants.count == 49)
+        for (id, profile) in directory.snapshot.tenants { #expect(before.tenants[id] === profile) }
+    }
+
+    @Test("A change that was made although the store failed comes into force later", .timeLimit(.minutes(1)))
+    func lostAnswer() async throws {
+        let directory = try self.directory()
+        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
+        try await directory.reload()
+        self.store.loseAnswers()
+        self.store.refuseLoads()
+        let error = await #expect(throws: GatewayError.self) {
+            try await directory.apply(.deleteTenant(.sample("acme")))
+        }
+        #expect(error?.code == .storeUnavailable)
+        #expect(directory.snapshot.tenants.count == 1)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await directory.run() }
+            // The first reading fails as well.
+            while self.store.loads < 2 { await Task.yield() }
+            self.store.refuseLoads(false)
+            while !directory.snapshot.tenants.isEmpty { await Task.yield() }
+            group.cancelAll()
+        }
+    }
+
+    @Test("A change that was shown while the whole store was read is not undone by what the reading saw")
+    func overtakenByChange() async throws {
+        let store = OvertakenStore()
+        let directory = Directory(
+            store: store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies(),
+            clock: self.clock
+        )
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await directory.reload() }
+            await store.firstHasBegun()
+            try await directory.apply(.deleteTenant(.sample("old")))
+            try await directory.apply(.putTenant(.sample("made"), salt: [1]))
+            store.releaseFirst()
+            try await group.waitForAll()
+        }
+        #expect(directory.snapshot.tenants.keys.map(\.text) == ["made"])
+        try await directory.reload()
+        #expect(directory.snapshot.tenants.keys.map(\.text) == ["new"])
+    }
+
+    @Test("Rows that are refused are counted and logged once, and their tenants can be deleted")
+    func refused() async throws {
+        let (metrics, logs) = (TestMetrics(), InMemoryLogHandler())
+        let directory = Directory(
+            store: self.store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies(),
+            clock: self.clock,
+            metrics: metrics,
+            logger: Logger(label: "test") { _ in logs }
+        )
+        func count(_ kind: String) throws -> Double? {
+            try metrics.expectMeter("fcmgw_directory_refused_rows", [("kind", kind)]).lastValue
+        }
+        try await directory.reload()
+        #expect(try count("tenant") == 0)
+        self.store.refuseRows([
+            RefusedRow(.tenant, "acme", of: try .sample("acme")), RefusedRow(.key, "k", of: try .sample("globex")),
+        ])
+        for _ in 0..<2 { try await directory.reload() }
+        #expect(try (count("tenant"), count("key"), count("credential")) == (1, 1, 0))
+        #expect(logs.entries.map(\.level) == [.error])
+        self.store.refuseRows([])
+        try await directory.reload()
+        #expect(try (count("tenant"), count("key")) == (0, 0))
     }
 
     @Test("When the store does not answer, the old picture stays")

@@ -134,20 +134,21 @@ struct ServiceAccountCredentialTests {
         let stored = try StoredCredential(
             sealing: credential,
             tenant: .sample(),
+            salt: [1],
             version: 4,
             under: .sample(),
             at: .sample
         )
         #expect((stored.kind, stored.version, stored.endpoint) == (.v1, 4, "https://fcm.example"))
         #expect(stored.fingerprint == credential.fingerprint)
-        let opened = try #require(ServiceAccountCredential(opening: stored, under: .sample()))
+        let opened = try #require(ServiceAccountCredential(opening: stored, salt: [1], under: .sample()))
         #expect(opened.privateKey.revealText() == credential.privateKey.revealText())
         #expect(opened.fingerprint == credential.fingerprint)
         #expect(opened.endpoint == credential.endpoint)
-        #expect(ServiceAccountCredential(opening: stored, under: try .sample("other")) == nil)
+        #expect(ServiceAccountCredential(opening: stored, salt: [1], under: try .sample("other")) == nil)
         var moved = stored
         moved.kind = .legacy
-        #expect(ServiceAccountCredential(opening: moved, under: try .sample()) == nil)
+        #expect(ServiceAccountCredential(opening: moved, salt: [1], under: try .sample()) == nil)
     }
 
     @Test("Any change of the account changes its fingerprint")

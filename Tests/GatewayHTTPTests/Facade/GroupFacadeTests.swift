@@ -224,7 +224,7 @@ struct GroupFacadeTests {
             _ = await gateway.data(.get, Self.path + "?notification_key_name=g", key: key)
             let other = try await gateway.makeKey(scopes: [.manageDeviceGroups], tenant: "other")
             _ = await gateway.data(.put, "/v1/tenants/other/device-groups/g", key: other, body: #"{"tokens":["a"]}"#)
-            #expect(Array(upstream.requests.prefix(2)) == [.lookUp(name: "demo.g"), .lookUp(name: "other.g")])
+            #expect(Array(upstream.requests.prefix(2)) == [.lookUp(name: "g"), .lookUp(name: "fcm-gateway/other/g")])
         }
     }
 

@@ -132,7 +132,6 @@ struct TestGateway: Sendable {
         )
         self.administration = Administration(
             directory: directory,
-            store: self.directoryStore,
             audit: self.audit,
             masterKey: masterKey,
             pepper: pepper,

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayStorage
 import Testing
 
 /// What every directory store promises.
@@ -141,9 +142,74 @@ struct DirectoryStoreTests {
             try await store.apply(.putCredential(try DirectoryFixtures.credential(version: 1)))
             let second = try DirectoryFixtures.credential(version: 2)
             try await store.apply(.putCredential(second))
-            await self.expectError(.conflict, store, .putCredential(try DirectoryFixtures.credential(version: 1)))
+            for version in 1...2 {
+                let late = try DirectoryFixtures.credential(version: version)
+                await self.expectError(.conflict, store, .putCredential(late))
+            }
             let contents = try await store.load()
             #expect(contents.credentials == [second])
+        }
+    }
+
+    @Test("A change answers with what its tenant has then, and with nothing of others", arguments: StoreKind.available)
+    func answers(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            let (tenant, key) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.key())
+            for id in ["other", "a", "z"] {
+                try await store.apply(.putTenant(try DirectoryFixtures.tenant(id), salt: [2]))
+                try await store.apply(.putCredential(try DirectoryFixtures.credential(id)))
+                try await store.apply(.putKey(try DirectoryFixtures.key("key of \(id)", tenant: id)))
+            }
+            let limits = LimitOverrides(topic: [try DirectoryFixtures.policy(rate: 2)])
+            try await store.apply(.putTenant(tenant, salt: [1]))
+            try await store.apply(.putLimits(tenant.id, limits))
+            let credential = try DirectoryFixtures.credential()
+            try await store.apply(.putCredential(credential))
+            let contents = try await store.apply(.addKey(key))
+            #expect(contents.tenants == [tenant])
+            #expect(contents.salts == [tenant.id: [1]])
+            #expect(contents.credentials == [credential])
+            #expect(contents.keys == [key])
+            #expect(contents.limits == [tenant.id: limits])
+            #expect(try await store.apply(.removeKey(id: key.id, tenant.id)).keys.isEmpty)
+            await self.expectError(.notFound, store, .removeKey(id: "key of other", tenant.id))
+            let nothing = try await store.apply(.deleteTenant(tenant.id))
+            #expect(nothing.tenants.isEmpty && nothing.keys.isEmpty && nothing.salts.isEmpty)
+            #expect(try await store.load().tenants.count == 3)
+        }
+    }
+
+    @Test(
+        "Of tenants with one sender id, all but the first prefix their groups, whoever comes or goes later",
+        arguments: StoreKind.available
+    )
+    func groupPrefixes(kind: StoreKind) async throws {
+        try await kind.withDirectoryStore { store in
+            func put(_ id: String, sender: String?) async throws {
+                var tenant = try DirectoryFixtures.tenant(id)
+                tenant.senderID = sender
+                try await store.apply(.putTenant(tenant, salt: [1]))
+            }
+            func prefixed() async throws -> [String] {
+                try await store.load().tenants.filter(\.prefixesGroups).map(\.id.text)
+            }
+            try await put("b", sender: "1")
+            try await put("none", sender: nil)
+            try await put("none-either", sender: nil)
+            try await put("c", sender: "1")
+            try await put("a", sender: "2")
+            #expect(try await prefixed() == ["c"])
+            // To be put again changes nothing, and neither does it when the first one goes.
+            try await put("b", sender: "1")
+            try await put("c", sender: "1")
+            #expect(try await prefixed() == ["c"])
+            try await store.apply(.deleteTenant(try #require(TenantID("b"))))
+            try await put("c", sender: "1")
+            #expect(try await prefixed() == ["c"])
+            try await put("a", sender: "1")
+            #expect(try await prefixed() == ["a", "c"])
+            try await put("c", sender: "3")
+            #expect(try await prefixed() == ["a"])
         }
     }
 
@@ -233,9 +299,10 @@ struct DirectoryStoreTests {
         }
     }
 
-    @Test("The gateway's secrets stay as they were first stored", arguments: StoreKind.available)
-    func gatewaySecrets(kind: StoreKind) async throws {
-        try await kind.withDirectoryStore { store in
+    @Test("The gateway's secrets stay as they were first stored")
+    func gatewaySecrets() async throws {
+        try await withSQLiteDatabase { database in
+            let store = SQLiteSealedSecrets(database: database)
             let first = Envelope(wrappedKey: Data([1]), sealed: Data([2]))
             let second = Envelope(wrappedKey: Data([3]), sealed: Data([4]))
             let end = CheckpointEnd(number: 0, digest: [0], signature: [1])

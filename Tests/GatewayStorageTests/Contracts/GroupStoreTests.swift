@@ -11,6 +11,7 @@ struct GroupStoreTests {
     ) throws -> DeviceGroup {
         DeviceGroup(
             tenant: try #require(TenantID(tenant)),
+            tenantCreatedAt: DirectoryFixtures.start,
             name: name,
             upstreamName: "\(tenant).\(name)",
             key: key,
@@ -181,6 +182,39 @@ struct GroupStoreTests {
             _ = try await store.save(try Self.group())
             try await directory.apply(.deleteTenant(tenant.id))
             #expect(try await store.group(named: "family", of: tenant.id) == nil)
+        }
+    }
+
+    @Test("What was begun in an earlier life of a tenant is neither stored nor removed in the next")
+    func lives() async throws {
+        try await withSQLiteDatabase { database in
+            let (directory, store) = (SQLiteDirectoryStore(database: database), SQLiteGroupStore(database: database))
+            var tenant = try DirectoryFixtures.tenant()
+            try await directory.apply(.putTenant(tenant, salt: [1]))
+            var earlier = try Self.group()
+            earlier.version = try await store.save(earlier)
+            try await directory.apply(.deleteTenant(tenant.id))
+            tenant.createdAt = tenant.createdAt.advanced(by: .seconds(1))
+            try await directory.apply(.putTenant(tenant, salt: [2]))
+
+            for group in [try Self.group(), earlier] {
+                let error = await #expect(throws: GatewayError.self) { try await store.save(group) }
+                #expect(error?.code == .notFound)
+            }
+            #expect(try await store.group(named: "family", of: tenant.id) == nil)
+
+            var later = DeviceGroup(
+                tenant: tenant.id,
+                tenantCreatedAt: tenant.createdAt,
+                name: "family",
+                upstreamName: "family",
+                updatedAt: DirectoryFixtures.start
+            )
+            later.version = try await store.save(later)
+            #expect(later.version == earlier.version)
+            await #expect(throws: GatewayError.self) { try await store.save(earlier) }
+            await #expect(throws: GatewayError.self) { try await store.remove(earlier) }
+            #expect(try await store.group(named: "family", of: tenant.id) == later)
         }
     }
 }

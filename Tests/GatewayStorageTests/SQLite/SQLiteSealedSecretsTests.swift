@@ -30,7 +30,7 @@ struct SQLiteSealedSecretsTests {
 
         func fill(_ database: SQLiteDatabase, tenants: Int) async throws {
             let store = SQLiteDirectoryStore(database: database)
-            _ = try await GatewaySecrets(store: store, masterKey: self.old)
+            _ = try await GatewaySecrets(store: SQLiteSealedSecrets(database: database), masterKey: self.old)
             for number in 0..<tenants {
                 try await store.apply(.putTenant(try DirectoryFixtures.tenant("tenant-\(number)"), salt: [1]))
                 try await store.apply(.putCredential(try self.credential(number, under: self.old)))
@@ -39,7 +39,7 @@ struct SQLiteSealedSecretsTests {
 
         func credential(_ number: Int, version: Int = 3, under key: MasterKey) throws -> StoredCredential {
             var credential = try DirectoryFixtures.credential("tenant-\(number)", version: version)
-            credential.envelope = try Envelope(sealing: Self.serverKey, for: credential.context, under: key)
+            credential.envelope = try Envelope(sealing: Self.serverKey, for: credential.context(salt: [1]), under: key)
             return credential
         }
 
@@ -106,7 +106,7 @@ struct SQLiteSealedSecretsTests {
             let credentials = try await SQLiteDirectoryStore(database: database).load().credentials
             #expect(credentials.count == 5)
             for credential in credentials {
-                let opened = try credential.envelope.open(for: credential.context, under: fixture.new)
+                let opened = try credential.envelope.open(for: credential.context(salt: [1]), under: fixture.new)
                 #expect(opened.revealBytes() == Fixture.serverKey.revealBytes())
             }
             try database.close()
@@ -252,7 +252,7 @@ struct SQLiteSealedSecretsTests {
             let all = try await secrets.all()
             let plan = Rewrapping(all, under: fixture.both)
             let newer = try fixture.credential(0, version: 4, under: fixture.both)
-            let again = try fixture.credential(1, version: 3, under: fixture.both)
+            let again = try fixture.credential(1, version: 5, under: fixture.both)
             for credential in [newer, again] {
                 try await SQLiteDirectoryStore(database: database).apply(.putCredential(credential))
             }

@@ -82,3 +82,10 @@ func withSQLiteDatabase(_ body: (SQLiteDatabase) async throws -> Void) async thr
         try database.close()
     }
 }
+
+extension SQLiteDirectoryStore {
+    /// A directory whose rows are sealed as those of all tests.
+    init(database: SQLiteDatabase) {
+        self.init(database: database, sealer: RowSealer(keyPepper: Secret("pepper")))
+    }
+}

@@ -2,12 +2,14 @@ package import GatewayCore
 import Synchronization
 
 /// A directory that lives as long as the test.
-package final class InMemoryDirectoryStore: DirectoryStore {
+package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
     private struct State {
         var contents = DirectoryContents()
         var secrets: [GatewaySecret: Envelope] = [:]
         var refusesLoads = false
         var refusesChanges = false
+        var losesAnswers = false
+        var loads = 0
     }
 
     private let state = Mutex(State())
@@ -35,13 +37,29 @@ package final class InMemoryDirectoryStore: DirectoryStore {
         self.state.withLock { $0.refusesChanges = refuses }
     }
 
+    /// Makes changes fail from now on although they are made, or succeed again.
+    package func loseAnswers(_ loses: Bool = true) {
+        self.state.withLock { $0.losesAnswers = loses }
+    }
+
+    /// Names rows that are refused from now on.
+    package func refuseRows(_ rows: [RefusedRow]) {
+        self.state.withLock { $0.contents.refused = rows }
+    }
+
+    /// How often everything was read.
+    package var loads: Int { self.state.withLock { $0.loads } }
+
     /// Everything.
     ///
     /// - Throws: `storeUnavailable` while told to refuse.
     package func load() async throws(GatewayError) -> DirectoryContents {
         // As with a database, a reader that is cancelled gets nothing.
         if Task.isCancelled { throw GatewayError(.cancelled, "The reader was cancelled") }
-        let state = self.state.withLock { $0 }
+        let state = self.state.withLock { state in
+            state.loads += 1
+            return state
+        }
         guard !state.refusesLoads else { throw Self.unavailable }
         return state.contents
     }
@@ -49,13 +67,27 @@ package final class InMemoryDirectoryStore: DirectoryStore {
     /// Makes one change.
     ///
     /// - Throws: `storeUnavailable` while told to refuse; `notFound` where a tenant or key is not there.
-    package func apply(_ change: DirectoryChange) async throws(GatewayError) {
+    @discardableResult
+    package func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
         self.willApply(change)
-        let failure = self.state.withLock { state -> GatewayError? in
-            if state.refusesChanges { return Self.unavailable }
-            return Self.apply(change, to: &state.contents)
+        let result = self.state.withLock { state -> Result<DirectoryContents, GatewayError> in
+            if state.refusesChanges { return .failure(Self.unavailable) }
+            if let failure = Self.apply(change, to: &state.contents) { return .failure(failure) }
+            if state.losesAnswers { return .failure(Self.unavailable) }
+            return .success(Self.contents(of: change.tenant, in: state.contents))
         }
-        if let failure { throw failure }
+        return try result.get()
+    }
+
+    private static func contents(of tenant: TenantID, in all: DirectoryContents) -> DirectoryContents {
+        var contents = DirectoryContents()
+        contents.tenants = all.tenants.filter { $0.id == tenant }
+        contents.salts[tenant] = all.salts[tenant]
+        contents.credentials = all.credentials.filter { $0.tenant == tenant }
+        contents.keys = all.keys.filter { $0.tenant == tenant }
+        contents.limits[tenant] = all.limits[tenant]
+        contents.refused = all.refused.filter { $0.tenant == tenant }
+        return contents
     }
 
     /// The gateway's own secrets, kept from the first call on.
@@ -82,12 +114,18 @@ package final class InMemoryDirectoryStore: DirectoryStore {
         }
         let missing = GatewayError(.notFound, "There is no such tenant or key")
         switch change {
-        case .putTenant(let tenant, let salt):
+        case .putTenant(var tenant, let salt):
+            let existing = contents.tenants.first { $0.id == tenant.id }
+            let isShared = contents.tenants.contains { $0.id != tenant.id && $0.senderID == tenant.senderID }
+            let isKept = existing?.senderID == tenant.senderID
+            tenant.prefixesGroups =
+                tenant.senderID != nil && (isKept ? existing?.prefixesGroups ?? false : isShared)
             contents.tenants.removeAll { $0.id == tenant.id }
             contents.tenants.append(tenant)
             contents.salts[tenant.id] = contents.salts[tenant.id] ?? salt
         case .deleteTenant(let tenant):
-            guard isKnown(tenant) else { return missing }
+            guard isKnown(tenant) || contents.refused.contains(where: { $0.tenant == tenant }) else { return missing }
+            contents.refused.removeAll { $0.tenant == tenant }
             contents.tenants.removeAll { $0.id == tenant }
             contents.credentials.removeAll { $0.tenant == tenant }
             contents.keys.removeAll { $0.tenant == tenant }
@@ -110,6 +148,9 @@ package final class InMemoryDirectoryStore: DirectoryStore {
             guard contents.keys.contains(where: { $0.id == old.id }) else { return missing }
             put(old)
             put(new)
+        case .removeKey(let id, let tenant):
+            contents.keys.removeAll { $0.id == id && $0.tenant == tenant }
+            contents.refused.removeAll { $0 == RefusedRow(.key, id, of: tenant) }
         case .putLimits(let tenant, let limits):
             guard isKnown(tenant) else { return missing }
             contents.limits[tenant] = limits

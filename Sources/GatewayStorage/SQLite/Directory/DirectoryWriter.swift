@@ -10,9 +10,16 @@ import Foundation
 /// Makes changes of the directory within a transaction.
 struct DirectoryWriter {
     let db: Database
+    let sealer: RowSealer
 
+    private var rows: DirectoryRows { DirectoryRows(db: self.db, sealer: self.sealer) }
+
+    /// Makes a change, and reads what there is of its tenant then.
+    ///
+    /// A row is only changed as long as it is the gateway's own: a new seal must not make good what somebody else wrote.
+    ///
     /// - Throws: `notFound` and `conflict` as the change demands, and what the database throws.
-    func apply(_ change: DirectoryChange) throws {
+    func apply(_ change: DirectoryChange) throws -> DirectoryContents {
         switch change {
         case .putTenant(let tenant, let salt):
             try self.put(tenant, salt: salt)
@@ -20,59 +27,90 @@ struct DirectoryWriter {
             try self.db.execute(sql: "DELETE FROM tenants WHERE id = ?", arguments: [id.text])
             guard self.db.changesCount > 0 else { throw Self.noTenant(id) }
         case .putCredential(let credential):
-            try self.requireTenant(credential.tenant)
+            _ = try self.salt(of: credential.tenant)
             try self.put(credential)
         case .addKey(let key):
-            try self.requireTenant(key.tenant)
-            try self.insert(key)
+            try self.insert(key, salt: self.salt(of: key.tenant))
         case .putKey(let key):
-            try self.requireTenant(key.tenant)
-            try self.put(key)
+            try self.put(key, salt: self.salt(of: key.tenant))
         case .rotateKey(let new, let old):
-            try self.requireTenant(new.tenant)
-            try self.shorten(old)
-            try self.insert(new)
+            let salt = try self.salt(of: new.tenant)
+            try self.shorten(old, salt: salt)
+            try self.insert(new, salt: salt)
+        case .removeKey(let id, let tenant):
+            try self.db.execute(
+                sql: "DELETE FROM api_keys WHERE id = ? AND tenant = ?",
+                arguments: [id, tenant.text]
+            )
+            guard self.db.changesCount > 0 else { throw Self.noKey(id) }
         case .putLimits(let tenant, let limits):
-            try self.requireTenant(tenant)
+            _ = try self.salt(of: tenant)
             try self.put(limits, of: tenant)
         }
+        return try self.rows.contents(of: change.tenant)
     }
 
-    private func requireTenant(_ id: TenantID) throws {
-        let isThere = try Bool.fetchOne(
-            self.db,
-            sql: "SELECT EXISTS (SELECT 1 FROM tenants WHERE id = ?)",
-            arguments: [id.text]
+    /// What is stored of a tenant; nothing where there is none.
+    ///
+    /// - Throws: `conflict` for a row that is refused.
+    private func stored(_ id: TenantID) throws -> DirectoryContents {
+        let contents = try self.rows.contents(of: id)
+        guard contents.refused.contains(RefusedRow(.tenant, id.text, of: id)) else { return contents }
+        throw GatewayError(
+            .conflict,
+            "The tenant's row in the store is not as the gateway left it; go back to a backup, or delete the tenant"
         )
-        guard isThere == true else { throw Self.noTenant(id) }
+    }
+
+    private func salt(of id: TenantID) throws -> [UInt8] {
+        guard let salt = try self.stored(id).salts[id] else { throw Self.noTenant(id) }
+        return salt
     }
 
     private static func noTenant(_ id: TenantID) -> GatewayError {
         GatewayError(.notFound, "There is no tenant \(id.text)")
     }
 
+    private static func noKey(_ id: String) -> GatewayError {
+        GatewayError(.notFound, "There is no key \(id)")
+    }
+
     // MARK: Tenants
 
     private func put(_ tenant: Tenant, salt: [UInt8]) throws {
+        let prefixesGroups = try self.prefixesGroups(tenant, replacing: self.stored(tenant.id).tenants.first)
         // The salt is missing from the update: with another one, old pseudonyms would no longer match.
         try self.db.execute(
             sql: """
                 INSERT INTO tenants
-                    (id, display_name, upstream, project_id, sender_id, is_disabled, client_names, salt,
-                    created_at, updated_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    (id, display_name, upstream, project_id, sender_id, prefixes_groups, is_disabled, client_names,
+                    salt, created_at, updated_at, seal)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, x'')
                 ON CONFLICT (id) DO UPDATE SET
                     display_name = excluded.display_name, upstream = excluded.upstream,
                     project_id = excluded.project_id, sender_id = excluded.sender_id,
+                    prefixes_groups = excluded.prefixes_groups,
                     is_disabled = excluded.is_disabled, client_names = excluded.client_names,
                     created_at = excluded.created_at, updated_at = excluded.updated_at
                 """,
             arguments: [
                 tenant.id.text, tenant.displayName, tenant.upstream.rawValue, tenant.projectID, tenant.senderID,
-                tenant.isDisabled, try StoredJSON.encode(tenant.clientNames.map(\.text)), Data(salt),
+                prefixesGroups, tenant.isDisabled, try StoredJSON.encode(tenant.clientNames.map(\.text)), Data(salt),
                 tenant.createdAt.microseconds, tenant.updatedAt.microseconds,
             ]
         )
+        try self.rows.sealTenant(tenant.id)
+    }
+
+    /// Whether a tenant's groups need names that can't meet another's: as it was as long as it has the same sender id.
+    private func prefixesGroups(_ tenant: Tenant, replacing existing: Tenant?) throws -> Bool {
+        guard let sender = tenant.senderID else { return false }
+        if let existing, existing.senderID == sender { return existing.prefixesGroups }
+        return try Bool.fetchOne(
+            self.db,
+            sql: "SELECT EXISTS (SELECT 1 FROM tenants WHERE sender_id = ? AND id <> ?)",
+            arguments: [sender, tenant.id.text]
+        ) ?? false
     }
 
     private func put(_ limits: LimitOverrides, of tenant: TenantID) throws {
@@ -85,6 +123,7 @@ struct DirectoryWriter {
                 arguments: [tenant.text, scope.rawValue, try StoredPolicy.encode(policies)]
             )
         }
+        try self.rows.sealTenant(tenant)
     }
 
     // MARK: Credentials
@@ -98,7 +137,7 @@ struct DirectoryWriter {
                 ON CONFLICT (tenant, kind) DO UPDATE SET
                     version = excluded.version, wrapped_key = excluded.wrapped_key, sealed = excluded.sealed,
                     endpoint = excluded.endpoint, fingerprint = excluded.fingerprint, created_at = excluded.created_at
-                WHERE excluded.version >= credentials.version
+                WHERE excluded.version > credentials.version
                 """,
             arguments: [
                 credential.tenant.text, credential.kind.rawValue, credential.version, credential.envelope.wrappedKey,
@@ -107,18 +146,18 @@ struct DirectoryWriter {
             ]
         )
         guard self.db.changesCount > 0 else {
-            throw GatewayError(.conflict, "A later version of the credential is there already")
+            throw GatewayError(.conflict, "This version of the credential, or a later one, is there already")
         }
     }
 
     // MARK: Keys
 
-    private func put(_ key: APIKeyRecord) throws {
+    private func put(_ key: APIKeyRecord, salt: [UInt8]) throws {
         try self.db.execute(
             sql: """
                 INSERT INTO api_keys
-                    (id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    (id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at, seal)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, x'')
                 ON CONFLICT (id) DO UPDATE SET
                     name = excluded.name, digest = excluded.digest, scopes = excluded.scopes,
                     topic_prefixes = excluded.topic_prefixes, created_at = excluded.created_at,
@@ -128,23 +167,26 @@ struct DirectoryWriter {
             arguments: try Self.arguments(key)
         )
         guard self.db.changesCount > 0 else { throw Self.keyIsTaken }
+        try self.rows.sealKey(key.id, salt: salt)
     }
 
-    private func insert(_ key: APIKeyRecord) throws {
+    private func insert(_ key: APIKeyRecord, salt: [UInt8]) throws {
         try self.db.execute(
             sql: """
                 INSERT INTO api_keys
-                    (id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    (id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at, seal)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, x'')
                 ON CONFLICT (id) DO NOTHING
                 """,
             arguments: try Self.arguments(key)
         )
         guard self.db.changesCount > 0 else { throw Self.keyIsTaken }
+        try self.rows.sealKey(key.id, salt: salt)
     }
 
     /// Never lengthens: a key that was revoked or shortened in the meantime stays so.
-    private func shorten(_ key: APIKeyRecord) throws {
+    private func shorten(_ key: APIKeyRecord, salt: [UInt8]) throws {
+        guard try self.stored(key.tenant).keys.contains(where: { $0.id == key.id }) else { throw Self.noKey(key.id) }
         try self.db.execute(
             sql: """
                 UPDATE api_keys SET
@@ -160,7 +202,7 @@ struct DirectoryWriter {
                 "id": key.id, "tenant": key.tenant.text,
             ]
         )
-        guard self.db.changesCount > 0 else { throw GatewayError(.notFound, "There is no key \(key.id)") }
+        try self.rows.sealKey(key.id, salt: salt)
     }
 
     private static func arguments(_ key: APIKeyRecord) throws -> StatementArguments {

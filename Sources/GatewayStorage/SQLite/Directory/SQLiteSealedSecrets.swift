@@ -2,7 +2,7 @@ import GRDB
 package import GatewayCore
 
 /// Everything in the gateway's own file that is sealed by the master key.
-package struct SQLiteSealedSecrets: Sendable {
+package struct SQLiteSealedSecrets: GatewaySecretStore {
     private let database: SQLiteDatabase
 
     /// The sealed secrets of an open database.
@@ -28,15 +28,45 @@ package struct SQLiteSealedSecrets: Sendable {
             let name = try reader.parsed("name") { GatewaySecret(rawValue: $0) }
             secrets.append(SealedSecret(place: .gateway(name), envelope: try reader.envelope()))
         }
-        for credential in try DirectoryRows.credentials(db) {
-            secrets.append(
-                SealedSecret(
-                    place: .credential(credential.tenant, credential.kind, version: credential.version),
-                    envelope: credential.envelope
+        let directory = DirectoryRows(db: db, sealer: nil)
+        let salts = try directory.salts()
+        return secrets + (try directory.credentials().known.map { SealedSecret($0, salt: salts[$0.tenant.text] ?? []) })
+    }
+
+    /// The sealed secrets of the gateway itself; absent ones are stored first, as given.
+    ///
+    /// - Parameters:
+    ///   - candidates: freshly sealed secrets for a first start.
+    ///   - end: the end of a row of checkpoints that is still to come, kept with the first secrets of an unused store.
+    /// - Returns: what is stored, for every candidate.
+    /// - Throws: `storeUnavailable`.
+    package func gatewaySecrets(
+        orInsert candidates: [GatewaySecret: Envelope],
+        at end: CheckpointEnd
+    ) async throws(GatewayError) -> [GatewaySecret: Envelope] {
+        try await self.database.write { db in
+            // In a store that has been used, an end that is missing was taken away, and stays missing.
+            if try !SQLiteAuditLedgerReader.isInUse(db) { try SQLiteAuditLedgerStore.put(end, db) }
+            var stored: [GatewaySecret: Envelope] = [:]
+            for (secret, envelope) in candidates {
+                try db.execute(
+                    sql: """
+                        INSERT INTO gateway_secrets (name, wrapped_key, sealed) VALUES (?, ?, ?)
+                        ON CONFLICT (name) DO NOTHING
+                        """,
+                    arguments: [secret.rawValue, envelope.wrappedKey, envelope.sealed]
                 )
-            )
+                let row = try Row.fetchOne(
+                    db,
+                    sql: "SELECT wrapped_key, sealed FROM gateway_secrets WHERE name = ?",
+                    arguments: [secret.rawValue]
+                )
+                guard let row else { throw DamagedValue(table: "gateway_secrets", column: "name") }
+                let reader = RowReader(row, of: "gateway_secrets")
+                stored[secret] = try reader.envelope()
+            }
+            return stored
         }
-        return secrets
     }
 
     /// Exchanges wrapped keys and records it, all in one transaction: a crash leaves either all of it or nothing.

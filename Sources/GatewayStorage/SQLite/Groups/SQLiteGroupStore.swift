@@ -57,6 +57,7 @@ package struct SQLiteGroupStore: GroupStore {
     /// - Throws: `conflict`, `notFound` for a tenant that is not there, `storeUnavailable`.
     package func save(_ group: DeviceGroup) async throws(GatewayError) -> Int {
         try await self.database.write { db in
+            try Self.requireTenant(db, group)
             if group.version == 0 {
                 try Self.insert(db, group)
             } else {
@@ -70,9 +71,10 @@ package struct SQLiteGroupStore: GroupStore {
 
     /// Forgets a group.
     ///
-    /// - Throws: `conflict`, `storeUnavailable`.
+    /// - Throws: `conflict`, `notFound` for a tenant that is not there, `storeUnavailable`.
     package func remove(_ group: DeviceGroup) async throws(GatewayError) {
         try await self.database.write { db in
+            try Self.requireTenant(db, group)
             try db.execute(
                 sql: "DELETE FROM device_groups WHERE tenant = ? AND name = ? AND version = ?",
                 arguments: [group.tenant.text, group.name, group.version]
@@ -105,8 +107,9 @@ package struct SQLiteGroupStore: GroupStore {
         let row = try Row.fetchOne(
             db,
             sql: """
-                SELECT name, upstream_name, notification_key, members, is_complete, version, updated_at
-                FROM device_groups WHERE tenant = ? AND name = ?
+                SELECT name, upstream_name, notification_key, members, is_complete, version,
+                    device_groups.updated_at, created_at
+                FROM device_groups JOIN tenants ON id = tenant WHERE tenant = ? AND name = ?
                 """,
             arguments: [tenant.text, name]
         )
@@ -114,6 +117,7 @@ package struct SQLiteGroupStore: GroupStore {
         let reader = RowReader(row, of: "device_groups")
         return DeviceGroup(
             tenant: tenant,
+            tenantCreatedAt: try reader.time("created_at"),
             name: try reader.value("name"),
             upstreamName: try reader.value("upstream_name"),
             key: try reader.optional("notification_key"),
@@ -124,13 +128,17 @@ package struct SQLiteGroupStore: GroupStore {
         )
     }
 
-    private static func insert(_ db: Database, _ group: DeviceGroup) throws {
+    /// A group belongs to one life of its tenant: what an earlier one began is not carried into the next.
+    private static func requireTenant(_ db: Database, _ group: DeviceGroup) throws {
         let hasTenant = try Bool.fetchOne(
             db,
-            sql: "SELECT EXISTS (SELECT 1 FROM tenants WHERE id = ?)",
-            arguments: [group.tenant.text]
+            sql: "SELECT EXISTS (SELECT 1 FROM tenants WHERE id = ? AND created_at = ?)",
+            arguments: [group.tenant.text, group.tenantCreatedAt.microseconds]
         )
         guard hasTenant == true else { throw GatewayError(.notFound, "There is no tenant \(group.tenant.text)") }
+    }
+
+    private static func insert(_ db: Database, _ group: DeviceGroup) throws {
         try db.execute(
             sql: """
                 INSERT INTO device_groups

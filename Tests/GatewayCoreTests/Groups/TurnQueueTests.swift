@@ -3,20 +3,16 @@ import Testing
 
 @testable import GatewayCore
 
-struct GroupQueueTests {
+struct TurnQueueTests {
     private struct Count: Sendable {
         var inside = 0
         var most = 0
         var total = 0
     }
 
-    private static func key(_ name: String) throws -> GroupQueue.Key {
-        GroupQueue.Key(tenant: try .sample(), name: name)
-    }
-
     @Test("One at a time is let through, and everybody in the end")
     func exclusive() async throws {
-        let (queue, key) = (GroupQueue(), try Self.key("g"))
+        let (queue, key) = (TurnQueue<String>(), "g")
         let state = Observed(Count())
         await withDiscardingTaskGroup { group in
             for _ in 0..<200 {
@@ -37,10 +33,10 @@ struct GroupQueueTests {
         #expect(state.current.total == 200)
     }
 
-    @Test("Groups do not wait for one another")
+    @Test("Keys do not wait for one another")
     func apart() async throws {
-        let queue = GroupQueue()
-        let (one, two) = (try Self.key("one"), try Self.key("two"))
+        let queue = TurnQueue<String>()
+        let (one, two) = ("one", "two")
         #expect(await queue.enter(one, until: .now))
         #expect(await queue.enter(two, until: .now))
         #expect(await !queue.enter(one, until: .now))
@@ -50,7 +46,7 @@ struct GroupQueueTests {
 
     @Test("Who gives up, by deadline or by cancellation, does not hold up those behind")
     func givenUp() async throws {
-        let (queue, key) = (GroupQueue(), try Self.key("g"))
+        let (queue, key) = (TurnQueue<String>(), "g")
         #expect(await queue.enter(key, until: .now))
         #expect(await !queue.enter(key, until: .now + .milliseconds(1)))
         let cancelled = Task { await queue.enter(key, until: .now + .seconds(600)) }

@@ -1,13 +1,7 @@
 import Synchronization
 
-/// Lets one writer of each group through at a time, the others in the order of their coming.
-final class GroupQueue: Sendable {
-    /// One group.
-    struct Key: Sendable, Hashable {
-        let tenant: TenantID
-        let name: String
-    }
-
+/// Lets one writer of each key through at a time, the others in the order of their coming.
+final class TurnQueue<Key: Hashable & Sendable>: Sendable {
     private struct State {
         var taken: Set<Key> = []
         var waiters: [Key: [(number: Int, continuation: CheckedContinuation<Bool, Never>)]] = [:]
@@ -18,7 +12,7 @@ final class GroupQueue: Sendable {
 
     private let state = Mutex(State())
 
-    /// Waits for a group's turn, until a deadline or until the surrounding task is cancelled.
+    /// Waits for a key's turn, until a deadline or until the surrounding task is cancelled.
     ///
     /// - Returns: whether the turn came; then ``leave(_:)`` must follow.
     func enter(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {

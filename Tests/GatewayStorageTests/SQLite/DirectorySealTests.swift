@@ -1,0 +1,166 @@
+import GRDB
+import GatewayCore
+import Testing
+
+@testable import GatewayStorage
+
+/// What becomes of rows of the directory that somebody else than the gateway wrote.
+struct DirectorySealTests {
+    /// Two tenants with everything, changed by one statement.
+    private func changed(
+        _ statement: String,
+        _ body: (SQLiteDirectoryStore, DirectoryContents, SQLiteDatabase) async throws -> Void
+    ) async throws {
+        try await withSQLiteDatabase { database in
+            let store = SQLiteDirectoryStore(database: database)
+            for (id, salt) in [("acme", [1]), ("other", [2])] as [(String, [UInt8])] {
+                let tenant = try DirectoryFixtures.tenant(id)
+                try await store.apply(.putTenant(tenant, salt: salt))
+                try await store.apply(.putCredential(try DirectoryFixtures.credential(id)))
+                for number in 1...2 {
+                    try await store.apply(.addKey(try DirectoryFixtures.key("\(id)-\(number)", tenant: id)))
+                }
+                let limits = LimitOverrides(topic: [try DirectoryFixtures.policy(rate: 1)])
+                try await store.apply(.putLimits(tenant.id, limits))
+            }
+            var revoked = try DirectoryFixtures.key("acme-2")
+            revoked.revokedAt = DirectoryFixtures.start
+            try await store.apply(.putKey(revoked))
+            #expect(try await store.load().refused.isEmpty)
+            try await database.write { db in
+                try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
+                try db.execute(sql: statement)
+                if statement.contains("SET id = 'Not An Id'") {
+                    for table in ["credentials", "api_keys", "limits"] {
+                        try db.execute(sql: "UPDATE \(table) SET tenant = 'Not An Id' WHERE tenant = 'acme'")
+                    }
+                }
+            }
+            try await body(store, try await store.load(), database)
+        }
+    }
+
+    @Test(
+        "A tenant is not served that somebody else changed, with its limits; the others are",
+        arguments: [
+            "UPDATE tenants SET upstream = 'v1' WHERE id = 'acme'",
+            "UPDATE tenants SET upstream = 'carrier-pigeon' WHERE id = 'acme'",
+            "UPDATE tenants SET id = 'Not An Id' WHERE id = 'acme'",
+            "UPDATE tenants SET project_id = 'mine' WHERE id = 'acme'",
+            "UPDATE tenants SET project_id = NULL, display_name = display_name || project_id WHERE id = 'acme'",
+            "UPDATE tenants SET sender_id = '1' WHERE id = 'acme'",
+            "UPDATE tenants SET prefixes_groups = 1 WHERE id = 'acme'",
+            "UPDATE tenants SET is_disabled = 1 WHERE id = 'acme'",
+            "UPDATE tenants SET client_names = '[\"mine\"]' WHERE id = 'acme'",
+            "UPDATE tenants SET salt = x'02' WHERE id = 'acme'",
+            "UPDATE tenants SET created_at = 1 WHERE id = 'acme'",
+            "UPDATE tenants SET seal = (SELECT seal FROM tenants WHERE id = 'other') WHERE id = 'acme'",
+            "UPDATE limits SET policies = '[]' WHERE tenant = 'acme'",
+            "UPDATE limits SET policies = 'nonsense' WHERE tenant = 'acme'",
+            "UPDATE limits SET scope = 'planet' WHERE tenant = 'acme'",
+            "INSERT INTO limits VALUES ('acme', 'device', '[]')", "DELETE FROM limits WHERE tenant = 'acme'",
+        ]
+    )
+    func tenants(statement: String) async throws {
+        try await self.changed(statement) { store, contents, _ in
+            let other = try #require(TenantID("other"))
+            #expect(contents.tenants.map(\.id) == [other])
+            #expect(contents.keys.map(\.id) == ["other-1", "other-2"])
+            #expect(contents.credentials.map(\.tenant) == [other])
+            #expect(contents.limits.keys.map(\.self) == [other])
+            #expect(contents.refused.first?.kind == .tenant)
+            #expect(contents.refused.first?.tenant == (statement.contains("Not An Id") ? nil : TenantID("acme")))
+            guard let acme = contents.refused.first?.tenant else { return }
+
+            // A change would seal what somebody else wrote; only to delete the tenant is left.
+            let changes: [DirectoryChange] = [
+                .putTenant(try DirectoryFixtures.tenant(), salt: [1]), .putLimits(acme, LimitOverrides()),
+                .putCredential(try DirectoryFixtures.credential(version: 2)),
+                .addKey(try DirectoryFixtures.key("new")), .putKey(try DirectoryFixtures.key("acme-1")),
+            ]
+            for change in changes {
+                let error = await #expect(throws: GatewayError.self) { try await store.apply(change) }
+                #expect(error?.code == .conflict)
+            }
+            try await store.apply(.deleteTenant(acme))
+            try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [3]))
+            let later = try await store.load()
+            #expect(later.refused.isEmpty)
+            #expect(later.tenants.count == 2)
+        }
+    }
+
+    @Test(
+        "A key is not served that somebody else made or changed; the tenant's others are",
+        arguments: [
+            "UPDATE api_keys SET scopes = '[\"messages:send\"]' WHERE id = 'acme-1'",
+            "UPDATE api_keys SET scopes = '{}' WHERE id = 'acme-1'",
+            "UPDATE api_keys SET topic_prefixes = '[]' WHERE id = 'acme-1'",
+            "UPDATE api_keys SET expires_at = 1 WHERE id = 'acme-1'",
+            "UPDATE api_keys SET digest = (SELECT digest || x'00' FROM api_keys WHERE id = 'other-1') WHERE id = 'acme-1'",
+            "UPDATE api_keys SET tenant = 'other' WHERE id = 'acme-1'",
+            "UPDATE api_keys SET revoked_at = NULL WHERE id = 'acme-2'",
+            "UPDATE api_keys SET seal = x'' WHERE id = 'acme-1'",
+            """
+            INSERT INTO api_keys SELECT 'acme-3', tenant, name, digest, scopes, topic_prefixes, created_at, expires_at,
+            revoked_at, seal FROM api_keys WHERE id = 'acme-1'
+            """,
+        ]
+    )
+    func keys(statement: String) async throws {
+        try await self.changed(statement) { store, contents, _ in
+            #expect(contents.tenants.count == 2)
+            let row = try #require(contents.refused.first)
+            #expect(contents.refused.count == 1 && row.kind == .key)
+            #expect(!contents.keys.contains { $0.id == row.name })
+            let owner = try #require(row.tenant)
+            // A rotation of it would seal what somebody else wrote.
+            let old = try DirectoryFixtures.key(row.name, tenant: owner.text)
+            let new = try DirectoryFixtures.key("new", tenant: owner.text)
+            let error = await #expect(throws: GatewayError.self) {
+                try await store.apply(.rotateKey(new: new, old: old))
+            }
+            #expect(error?.code == .notFound)
+            #expect(try await store.apply(.removeKey(id: row.name, owner)).refused.isEmpty)
+        }
+    }
+
+    @Test("A credential of an unknown kind is not served; the tenant's keys are")
+    func credentials() async throws {
+        try await self.changed("UPDATE credentials SET kind = 'v7' WHERE tenant = 'acme'") { _, contents, database in
+            #expect(contents.refused == [RefusedRow(.credential, "v7", of: TenantID("acme"))])
+            #expect(contents.credentials.map(\.tenant.text) == ["other"])
+            #expect(contents.tenants.count == 2)
+            #expect(try await SQLiteSealedSecrets(database: database).all().count == 1)
+        }
+    }
+
+    @Test("A key that belonged to an earlier tenant of the same id is not served")
+    func lives() async throws {
+        try await withSQLiteDatabase { database in
+            let store = SQLiteDirectoryStore(database: database)
+            let (tenant, key) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.key())
+            try await store.apply(.putTenant(tenant, salt: [1]))
+            try await store.apply(.addKey(key))
+            try await database.write { try $0.execute(sql: "CREATE TABLE kept AS SELECT * FROM api_keys") }
+            try await store.apply(.deleteTenant(tenant.id))
+            try await store.apply(.putTenant(tenant, salt: [2]))
+            try await database.write { try $0.execute(sql: "INSERT INTO api_keys SELECT * FROM kept") }
+            let contents = try await store.load()
+            #expect(contents.keys.isEmpty)
+            #expect(contents.refused == [RefusedRow(.key, key.id, of: tenant.id)])
+        }
+    }
+
+    @Test("Rows that another gateway sealed are all refused, and none that is only looked at")
+    func otherSealer() async throws {
+        try await self.changed("SELECT 1") { _, _, database in
+            let stranger = RowSealer(keyPepper: Secret("another pepper"))
+            let contents = try await SQLiteDirectoryStore(database: database, sealer: stranger).load()
+            #expect(contents.tenants.isEmpty && contents.keys.isEmpty)
+            #expect(contents.refused.map(\.name) == ["acme", "other"])
+            let seen = try await database.read { try DirectoryRows(db: $0, sealer: nil).contents() }
+            #expect(seen.tenants.count == 2 && seen.keys.count == 4 && seen.refused.isEmpty)
+        }
+    }
+}
