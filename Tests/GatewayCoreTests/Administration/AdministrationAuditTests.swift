@@ -145,7 +145,7 @@ struct AdministrationAuditTests {
             }
             #expect(error?.code == .storeUnavailable)
             // It comes into force all the same, without anybody's doing.
-            try await withThrowingTaskGroup(of: Void.self) { group in
+            await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await self.fixture.directory.run() }
                 while self.fixture.directory.snapshot.principals[key]?.key.revokedAt == nil { await Task.yield() }
                 group.cancelAll()
