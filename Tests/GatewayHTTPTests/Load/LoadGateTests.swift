@@ -176,12 +176,12 @@ struct LoadGateTests {
     }
 
     /// Requests that become many calls by HTTP v1, and what they count as by each protocol.
-    private static let lists: [(path: String, body: String)] = [
+    private static let fannedOut: [(path: String, body: String)] = [
         ("/v1/tenants/demo/messages", #"{"tokens":["a","b","c","d","e","f"],"data":{"k":"v"}}"#),
         ("/v1/tenants/demo/topics/news/subscriptions", #"{"tokens":["a","b","c","d","e","f"]}"#),
     ]
 
-    @Test("A list counts as the calls that it has in flight", arguments: Self.lists, [UpstreamKind.legacy, .v1])
+    @Test("A list counts as the calls that it has in flight", arguments: Self.fannedOut, [UpstreamKind.legacy, .v1])
     func lists(list: (path: String, body: String), upstream: UpstreamKind) async throws {
         let isOpen = Observed(false)
         try await TestGateway.run(maxInFlight: 12, hold: { try? await isOpen.wait { $0 } }) { gateway, _ in
