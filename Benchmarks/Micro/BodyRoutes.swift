@@ -159,7 +159,6 @@ struct BodyListeners: Sendable {
         let retired = RetiredTokens.sample(clock: clock)
         let administration = Administration(
             directory: directory,
-            store: directoryStore,
             audit: audit,
             masterKey: masterKey,
             pepper: pepper,
