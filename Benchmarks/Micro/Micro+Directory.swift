@@ -1,3 +1,4 @@
+import Foundation
 import GatewayCore
 
 /// A store whose directory is made beforehand: one change, over and over.
@@ -52,7 +53,7 @@ extension Micro {
             tenant: id,
             kind: .legacy,
             version: 1,
-            envelope: Envelope(wrappedKey: .init(), sealed: .init()),
+            envelope: Envelope(wrappedKey: Data(), sealed: Data()),
             endpoint: nil,
             fingerprint: "",
             createdAt: now
