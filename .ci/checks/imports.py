@@ -67,7 +67,8 @@ TEST_TARGETS: dict[str, list[str]] = {
     "GatewayUpstreamTests": ["EventLoopHTTP", "FCMEmulator", "FCMModel", "GatewayCore", "GatewayUpstream", "StrictJSON"],
     "EndToEndTests": ["*"],
     # What reads bytes from outside, wherever it is, and the emulator to compare with.
-    "FuzzTests": ["EventLoopHTTP", "FCMEmulator", "FCMGateway", "FCMModel", "GatewayCore", "StrictJSON"],
+    "FuzzTests": ["EventLoopHTTP", "FCMEmulator", "FCMGateway", "FCMModel", "GatewayCore", "GatewayHTTP",
+                  "GatewayUpstream", "StrictJSON"],
 }
 
 IMPORT = re.compile(

@@ -108,6 +108,53 @@ ANSWERS = [
     (0, 2, {"success": 1, "failure": 2, "failed_registration_ids": ["a", "b"]}), (0, 4, {"message_id": 12345678901234567890}),
     (0, 5, {"error": "TopicsMessageRateExceeded"}), (4, 0, {"error": "InvalidParameters: x"}), (0, 2, ""),
 ]
+FCM_ERROR = {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}
+RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "9223372036854775807.9s"}
+# Of each target: an index into the statuses of AnswerInput.swift, the target's own choice, the body.
+MORE_ANSWERS = {
+    "legacy-text": [
+        (0, 0, "id=0:1\nregistration_id=b\n"), (0, 0, "id=1\r\nregistration_id=a"), (0, 0, "Error=NotRegistered"),
+        (0, 4, "id=6928422829871654"), (4, 0, "Error=Unavailable: later"), (0, 0, "id=" + 513 * "x"),
+        (0, 0, "id=1\nregistration_id=" + 1_500 * "x"), (0, 0, "id=1\nregistration_id=/topics/a"), (0, 2, "id=\u00e9"),
+        (4, 0, "JSON_PARSING_ERROR: x\n"), (4, 0, '"data" key "from" is a reserved keyword'), (4, 0, "to"),
+    ],
+    "legacy-response": [
+        (0, 0, {"success": 2**63 - 1, "failure": 1}), (0, 2, {"success": 1000, "failure": 1000}),
+        (0, 2, {"success": 1001, "failure": 0}), (8, 0, ""), (0, 0, {"message_id": 513 * "x"}),
+        (0, 2, {"success": 0, "failure": 1, "failed_registration_ids": ["/topics/a"]}),
+        (0, 2, {"results": [{"message_id": "1", "registration_id": "b"}]}), (9, 128, ""), (11, 128, "<html>"),
+    ],
+    "v1-response": [
+        (0, 0, {"name": "projects/p/messages/" + 513 * "x"}), (0, 64, {}), (0, 2, {}), (0, 0, {}), (14, 64, ""),
+        (0, 0, {"name": "projects/p/messages/a b"}), (10, 0, {"error": {"status": "UNAVAILABLE", "details": [RETRY_INFO]}}),
+        (7, 0, {"error": {"status": "NOT_FOUND", "details": [FCM_ERROR]}}), (11, 128, "<html>"), (9, 128, ""),
+    ],
+    "group-response": [
+        (0, 0, {"notification_key": "k"}), (0, 0, {"notification_key": "/topics/a"}), (0, 0, {"notification_key": 900 * "k"}),
+        (4, 0, {"error": "notification_key already exists"}), (4, 0, "Error decrypting GroupToken"), (8, 0, ""),
+        (4, 0, "x" + 400 * "\u0301"), (9, 0, "<html>"),
+    ],
+    "topic-response": [
+        (0, 0, {"topicSubscriptions": [{"topicName": "t", "createTime": "2026-01-15T01:30:15Z"},
+                                       {"name": "projects/p/registrations/a/topicSubscriptions/u"}], "nextPageToken": "n"}),
+        (0, 0, {"topic_subscriptions": [{"topic_name": 900 * "t"}, {"topic_name": "a b"}]}), (0, 1, {}), (14, 2, ""),
+        (15, 1, {"error": {"status": "ALREADY_EXISTS"}}), (15, 1, {"error": {"status": "ABORTED"}}),
+        (7, 1, {"error": {"status": "NOT_FOUND", "details": [FCM_ERROR]}}), (7, 1, "<html>"), (8, 1, ""),
+        (4, 1, {"error": {"status": "INVALID_ARGUMENT", "message": "too many topics"}}),
+    ],
+    "iid-response": [
+        (0, 0, {"results": [{}, {"error": "NOT_FOUND"}, {"error": "TOO_MANY_TOPICS"}]}), (0, 0, {"results": [{}]}),
+        (0, 1, {"application": "a", "applicationVersion": "1", "authorizedEntity": "1", "platform": "ANDROID",
+                "rel": {"topics": {"t": {"addDate": "2025-03-14"}, "u": {}}}}),
+        (0, 1, {"platform": 600 * "x"}), (0, 1, {"rel": {"topics": {"a b": {}}}}), (7, 1, {"error": "No information"}),
+        (8, 0, ""), (4, 0, {"error": "InvalidToken"}), (5, 0, ""), (10, 1, "<html>"),
+    ],
+    "token-response": [
+        (0, 0, {"access_token": "ya29.x", "expires_in": 3599}), (0, 0, {"access_token": "a", "expires_in": 2**63 - 1}),
+        (0, 0, {"access_token": "a b"}), (4, 0, {"error": "invalid_grant", "error_description": "x" + 300 * "\u0301"}),
+        (8, 0, ""), (9, 0, "<html>"),
+    ],
+}
 V1_MESSAGES = [
     {"message": {"token": "t", "notification": {"title": "a", "body": "b", "image": "https://c"}}, "validate_only": True},
     {"message": {"fid": "f", "data": {"k": "v"}}},
@@ -169,17 +216,30 @@ def from_vectors() -> Iterator[Seed]:
     for vector in vectors("translate"):
         for call in vector["expect"].get("calls", []):
             yield "v1-request", dump(call)
+    for vector in vectors("device-groups"):
+        if vector["kind"] == "response":
+            yield from an_answer("group-response", vector["upstream"], 0)
+    for vector in vectors("responses"):
+        for answer in vector.get("upstream", []):
+            yield from an_answer("v1-response", answer, {"topic": 4, "condition": 4, "group": 2}.get(vector["target"]["kind"], 0))
     kinds = {"token": 0, "tokens": 1, "multicast": 1, "group": 2, "topic": 4, "condition": 5}
     for vector in vectors("responses"):
         answer = vector.get("response")
         if answer is None:
             continue
-        statuses = [200, 200, 200, 200, 400, 401, 403, 404, 429, 500, 503, 599, 302, 0]
-        status = statuses.index(answer["status"]) if answer["status"] in statuses else 12
-        text = answer.get("body", "")
-        later = answer.get("headers", {}).get("retry-after", "").encode()
-        choice = bytes([status, kinds.get(vector["target"], 0), len(later)])
-        yield "legacy-response", choice + later + (text.encode() if isinstance(text, str) else dump(text))
+        yield from an_answer("legacy-response", answer, kinds.get(vector["target"], 0))
+
+
+def an_answer(target: str, answer: dict, choice: int) -> Iterator[Seed]:
+    """An answer of the vectors as the input of a target; none where no answer came."""
+    if "status" not in answer:
+        return
+    statuses = [200, 200, 200, 200, 400, 401, 403, 404, 429, 500, 503, 599, 302, 0, 204, 409]
+    status = statuses.index(answer["status"]) if answer["status"] in statuses else 12
+    fields = {name.lower(): value for name, value in answer.get("headers", {}).items()}
+    later = fields.get("retry-after", "").encode()
+    text = answer.get("body", "")
+    yield target, bytes([status, choice, len(later)]) + later + (text.encode() if isinstance(text, str) else dump(text))
 
 
 def by_hand() -> Iterator[Seed]:
@@ -201,6 +261,12 @@ def by_hand() -> Iterator[Seed]:
         yield "legacy-json", dump(request)
     for status, target, answer in ANSWERS:
         yield "legacy-response", bytes([status, target, 0]) + (dump(answer) if answer else b"")
+    for target, answers in MORE_ANSWERS.items():
+        for status, choice, answer in answers:
+            text = answer.encode() if isinstance(answer, str) else dump(answer)
+            yield target, bytes([status, choice, 0]) + text
+            yield target, bytes([status, choice, 2]) + b"99" + text
+            yield target, bytes([status, choice, 29]) + b"Fri, 31 Dec 9999 23:59:59 GMT" + text
     for message in V1_MESSAGES:
         yield "v1-request", dump(message)
     for retry_after in [b"Sun, 06 Nov 1994 08:49:37 GMT", b"Sunday, 06-Nov-94 08:49:37 GMT", b"Sun Nov  6 08:49:37 2094"]:

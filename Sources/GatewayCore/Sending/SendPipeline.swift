@@ -319,7 +319,7 @@ package struct SendPipeline: Sendable {
         )
     }
 
-    private static func answer(_ result: UpstreamResult, to command: SendCommand) -> SendOutcome.Answer {
+    static func answer(_ result: UpstreamResult, to command: SendCommand) -> SendOutcome.Answer {
         switch result.answer {
         case .failed(let code):
             return .refused(

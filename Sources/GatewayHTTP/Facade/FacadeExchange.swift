@@ -115,12 +115,3 @@ struct FacadeExchange: Sendable {
         return !encoding.isEmpty && encoding.lowercased() != "identity"
     }
 }
-
-extension HTTPHeaderLines {
-    /// Adds what is left of the tenant's quotas, if they were asked.
-    mutating func append(_ quotas: [QuotaStatus]) {
-        guard !quotas.isEmpty else { return }
-        self.append(.rateLimit, RateLimitFields.limit(quotas))
-        self.append(.rateLimitPolicy, RateLimitFields.policy(quotas))
-    }
-}

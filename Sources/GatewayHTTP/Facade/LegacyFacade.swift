@@ -139,7 +139,7 @@ struct LegacyFacade: Sendable {
             to: request,
             command,
             once: keyed,
-            render: { HTTPServerResponse(Self.reply(with: $0, writer)) },
+            render: { HTTPServerResponse(writer.reply(to: $0)) },
             refuse: { HTTPServerResponse(writer.reply(refusing: $0.rejection)) }
         )
         return FacadeExchange.Reply(response: response, principal: command.principal)
@@ -151,17 +151,8 @@ struct LegacyFacade: Sendable {
         _ outcome: SendOutcome,
         _ writer: LegacyReplyWriter
     ) -> FacadeExchange.Reply {
-        var response = HTTPServerResponse(Self.reply(with: outcome, writer))
+        var response = HTTPServerResponse(writer.reply(to: outcome))
         response.headers.append(outcome.quotas)
         return FacadeExchange.Reply(response: response, principal: command.principal)
-    }
-
-    private static func reply(with outcome: SendOutcome, _ writer: LegacyReplyWriter) -> LegacyReply {
-        switch outcome.answer {
-        case .single(let outcome): writer.reply(with: [outcome])
-        case .multiple(let outcomes): writer.reply(with: outcomes)
-        case .group(let group): writer.reply(with: group)
-        case .refused(let refusal): writer.reply(refusing: refusal.rejection)
-        }
     }
 }

@@ -165,7 +165,7 @@ struct V1Facade: Sendable {
             to: request,
             command,
             once: keyed,
-            render: { HTTPServerResponse(Self.reply($0, project: project)) },
+            render: { HTTPServerResponse(V1Reply($0, project: project)) },
             refuse: { HTTPServerResponse(V1Reply(refusing: $0.rejection)) }
         )
         return FacadeExchange.Reply(response: response, principal: command.principal)
@@ -173,36 +173,13 @@ struct V1Facade: Sendable {
 
     @inline(never)  // As for `reading`.
     private func reply(to command: SendCommand, _ outcome: SendOutcome) -> FacadeExchange.Reply {
-        var response = HTTPServerResponse(Self.reply(outcome, project: command.principal.profile.project))
+        var response = HTTPServerResponse(V1Reply(outcome, project: command.principal.profile.project))
         response.headers.append(outcome.quotas)
         return FacadeExchange.Reply(response: response, principal: command.principal)
-    }
-
-    private static func reply(_ outcome: SendOutcome, project: String) -> V1Reply {
-        if let answer = outcome.handedOn { return V1Reply(handingOn: answer.response, code: outcome.code) }
-        switch outcome.answer {
-        case .single(let outcome): return V1Reply(outcome, project: project)
-        case .multiple(let outcomes):
-            // One call has one target, so there is one.
-            return V1Reply(outcomes.first ?? .rejected(.internalError), project: project)
-        case .group: return .groupAcceptance
-        case .refused(let refusal): return V1Reply(refusing: refusal.rejection)
-        }
     }
 }
 
 extension TenantProfile {
     /// What stands for the tenant's project in paths of v1.
     var project: String { self.tenant.projectID ?? self.id.text }
-}
-
-extension HTTPServerResponse {
-    /// A v1 answer on its way out.
-    init(_ reply: V1Reply) {
-        var headers: HTTPHeaderLines = [.contentType: reply.contentType]
-        if let retryAfter = reply.retryAfter { headers.append(.retryAfter, retryAfter) }
-        if reply.status == 401 { headers.append(.wwwAuthenticate, "Bearer") }
-        self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
-        self.code = reply.code?.rawValue
-    }
 }

@@ -1,4 +1,6 @@
+import EventLoopHTTP
 import GatewayCore
+import HTTPTypes
 
 /// The `RateLimit` and `RateLimit-Policy` fields (draft-ietf-httpapi-ratelimit-headers) for a tenant's quotas.
 enum RateLimitFields {
@@ -45,5 +47,14 @@ extension [UInt8] {
             self.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
             divisor /= 10
         }
+    }
+}
+
+extension HTTPHeaderLines {
+    /// Adds what is left of the tenant's quotas, if they were asked.
+    mutating func append(_ quotas: [QuotaStatus]) {
+        guard !quotas.isEmpty else { return }
+        self.append(.rateLimit, RateLimitFields.limit(quotas))
+        self.append(.rateLimitPolicy, RateLimitFields.policy(quotas))
     }
 }

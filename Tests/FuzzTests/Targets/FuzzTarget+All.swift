@@ -8,6 +8,17 @@ extension FuzzTarget {
         FuzzTarget("legacy-form", maxBytes: 4_608, words: Words.form, check: LegacyFormProperties.check),
         FuzzTarget("legacy-json", maxBytes: 4_608, words: Words.legacy, check: LegacyJSONProperties.check),
         FuzzTarget("legacy-response", maxBytes: 2_048, words: Words.answers, check: LegacyAnswerProperties.check),
+        FuzzTarget("legacy-text", maxBytes: 2_048, words: Words.answers, check: LegacyAnswerProperties.check),
+        FuzzTarget("v1-response", maxBytes: 2_048, words: Words.v1Answers, check: V1AnswerProperties.check),
+        FuzzTarget("group-response", maxBytes: 1_024, words: Words.answers, check: GroupAnswerProperties.check),
+        FuzzTarget("topic-response", maxBytes: 2_048, words: Words.topicAnswers, check: TopicAnswerProperties.checkV1),
+        FuzzTarget(
+            "iid-response",
+            maxBytes: 2_048,
+            words: Words.topicAnswers,
+            check: TopicAnswerProperties.checkInstanceID
+        ),
+        FuzzTarget("token-response", maxBytes: 1_024, words: Words.tokenAnswers, check: TokenAnswerProperties.check),
         FuzzTarget("v1-request", maxBytes: 4_608, words: Words.v1, check: V1Properties.check),
         FuzzTarget("condition", maxBytes: 1_024, words: Words.condition, check: ConditionProperties.check),
         FuzzTarget("trace-context", maxBytes: 640, words: Words.traces, check: TraceContextProperties.check),

@@ -50,6 +50,37 @@ enum Words {
             "registration_id=b\n", "Error=NotRegistered", "Error=Unavailable", "NotRegistered", "JSON_PARSING_ERROR: x",
             "\"data\" key \"from\" is a reserved keyword", "Missing \"registration_ids\" field",
             "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "120",
+            "9223372036854775807", "1000", "1001", "Fri, 31 Dec 9999 23:59:59 GMT", "/topics/a",
+            "{\"notification_key\":\"k\"}", "{\"error\":\"notification_key already exists\"}",
+            "\"notification_key not found\"", "\"no valid registration ids\"", "Error decrypting GroupToken",
+        ]
+
+    static let v1Answers =
+        Self.json + [
+            "{\"name\":\"projects/p/messages/1\"}", "\"error\":{", "\"status\":\"NOT_FOUND\"", "\"details\":[",
+            "\"message\":\"Requested entity was not found.\"", "\"status\":\"INVALID_ARGUMENT\"",
+            "\"status\":\"RESOURCE_EXHAUSTED\"", "\"@type\":\"type.googleapis.com/google.firebase.fcm.v1.FcmError\"",
+            "\"errorCode\":\"UNREGISTERED\"", "\"errorCode\":\"QUOTA_EXCEEDED\"", "\"errorCode\":\"UNAVAILABLE\"",
+            "\"@type\":\"type.googleapis.com/google.rpc.RetryInfo\"", "\"retryDelay\":\"3.5s\"",
+            "\"retryDelay\":\"9223372036854775807.9s\"", "\"@type\":\"type.googleapis.com/google.rpc.ErrorInfo\"",
+            "\"reason\":\"RATE_LIMIT_EXCEEDED\"", "\"@type\":\"type.googleapis.com/google.rpc.BadRequest\"",
+            "\"fieldViolations\":[{\"field\":\"message.token\",\"description\":\"x\"}]", "{}", "120",
+            "Fri, 31 Dec 9999 23:59:59 GMT",
+        ]
+
+    static let topicAnswers =
+        Self.v1Answers + [
+            "{\"results\":[{},{\"error\":\"NOT_FOUND\"},{}]}", "\"error\":\"TOO_MANY_TOPICS\"",
+            "\"error\":\"RESOURCE_EXHAUSTED\"", "\"rel\":{\"topics\":{\"t\":{\"addDate\":\"2025-03-14\"}}}",
+            "\"platform\":\"ANDROID\"", "\"topicSubscriptions\":[", "{\"topicName\":\"t\"}",
+            "{\"name\":\"projects/p/registrations/a/topicSubscriptions/t\"}", "\"nextPageToken\":\"n\"",
+            "\"createTime\":\"2026-01-15T01:30:15Z\"", "too many topics",
+        ]
+
+    static let tokenAnswers =
+        Self.json + [
+            "\"access_token\":\"ya29.x\"", "\"expires_in\":3599", "\"expires_in\":9223372036854775807",
+            "\"error\":\"invalid_grant\"", "\"error_description\":\"x\"", "120", "Fri, 31 Dec 9999 23:59:59 GMT",
         ]
 
     static let v1 =

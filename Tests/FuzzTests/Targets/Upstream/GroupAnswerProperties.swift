@@ -1,0 +1,41 @@
+import FCMModel
+import HTTPTypes
+
+@testable import GatewayCore
+@testable import GatewayHTTP
+
+/// What holds for everything that `/fcm/notification` may answer with.
+enum GroupAnswerProperties {
+    /// Checks an answer.
+    static func check(_ input: [UInt8]) throws(FuzzFinding) {
+        guard let answer = AnswerInput(input), let principal = SendConsequences.principal else { return }
+        let result = GroupResponseReader.read(answer.legacy, now: AnswerInput.now)
+        var obstacle: GroupObstacle?
+        switch result.answer {
+        case .success(let key):
+            try FuzzFinding.requireEqual(answer.status, 200, "a key with status")
+            try FuzzFinding.require(AnswerBounds.isToken(key), "a key that is none")
+        case .failure(let failure):
+            try SendConsequences.checkDelay(failure.retryAfter)
+            try FuzzFinding.require((failure.text ?? "").utf8.count <= 800, "a long text")
+            let cause = GroupObstacle(failure)
+            let rest = Problem(cause).response
+            try SendConsequences.checkJSON(rest.body, status: rest.status.code)
+            obstacle = cause
+        }
+        let reply = LegacyReply(result)
+        try SendConsequences.checkDelay(reply.retryAfter)
+        try SendConsequences.checkJSON(reply.body, status: reply.status)
+        try SendConsequences.check(
+            AuditRecord.group(
+                .put,
+                "name",
+                tokens: ["a", "b"],
+                by: GroupCaller(principal: principal, origin: SendConsequences.origin, deadline: .now),
+                obstacle: obstacle?.code,
+                upstreamCode: result.upstreamCode,
+                at: SendConsequences.time
+            )
+        )
+    }
+}

@@ -1,0 +1,168 @@
+import CoreMetrics
+import EventLoopHTTP
+import FCMModel
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+@testable import GatewayCore
+@testable import GatewayHTTP
+
+/// What follows from an upstream's answer once it is read: the outcome, the audit's record, metrics, what an idempotency
+/// key keeps, and the replies to callers of every surface.
+///
+/// Nothing of it may stop the process, and nothing may grow with what the upstream wrote beyond the readers' bounds.
+enum SendConsequences {
+    /// The caller whose message was answered; `nil` would be a mistake of this file's.
+    static let principal: Principal? = TenantID("fuzz")
+        .map { id in
+            Principal(
+                profile: TenantProfile(
+                    tenant: Tenant(
+                        id: id,
+                        displayName: "Fuzz",
+                        upstream: .legacy,
+                        createdAt: Self.time,
+                        updatedAt: Self.time
+                    ),
+                    legacyCredential: nil,
+                    v1Credential: nil,
+                    storedCredentials: [],
+                    limits: LimitPolicies(),
+                    pseudonymizer: Pseudonymizer(auditKey: Secret("the fuzzer's audit key"), tenantSalt: [1])
+                ),
+                key: APIKeyRecord(
+                    id: "key",
+                    tenant: id,
+                    name: "Fuzz",
+                    digest: [],
+                    scopes: [],
+                    topicPrefixes: [],
+                    createdAt: Self.time
+                )
+            )
+        }
+    static let time = Timestamp(microseconds: Int64(AnswerInput.now) * 1_000_000)
+    static let origin = RequestOrigin(method: "POST", requestID: "request")
+    /// A record's names and codes, and one message id.
+    private static let maxRecordBytes = 1_024
+    private static let longestDelay = 86_400
+    private static let metrics = SendMetrics(factory: NOOPMetricsHandler.instance)
+
+    /// Goes on from the result of a send.
+    static func check(_ result: UpstreamResult, to target: Target) throws(FuzzFinding) {
+        guard let principal = Self.principal else { throw FuzzFinding("there is no caller") }
+        try Self.checkBounds(result)
+        let command = SendCommand(
+            principal: principal,
+            target: target,
+            message: Message(),
+            payloadBytes: 0,
+            origin: Self.origin,
+            deadline: .now
+        )
+        let isGroup = if case .notificationKey = target { true } else { false }
+        let answer = SendPipeline.answer(isGroup ? result.inCounts.counting(20) : result, to: command)
+        let outcome = SendOutcome(messageID: "message", answer: answer, handedOn: result.handedOn)
+        let record = AuditRecord.send(
+            command,
+            outcome,
+            targets: SendTargets(target, profile: principal.profile),
+            upstreamCode: result.upstreamCode,
+            at: Self.time
+        )
+        try Self.check(record)
+        Self.metrics.count(command, answer)
+        try Self.checkProgress(answer, count: target.recipientCount)
+        try Self.checkReplies(outcome, to: target)
+    }
+
+    /// Whether a record counts right, and is read again as it was written.
+    static func check(_ record: AuditRecord) throws(FuzzFinding) {
+        try FuzzFinding.require((0...record.recipients).contains(record.accepted), "more accepted than asked for")
+        try FuzzFinding.require(record.recipients <= 2_000, "\(record.recipients) recipients")
+        var bytes: [UInt8] = []
+        AuditBody.encode(record, to: &bytes)
+        try FuzzFinding.require(bytes.count <= Self.maxRecordBytes, "a record of \(bytes.count) bytes")
+        let again = AuditBody.decode(bytes, time: record.time, tenant: record.tenant)
+        try FuzzFinding.requireEqual(again, record, "another record")
+    }
+
+    /// Whether a delay can be slept for.
+    static func checkDelay(_ seconds: Int?) throws(FuzzFinding) {
+        try FuzzFinding.require((0...Self.longestDelay).contains(seconds ?? 0), "a delay of \(seconds ?? 0) seconds")
+    }
+
+    /// Whether a reply is JSON by the strict rules, and may be sent at all.
+    static func checkJSON(_ body: ByteBuffer, status: Int) throws(FuzzFinding) {
+        try FuzzFinding.require((200...599).contains(status), "a reply with status \(status)")
+        let document = try? JSONDocument(parsing: body, limits: JSONLimits(maxMembers: 100_000))
+        try FuzzFinding.require(document?.root.members != nil, "a reply that is no JSON: \(String(buffer: body))")
+    }
+
+    // MARK: Parts
+
+    private static func checkBounds(_ result: UpstreamResult) throws(FuzzFinding) {
+        try Self.checkDelay(result.retryAfter)
+        try FuzzFinding.require(result.upstreamCode.utf8.count <= 40, "a long code: \(result.upstreamCode)")
+        switch result.answer {
+        case .failed:
+            break
+        case .group(let group):
+            try FuzzFinding.require(
+                group.failedTokens.count <= AnswerBounds.maxMembers
+                    && group.failedTokens.allSatisfy(AnswerBounds.isToken),
+                "failed members that are none"
+            )
+        case .recipients(let outcomes):
+            for outcome in outcomes {
+                switch outcome {
+                case .accepted(let acceptance):
+                    try FuzzFinding.require(AnswerBounds.isMessageID(acceptance.messageID), "an id that is none")
+                    try FuzzFinding.require(
+                        acceptance.replacementToken.map(AnswerBounds.isToken) ?? true,
+                        "a replacement that is no token"
+                    )
+                case .rejected(let rejection):
+                    try Self.checkDelay(rejection.retryAfter)
+                }
+            }
+        }
+    }
+
+    private static func checkProgress(_ answer: SendOutcome.Answer, count: Int) throws(FuzzFinding) {
+        var progress = SendProgress(count: count)
+        for (place, outcome) in SendPipeline.outcomes(of: answer, count: count).enumerated() {
+            progress.start([place])
+            progress.finish(place, outcome)
+        }
+        try FuzzFinding.requireEqual(SendProgress(progress.bytes, count: count), progress, "another progress")
+    }
+
+    private static func checkReplies(_ outcome: SendOutcome, to target: Target) throws(FuzzFinding) {
+        let rest = SendAnswer(outcome: outcome, target: target).answer
+        try Self.checkJSON(rest.body, status: rest.status.code)
+        let shape = LegacyReply.Shape(target: target)
+        let legacy = LegacyReplyWriter(shape: shape, format: .json, multicastID: 1).reply(to: outcome)
+        try Self.checkDelay(legacy.retryAfter)
+        try Self.checkJSON(legacy.body, status: legacy.status)
+        let form = LegacyReplyWriter(shape: shape, format: .form, multicastID: 1).reply(to: outcome)
+        let lines = String(buffer: form.body).split(separator: "\n", omittingEmptySubsequences: false)
+        try FuzzFinding.require(
+            lines.count == 1 && (lines[0].hasPrefix("id=") || lines[0].hasPrefix("Error="))
+                || lines.count == 2 && lines[0].hasPrefix("id=") && lines[1].hasPrefix("registration_id="),
+            "a form is answered: \(lines)"
+        )
+        let v1 = V1Reply(outcome, project: "p")
+        try Self.checkDelay(v1.retryAfter.map { Int($0) ?? .max })
+        if outcome.handedOn == nil { try Self.checkJSON(v1.body, status: v1.status) }
+        for response in [rest, HTTPServerResponse(legacy), HTTPServerResponse(form), HTTPServerResponse(v1)] {
+            let again = StoredAnswer(StoredAnswer(response).bytes)?.response
+            try FuzzFinding.require(
+                again?.status == response.status && again?.body == response.body && again?.code == response.code
+                    && again?.headers.fields == response.headers.fields,
+                "an answer is replayed as another"
+            )
+        }
+    }
+}

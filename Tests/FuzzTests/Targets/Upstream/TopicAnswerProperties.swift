@@ -1,0 +1,101 @@
+import FCMModel
+import HTTPTypes
+
+@testable import GatewayCore
+@testable import GatewayHTTP
+
+/// What holds for everything that the two interfaces to subscriptions may answer with.
+enum TopicAnswerProperties {
+    private static let tokens = ["a", "b", "c"]
+
+    /// Checks an answer of v1's topic subscriptions.
+    static func checkV1(_ input: [UInt8]) throws(FuzzFinding) {
+        guard let answer = AnswerInput(input) else { return }
+        let reading =
+            switch answer.choice % 3 {
+            case 0: V1TopicResponseReader.list(answer.v1, now: AnswerInput.now)
+            case 1: V1TopicResponseReader.change(answer.v1, .subscribe, now: AnswerInput.now)
+            default: V1TopicResponseReader.change(answer.v1, .unsubscribe, now: AnswerInput.now)
+            }
+        try Self.check(reading, answer, devices: 1, death: "unregistered")
+    }
+
+    /// Checks an answer of the Instance ID API.
+    static func checkInstanceID(_ input: [UInt8]) throws(FuzzFinding) {
+        guard let answer = AnswerInput(input) else { return }
+        let isBatch = answer.choice.isMultiple(of: 2)
+        let reading =
+            isBatch
+            ? InstanceIDResponseReader.batch(answer.v1, count: Self.tokens.count, now: AnswerInput.now)
+            : InstanceIDResponseReader.info(answer.v1, now: AnswerInput.now)
+        // A 404 with a text is how the API calls a device unknown.
+        try Self.check(reading, answer, devices: isBatch ? Self.tokens.count : 1, death: isBatch ? "notfound" : "error")
+    }
+
+    private static func check(
+        _ reading: TopicReading,
+        _ answer: AnswerInput,
+        devices: Int,
+        death: String
+    ) throws(FuzzFinding) {
+        switch reading.answer {
+        case .changed(let outcomes):
+            try FuzzFinding.requireEqual(outcomes.count, devices, "outcomes for others")
+            try Self.check(.value(outcomes), reading, answer, death: death)
+        case .rejected(let rejection):
+            try Self.check(
+                .value(Array(repeating: .rejected(rejection), count: devices)),
+                reading,
+                answer,
+                death: death
+            )
+            let reply = V1Reply(refusingSubscription: rejection)
+            try SendConsequences.checkJSON(reply.body, status: reply.status)
+        case .registration(let info, let nextPage):
+            try FuzzFinding.require(nextPage.map(AnswerBounds.isToken) ?? true, "a page that can't be asked for")
+            let rest = SubscriptionAnswer.response(TopicAnswer(.value(info)), after: nil, limit: 10)
+            try SendConsequences.checkJSON(rest.body, status: rest.status.code)
+            let v1 = V1Reply.subscriptions(info.subscriptions, nextPage: nextPage, token: "a", project: "p")
+            try SendConsequences.checkJSON(v1.body, status: v1.status)
+            // Members of an object: what v1 lists twice is never written in this form.
+            if Set(info.subscriptions.map(\.topic)).count == info.subscriptions.count {
+                let reply = InstanceIDReply(info, includesTopics: true)
+                try SendConsequences.checkJSON(reply.body, status: reply.status)
+            }
+        }
+    }
+
+    private static func check(
+        _ content: TopicAnswer<[SubscriptionOutcome]>.Content,
+        _ reading: TopicReading,
+        _ answer: AnswerInput,
+        death: String
+    ) throws(FuzzFinding) {
+        guard let principal = SendConsequences.principal, let topic = TopicName("t"),
+            case .value(let outcomes) = content
+        else { return }
+        for case .rejected(let rejection) in outcomes {
+            try SendConsequences.checkDelay(rejection.retryAfter)
+            if rejection.code == .unregistered {
+                try FuzzFinding.require(answer.says(death), "a token is dead that nobody called so")
+            }
+        }
+        let tokens = Array(Self.tokens.prefix(outcomes.count))
+        let command = SubscriptionCommand(
+            principal: principal,
+            change: .subscribe,
+            topic: topic,
+            tokens: tokens,
+            origin: SendConsequences.origin,
+            deadline: .now
+        )
+        try SendConsequences.check(
+            AuditRecord.subscription(command, content, upstreamCode: reading.upstreamCode, at: SendConsequences.time)
+        )
+        let rest = SubscriptionAnswer.response(to: tokens, TopicAnswer(content))
+        try SendConsequences.checkJSON(rest.body, status: rest.status.code)
+        let reply = InstanceIDReply(outcomes)
+        try SendConsequences.checkDelay(reply.retryAfter)
+        try SendConsequences.checkJSON(reply.body, status: reply.status)
+    }
+}
