@@ -119,7 +119,8 @@ struct DoctorChecksTests {
 
     @Test("Of a credential that the master key was not tried on, nobody says that it opens", arguments: [true, false])
     func untried(isTried: Bool) throws {
-        let tenant = try Tenant.sample("shop")
+        var tenant = try Tenant.sample("shop")
+        tenant.senderID = "123456789012"
         let stored = StoredCredential(
             tenant: tenant.id,
             kind: .legacy,
@@ -152,7 +153,8 @@ struct DoctorChecksTests {
         ]
     )
     func plainEndpoint(endpoint: String, status: Finding.Status) throws {
-        let tenant = try Tenant.sample("shop")
+        var tenant = try Tenant.sample("shop")
+        tenant.senderID = "123456789012"
         let stored = StoredCredential(
             tenant: tenant.id,
             kind: .legacy,
