@@ -84,7 +84,7 @@ struct CredentialsCheck: Sendable {
         let upstream = tenant.tenant.upstream
         var findings = tenant.credentials.map { stored in
             let check = checks?.first { $0["kind"]?.text == stored.kind.rawValue }
-            return self.finding(stored, isInUse: stored.kind == upstream, check: check)
+            return self.finding(stored, of: tenant.tenant, check: check)
         }
         let id = tenant.tenant.id.text
         if !tenant.credentials.contains(where: { $0.kind == upstream }) {
@@ -101,20 +101,13 @@ struct CredentialsCheck: Sendable {
                         + "fcm-gateway credential put \(id) \(upstream.rawValue)"
                 )
             )
-        } else if tenant.tenant.senderID == nil {
-            findings.append(
-                .ok(
-                    .credentials,
-                    id,
-                    "has no sender id, so it can't manage device groups (fcm-gateway tenant put \(id) --sender-id NUMBER, "
-                        + "with its other settings)"
-                )
-            )
         }
         return findings
     }
 
-    private func finding(_ stored: StoredCredential, isInUse: Bool, check: JSONValue?) -> Finding {
+    private func finding(_ stored: StoredCredential, of tenant: Tenant, check: JSONValue?) -> Finding {
+        let isInUse = stored.kind == tenant.upstream
+        let gap = isInUse && tenant.senderID == nil ? "; without a sender id the tenant has no device groups" : ""
         let id = stored.tenant.text
         let kind = stored.kind.rawValue
         let subject = "\(id), \(kind)\(isInUse ? "" : " (not in use)")"
@@ -139,11 +132,11 @@ struct CredentialsCheck: Sendable {
         }
         guard let check else {
             let opening = self.isMasterKeyTried ? " and can be opened" : "; whether it opens was not tried"
-            return .ok(.credentials, subject, "is sealed\(opening) (\(age))")
+            return .ok(.credentials, subject, "is sealed\(opening) (\(age))\(gap)")
         }
         let detail = check["detail"]?.text ?? ""
         guard let finding = check["finding"]?.text, finding != "valid" else {
-            return .ok(.credentials, subject, "FCM accepts it (\(age))")
+            return .ok(.credentials, subject, "FCM accepts it (\(age))\(gap)")
         }
         let seen = "\(finding): \(detail) (\(age))"
         let advice = "fcm-gateway credential check \(id), then credential put \(id) \(kind) with a good one"

@@ -110,7 +110,7 @@ struct InstanceIDFacade: Sendable {
             // As legacy FCM has it for limits: each device's own error, which clients know how to repeat.
             return InstanceIDReply(Array(repeating: .rejected(refusal.rejection), count: batch.tokens.count))
         case .refused(let refusal):
-            throw InstanceIDRefusal(refusal.rejection, reason: refusal.detail)
+            throw InstanceIDRefusal(refusal)
         }
     }
 
@@ -132,7 +132,7 @@ struct InstanceIDFacade: Sendable {
         case .value(let outcomes):
             guard case .rejected(let rejection)? = outcomes.first else { throw InstanceIDRefusal(.internalError) }
             throw InstanceIDRefusal(rejection)
-        case .refused(let refusal): throw InstanceIDRefusal(refusal.rejection, reason: refusal.detail)
+        case .refused(let refusal): throw InstanceIDRefusal(refusal)
         }
     }
 
@@ -175,7 +175,7 @@ struct InstanceIDFacade: Sendable {
             let details = FacadeQuery(request.head.pathBytes).text("details")
             return InstanceIDReply(info, includesTopics: details?.lowercased() == "true")
         case .refused(let refusal):
-            throw InstanceIDRefusal(refusal.rejection, reason: refusal.detail)
+            throw InstanceIDRefusal(refusal)
         }
     }
 }
@@ -193,5 +193,12 @@ extension HTTPServerResponse {
         }
         self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)
         self.code = reply.code?.rawValue
+    }
+}
+
+extension InstanceIDRefusal {
+    /// A refusal of the pipeline's; that the gateway lacks a credential is an internal error to a caller in FCM's own words.
+    fileprivate init(_ refusal: SendRefusal) {
+        self.init(refusal.rejection, reason: refusal.code == .upstreamCredentials ? nil : refusal.detail)
     }
 }

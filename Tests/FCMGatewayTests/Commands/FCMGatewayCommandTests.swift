@@ -61,7 +61,7 @@ struct FCMGatewayCommandTests {
             "tenant list --output xml", "tenant get demo --admin-url nowhere", "credential put demo legacy",
             "credential put demo legacy --server-key AAAA", "credential put demo v1 --server-key-file -",
             "credential put demo v1", "credential put demo legacy --service-account-file a",
-            "retired-token", "retired-token delete demo", "retired-token delete demo a b",
+            "retired-token delete demo", "retired-token delete demo a b",
             "explain", "explain demo a b", "explain demo --form soap",
             "key create demo", "key create demo --scope a --expires-at tomorrow", "key rotate demo abc --overlap 15",
             "limit put demo", "limit put demo --device 180/60", "limit put demo --defaults --device 180/60s:60",

@@ -141,6 +141,7 @@ struct DoctorChecksTests {
         )
         let findings = check.findings(.init(tenant: tenant, credentials: [stored]), checks: nil)
         #expect(findings.map(\.status) == [.ok])
+        #expect(findings.first?.seen.contains("without a sender id") == true)
         #expect(findings.first?.seen.contains("can be opened") == isTried)
         #expect(findings.first?.seen.contains("was not tried") == !isTried)
     }
