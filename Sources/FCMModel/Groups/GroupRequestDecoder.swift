@@ -95,12 +95,14 @@ package enum GroupRequestDecoder {
     private static func tokens(_ value: JSONValue) throws(GroupRefusal) -> [String] {
         guard let elements = value.elements else { throw GroupRefusal("registration_ids must be an array of strings") }
         var tokens: [String] = []
+        // By bytes: as texts, some that FCM tells apart are equal.
+        var seen: Set<[UInt8]> = []
         for element in elements {
             guard let token = element.string, !token.isEmpty else {
                 throw GroupRefusal("registration_ids must hold strings that are not empty")
             }
             guard !TopicName.hasLegacyPrefix(token) else { throw GroupRefusal("registration_ids must hold no topics") }
-            guard !tokens.containsToken(token) else { continue }
+            guard seen.insert(Array(token.utf8)).inserted else { continue }
             guard tokens.count < GroupChange.maxTokens else {
                 throw GroupRefusal("registration_ids must hold at most \(GroupChange.maxTokens) different tokens")
             }

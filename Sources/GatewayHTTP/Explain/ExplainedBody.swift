@@ -12,6 +12,9 @@ struct ExplainedBody {
         case legacy
     }
 
+    /// The most bytes that a request may have beside its payload and a list of recipients: it is shown.
+    private static let maxOptionBytes = 64 * 1024
+
     let message: Message
     let payloadBytes: Int
     private let target: SendBodyTarget
@@ -38,6 +41,10 @@ struct ExplainedBody {
             self.message = request.message
             self.payloadBytes = request.payloadBytes
         }
+        let options = [self.target.text, self.message.collapseKey, self.message.restrictedPackageName]
+        guard options.reduce(0, { $0 + ($1?.utf8.count ?? 0) }) <= Self.maxOptionBytes else {
+            throw Problem(.invalidField, "The target, the collapse key and the package name are too long to be shown")
+        }
     }
 
     /// The command to send this.
@@ -56,6 +63,17 @@ struct ExplainedBody {
             return try LegacyRequestDecoder.decode(body)
         } catch {
             throw Problem(error)
+        }
+    }
+}
+
+extension SendBodyTarget {
+    /// The text that names the target; `nil` for a list, and for what has a bound of its own.
+    fileprivate var text: String? {
+        switch self {
+        case .deviceGroup(let name): name
+        case .direct(.token(let text)), .direct(.installation(let text)), .direct(.notificationKey(let text)): text
+        case .direct(.tokens), .direct(.installations), .direct(.topic), .direct(.condition): nil
         }
     }
 }
