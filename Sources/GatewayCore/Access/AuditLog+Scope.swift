@@ -10,14 +10,14 @@ extension AuditLog {
     /// - Parameters:
     ///   - principal: whose key it is.
     ///   - scope: what the key lacks.
-    ///   - action: what was asked for, in the audit's words.
+    ///   - action: what was asked for.
     ///   - origin: the request.
     ///   - time: when it came.
     /// - Returns: the refusal.
     func refuse(
         _ principal: Principal,
         lacking scope: Scope,
-        action: String,
+        action: AuditAction,
         origin: RequestOrigin,
         at time: Timestamp
     ) async -> SendRefusal {
@@ -27,10 +27,11 @@ extension AuditLog {
             time: time,
             tenant: principal.profile.id.text,
             principal: principal.auditName,
-            action: action,
+            action: action.rawValue,
             outcome: .rejected,
             requestID: origin.requestID
         )
+        record.tenantUID = principal.profile.uid
         record.method = origin.method
         record.code = refusal.code.rawValue
         record.traceID = origin.traceID

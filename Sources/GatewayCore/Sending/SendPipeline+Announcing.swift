@@ -23,7 +23,7 @@ extension SendPipeline {
         let refusal = await self.audit.refuse(
             principal,
             lacking: .sendMessages,
-            action: "message.send",
+            action: .messageSend,
             origin: origin,
             at: self.clock.now()
         )

@@ -28,6 +28,10 @@ package final class TenantProfile: Sendable {
     private let clientNames: Set<String>?
     /// The bucket of everything that it sends.
     package let limitKey: LimitKey
+    /// Tells the tenant from others that had its name before it was made, or will have it.
+    ///
+    /// Drawn from its salt, so that no clock has a part in it.
+    package let uid: UInt64
     /// Its requests in flight, whichever picture they began under.
     package let load: TenantLoad
     /// Its book of retired tokens, once a send has asked for it.
@@ -64,6 +68,7 @@ package final class TenantProfile: Sendable {
         self.load = load
         self.clientNames = tenant.clientNames.isEmpty ? nil : Set(tenant.clientNames.map(\.text))
         self.limitKey = LimitKey(tenant: tenant.id, pseudonymizer)
+        self.uid = Self.uid(of: tenant.id, pseudonymizer)
     }
 
     /// The limits in force for it.
@@ -123,10 +128,6 @@ package final class TenantProfile: Sendable {
 
     /// The tenant's name.
     package var id: TenantID { self.tenant.id }
-
-    /// Tells the tenant from others that had its name before it was made, or will have it: drawn from its salt, so that no
-    /// clock has a part in it.
-    package var uid: UInt64 { self.limitKey.high }
 
     /// The uid of a tenant that is about to be made.
     static func uid(of id: TenantID, _ pseudonymizer: Pseudonymizer) -> UInt64 {

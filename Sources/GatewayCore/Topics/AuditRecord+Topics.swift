@@ -25,7 +25,7 @@ extension AuditRecord {
         let count = command.tokens.count
         var record = AuditRecord(
             command.principal,
-            action: command.change == .subscribe ? .topicSubscribe : .topicUnsubscribe,
+            action: AuditAction(command.change),
             outcome: accepted == 0 ? .rejected : accepted == count ? .accepted : .partial,
             origin: command.origin,
             targets: [command.topic.text] + command.tokens,
@@ -86,5 +86,16 @@ extension AuditRecord {
             principal.profile.pseudonymizer.pseudonym(of: target).append(to: &self.targets)
         }
         self.traceID = origin.traceID
+    }
+}
+
+extension AuditAction {
+    /// A change of subscriptions, or a look-up.
+    init(_ change: SubscriptionChange?) {
+        switch change {
+        case .subscribe: self = .topicSubscribe
+        case .unsubscribe: self = .topicUnsubscribe
+        case nil: self = .topicList
+        }
     }
 }

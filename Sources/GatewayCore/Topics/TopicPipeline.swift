@@ -82,7 +82,7 @@ package struct TopicPipeline: Sendable {
         let refusal = await self.audit.refuse(
             principal,
             lacking: .manageTopics,
-            action: "topic.\(change?.rawValue ?? "list")",
+            action: AuditAction(change),
             origin: origin,
             at: self.clock.now()
         )

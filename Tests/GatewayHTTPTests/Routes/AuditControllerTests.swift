@@ -205,6 +205,16 @@ struct AuditControllerTests {
         }
     }
 
+    @Test("A tenant sees what its keys were refused")
+    func refusedKeys() async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: [.readAudit])
+            #expect(await gateway.send(#"{"token":"device"}"#, key: key).status == 403)
+            let records = try await Self.list(gateway, key, "code=forbidden").json["records"]?.elements ?? []
+            #expect(records.map { $0["action"] } == ["message.send"])
+        }
+    }
+
     @Test("A page costs the tenant's quota, and none is read where nothing is left")
     func charged() async throws {
         let policy = try #require(RatePolicy(rate: 2, periodSeconds: 60, burst: 2))
