@@ -97,7 +97,7 @@ struct DirectorySealTests {
             "UPDATE api_keys SET scopes = '{}' WHERE id = 'acme-1'",
             "UPDATE api_keys SET topic_prefixes = '[]' WHERE id = 'acme-1'",
             "UPDATE api_keys SET expires_at = 1 WHERE id = 'acme-1'",
-            "UPDATE api_keys SET digest = (SELECT digest || x'00' FROM api_keys WHERE id = 'other-1') WHERE id = 'acme-1'",
+            "UPDATE api_keys SET digest = zeroblob(32) WHERE id = 'acme-1'",
             "UPDATE api_keys SET tenant = 'other' WHERE id = 'acme-1'",
             "UPDATE api_keys SET revoked_at = NULL WHERE id = 'acme-2'",
             "UPDATE api_keys SET seal = x'' WHERE id = 'acme-1'",
