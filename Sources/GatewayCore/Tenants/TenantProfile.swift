@@ -131,6 +131,6 @@ package final class TenantProfile: Sendable {
 
     /// The uid of a tenant that is about to be made.
     static func uid(of id: TenantID, _ pseudonymizer: Pseudonymizer) -> UInt64 {
-        LimitKey(tenant: id, pseudonymizer).high
+        pseudonymizer.pseudonym(of: id.text).high
     }
 }
