@@ -352,11 +352,12 @@ extension EndToEnd {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let audit = try await RecordedAudit.make(in: directory)
                 let (pipe, go) = (directory.path("pipe"), directory.path("go"))
-                // The check has read part of the store, and waits for the sink, when the gateway starts.
+                // The check has read part of the store, and waits for the sink, when the gateway starts. The second time it
+                // finds a file in the pipe's place: a writer can't tell that the first reading has ended.
                 let feed = """
                     mkfifo "$1" && echo ready && exec 3> "$1" && echo opened
                     until [ -e "$2" ]; do sleep 0.05; done
-                    cat "$0" >&3; exec 3>&-; cat "$0" > "$1"
+                    rm "$1" && cp "$0" "$1" && cat "$0" >&3
                     """
                 let outcome = try await ChildProcess.with(
                     URL(filePath: "/bin/sh"),
