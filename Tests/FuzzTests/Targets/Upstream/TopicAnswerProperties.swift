@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import FCMModel
 import HTTPTypes
 
