@@ -119,8 +119,7 @@ struct DoctorChecksTests {
 
     @Test("Of a credential that the master key was not tried on, nobody says that it opens", arguments: [true, false])
     func untried(isTried: Bool) throws {
-        var tenant = try Tenant.sample("shop")
-        tenant.senderID = "123456789012"
+        let tenant = try Tenant.sample("shop")
         let stored = StoredCredential(
             tenant: tenant.id,
             kind: .legacy,
