@@ -14,6 +14,8 @@ extension EndToEnd {
         static let wrongAdminToken = #"canary-wrong"admin\/+%"#
         static let wrongKey = #"fgw_canary-wrong"key\/+%"#
         static let token = #"canary:device"token\/+%é"#
+        /// A token that FCM names in place of another is of visible ASCII.
+        static let replacement = #"canary:replacement"token\/+%"#
         static let payload = #"canary payload"value\/+%é"#
         static let masterKey = Array(UInt8(101)...UInt8(132))
         static let newMasterKey = Array(UInt8(190)...UInt8(221))
@@ -22,6 +24,7 @@ extension EndToEnd {
         private static let requestCanaries = [
             Canary("server key", serverKey), Canary("admin token", adminToken),
             Canary("wrong admin token", wrongAdminToken), Canary("wrong key", wrongKey), Canary("token", token),
+            Canary("replacement", replacement),
             Canary("payload", payload), Canary("master key", bytes: masterKey),
             Canary("new master key", bytes: newMasterKey), Canary("wrong master key", bytes: wrongMasterKey),
             Canary("topic", topic), Canary("idempotency key", idempotencyKey), Canary("group", group),
@@ -86,7 +89,7 @@ extension EndToEnd {
             ]
             let targets: [(String, JSONValue)] = [
                 ("token", .string(Self.token)),
-                ("token", .string(Self.token + "CANONICAL_" + Self.token + "2")),
+                ("token", .string(Self.token + "CANONICAL_" + Self.replacement + "2")),
                 ("tokens", .array([Self.token, Self.token + "ERROR_NotRegistered", "b"].map(JSONValue.string))),
                 ("topic", .string("canary-topic")),
             ]
@@ -99,7 +102,7 @@ extension EndToEnd {
             )
             // The second answer is the kept one.
             for _ in 1...2 {
-                let list = [Self.token + "CANONICAL_" + Self.token + "3", "b"].map(JSONValue.string)
+                let list = [Self.token + "CANONICAL_" + Self.replacement + "3", "b"].map(JSONValue.string)
                 try await trial.send(
                     .object(content.merging(["tokens": .array(list)]) { $1 }),
                     headers: ["Idempotency-Key": "8e03978e-40d5-43dd-bc93-6894a57f9324"],

@@ -322,7 +322,7 @@ extension EndToEnd {
                                     "TLS: the server does not"
                                 ),
                                 ("http://127.0.0.1:1", trusted, .problem, "the connection was refused"),
-                                ("http://\(String(repeating: "a", count: 64)).example", trusted, .problem, "DNS: "),
+                                ("https://\(String(repeating: "a", count: 64)).example", trusted, .problem, "DNS: "),
                                 (plain.address, directory.path("none"), .problem, "upstream.caFile: "),
                             ] {
                                 var own = environment
