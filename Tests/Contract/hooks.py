@@ -126,6 +126,15 @@ EXEMPTIONS = [
         "Which tenants exist is not the schema's to know.",
     ),
     Exemption(
+        "RejectedPositiveData", "PUT /admin/v1/tenants/{tenant}/credentials/(legacy|v1)",
+        says("http is for this machine itself and for the hosts in upstream.allowPlainHTTP alone"),
+        "Which hosts plain http is for is not the schema's to know.",
+    ),
+    Exemption(
+        "RejectedPositiveData", "DELETE /v1/tenants/{tenant}/retired-tokens", says("Either token or fid must name"),
+        "That one of two parameters is needed, and not both, is nothing that a schema can say.",
+    ),
+    Exemption(
         "RejectedPositiveData", "PUT /admin/v1/tenants/{tenant}/limits", says("must refill its burst within 30 days"),
         "A product of three members is nothing that a schema can bound.",
     ),
