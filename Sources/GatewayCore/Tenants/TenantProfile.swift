@@ -41,7 +41,7 @@ package final class TenantProfile: Sendable {
     let retiredTokens = Mutex<RetiredTokenLedger?>(nil)
     private let isGapLogged = Atomic(false)
 
-    /// A tenant's picture; without a history, its limits have always been these.
+    /// A tenant's snapshot; without a history, its limits have always been these.
     package init(
         tenant: Tenant,
         legacyCredential: LegacyCredential?,
@@ -94,7 +94,7 @@ package final class TenantProfile: Sendable {
         return names.contains { clientNames.contains($0) }
     }
 
-    /// Whether the log is to be told what an operator has to provide: once for each picture.
+    /// Whether the log is to be told what an operator has to provide: once for each snapshot.
     package func isGapNews() -> Bool {
         !self.isGapLogged.exchange(true, ordering: .relaxed)
     }

@@ -56,7 +56,7 @@ struct DirectoryTests {
         #expect(try directory.snapshot.tenants[.sample("other")]?.load !== before.load)
     }
 
-    @Test("Every picture is shown to the observer once it is in force")
+    @Test("Every snapshot is shown to the observer once it is in force")
     func observer() async throws {
         let directory = try self.directory()
         let seen = Observed<[[String]]>([])
