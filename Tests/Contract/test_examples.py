@@ -149,7 +149,7 @@ class Examples(unittest.TestCase):
                 if operation.content["operationId"] in ("revokeKey", "rotateKey") and name == "key":
                     example = self.gateway.admin("POST", "tenants/demo/keys", {"scopes": ["audit:read"]})["id"]
                 path = path.replace("{%s}" % name, urllib.parse.quote(str(example), safe=""))
-            elif parameter["in"] == "query" and parameter.get("required"):
+            elif parameter["in"] == "query" and (parameter.get("required") or "example" in parameter):
                 query[name] = example or "first-device"
         return path + ("?" + urllib.parse.urlencode(query) if query else "")
 
@@ -161,6 +161,12 @@ class Examples(unittest.TestCase):
                      b'{"tokens": ["first-device", "third-device"]}')
         elif operation in ("changeNotificationKey", "putDeviceGroup"):
             self.ask("data", "DELETE", "/v1/tenants/demo/device-groups/appUser-7", "", None)
+        elif operation == "deleteRetiredToken":
+            registration = {"tokens": ["first-device"], "registered": False}
+            self.gateway.emulator("POST", "registrations", registration)
+            self.ask("data", "POST", "/v1/tenants/demo/messages", key["Content-Type"],
+                     b'{"token": "first-device", "data": {"score": "3"}}')
+            self.gateway.emulator("POST", "registrations", {**registration, "registered": True})
 
     def check(self, listener: str) -> None:
         document = Document(listener)
