@@ -11,20 +11,28 @@ extension EndToEnd {
     struct DescriptorTests {
         private static let descriptors = 64
 
-        @Test("When all are taken, sessions that are open are served, and callers come in again once some are free")
+        private static let lowersLimits = FileManager.default.isExecutableFile(atPath: Self.limiter)
+        private static let limiter = "/usr/bin/prlimit"
+
+        @Test(
+            "When all are taken, sessions that are open are served, and callers come in again once some are free",
+            .enabled(if: Self.lowersLimits)
+        )
         func exhausted() async throws {
             try await Emulator.with { emulator in
                 try await PrivateDirectory.with { directory in
                     var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
                     environment["GATEWAY_EVENT_LOOPS"] = "1"
                     environment["GATEWAY_HTTP_HEAD_TIMEOUT_MS"] = "60000"
-                    try await RunningGateway.serving(environment, descriptors: Self.descriptors) { gateway in
+                    try await RunningGateway.serving(environment) { gateway in
                         let key = try await gateway.makeTenant("demo", serverKey: "key", endpoint: emulator.address)
                         try await KeptConnection.with(port: gateway.port) { session in
                             try await KeptConnection.with(port: gateway.adminPort) { operators in
                                 // The call to FCM leaves a connection open behind it.
                                 try await Self.send(over: session, key)
                                 _ = try await operators.answer(to: "GET", "/metrics")
+                                // A gateway that is started with so few takes fewer connections than that.
+                                try await Self.lowerLimit(of: gateway)
                                 let linesBefore = gateway.process.errors.text.split(separator: "\n").count
                                 try await self.exhaust(gateway, operators) {
                                     for _ in 1...20 { try await Self.send(over: session, key) }
@@ -39,6 +47,31 @@ extension EndToEnd {
                         }
                         try await gateway.stopInOrder()
                     }
+                }
+            }
+        }
+
+        @Test("A gateway with few descriptors refuses callers before it runs out of them")
+        func planned() async throws {
+            try await PrivateDirectory.with { directory in
+                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                environment["GATEWAY_EVENT_LOOPS"] = "1"
+                try await RunningGateway.serving(environment, descriptors: Self.descriptors) { gateway in
+                    try await KeptConnection.with(port: gateway.adminPort) { operators in
+                        let held = try await Self.hold(100, at: gateway.port)
+                        defer { for channel in held { channel.close(promise: nil) } }
+                        let metrics = try await eventually {
+                            let metrics = try await operators.answer(to: "GET", "/metrics").body
+                            let count = Self.rejected("too_many_connections", in: metrics)
+                            // Twelve of 64 are for callers.
+                            return count >= 100 - 12 ? metrics : nil
+                        }
+                        #expect(Self.rejected("out_of_descriptors", in: metrics) == 0)
+                        let open = try #require(metrics.firstMatch(of: #/process_open_fds (\d+)/#))
+                        #expect(Int(open.1) ?? .max < Self.descriptors)
+                    }
+                    try await Self.waitUntilServed(gateway)
+                    try await gateway.stopInOrder()
                 }
             }
         }
@@ -59,24 +92,42 @@ extension EndToEnd {
             _ operators: KeptConnection,
             _ body: () async throws -> Void
         ) async throws {
-            var held: [any Channel] = []
+            let held = try await Self.hold(100, at: gateway.port) + Self.hold(100, at: gateway.adminPort)
             defer { for channel in held { channel.close(promise: nil) } }
-            for port in [gateway.port, gateway.adminPort] {
-                for _ in 1...100 {
-                    let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                        .connect(host: "127.0.0.1", port: port)
-                        .get()
-                    held.append(channel)
-                }
-            }
             try await wait {
                 let metrics = try await operators.answer(to: "GET", "/metrics").body
-                let count = metrics.firstMatch(of: #/http_rejected_total\{reason="out_of_descriptors"\} (\d+)/#)
                 // The first to come were let in, and they alone.
                 #expect(metrics.contains("process_max_fds \(Self.descriptors)\n"))
-                return count.flatMap { Int($0.1) } ?? 0 >= 2 * 100 - Self.descriptors
+                return Self.rejected("out_of_descriptors", in: metrics) >= 2 * 100 - Self.descriptors
             }
             try await body()
+        }
+
+        /// Opens connections over which nothing is sent.
+        private static func hold(_ count: Int, at port: Int) async throws -> [any Channel] {
+            var held: [any Channel] = []
+            for _ in 1...count {
+                let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+                    .connect(host: "127.0.0.1", port: port)
+                    .get()
+                held.append(channel)
+            }
+            return held
+        }
+
+        /// How many connections were refused for a reason.
+        private static func rejected(_ reason: String, in metrics: String) -> Int {
+            metrics.split(separator: "\n")
+                .first { $0.hasPrefix(#"fcmgw_http_rejected_total{reason="\#(reason)"} "#) }
+                .flatMap { $0.split(separator: " ").last }
+                .flatMap { Int($0) } ?? 0
+        }
+
+        /// Takes a running gateway most of its descriptors away.
+        private static func lowerLimit(of gateway: RunningGateway) async throws {
+            let arguments = ["--pid", "\(gateway.process.pid)", "--nofile=\(Self.descriptors):"]
+            let outcome = try await Program.run(URL(filePath: Self.limiter), arguments)
+            #expect(outcome.end == .code(0), "\(outcome.errors)")
         }
 
         /// Tries a new connection until it is served.

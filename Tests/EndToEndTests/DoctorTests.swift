@@ -224,9 +224,10 @@ extension EndToEnd {
         @Test("Few descriptors and little space are found")
         func resources() async throws {
             try await PrivateDirectory.with { directory in
-                let environment = try await Self.prepare(directory)
+                var environment = try await Self.prepare(directory)
+                environment["GATEWAY_EVENT_LOOPS"] = "1"
                 let found = try await Diagnosed.by(environment, descriptors: 200)
-                #expect(found.has(.warning, .resources, "200 leave room for 150 of the "), "\(found.text)")
+                #expect(found.has(.warning, .resources, "200 leave room for 70 of the "), "\(found.text)")
                 #expect(found.has(.warning, .resources, "LimitNOFILE"))
                 guard SmallDisk.isAvailable else { return }
                 try await SmallDisk.with { disk in

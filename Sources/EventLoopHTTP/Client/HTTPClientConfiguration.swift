@@ -10,6 +10,11 @@ package struct HTTPClientConfiguration: Sendable {
     package var protocols: [HTTPClientProtocol]
     /// HTTP/1.1 connections per event loop, in whatever state.
     package var maxConnectionsPerLoop: Int
+    /// Bounds the connections, in whatever state, of every pool with this configuration or a copy of it.
+    ///
+    /// An exchange that would need one more fails with ``HTTPClientError/Code/poolExhausted``. One pool should not be able
+    /// to take them all: ``maxConnectionsPerLoop`` for every loop is to be well below it.
+    package var connections: HTTPConnectionGauge
     /// Exchanges per event loop that may wait for a connection once there are as many as may be.
     package var maxWaitersPerLoop: Int
     /// How long an unused connection is kept.
@@ -38,6 +43,7 @@ package struct HTTPClientConfiguration: Sendable {
         self.connectTimeout = .seconds(2)
         self.protocols = [.http2, .http1]
         self.maxConnectionsPerLoop = 256
+        self.connections = HTTPConnectionGauge(limit: .max)
         self.maxWaitersPerLoop = 1024
         self.idleTimeout = .seconds(60)
         self.maxResponseBodyBytes = 1024 * 1024

@@ -52,6 +52,11 @@ struct HTTPClientConnector: Sendable {
 
     /// Opens a connection on a lane's loop, and reports there once it is ready or has failed.
     func open(for lane: HTTPClientLane, then completion: @escaping Completion) {
+        let connections = lane.core.configuration.connections
+        guard connections.admit() == .admitted else {
+            Self.fail(HTTPClientError(code: .poolExhausted, requestSent: false), on: lane, completion)
+            return
+        }
         let deadline = lane.eventLoop.now + lane.core.connectTimeout
         let encryption = self.encryption
         let serverName = self.address == nil ? self.origin.host : nil
@@ -78,6 +83,10 @@ struct HTTPClientConnector: Sendable {
             }
         connecting.assumeIsolated()
             .whenComplete { result in
+                switch result {
+                case .success(let channel): channel.closeFuture.whenComplete { _ in connections.leave() }
+                case .failure: connections.leave()
+                }
                 do {
                     let pipeline = try result.get().pipeline.syncOperations
                     if encryption == nil {
@@ -89,10 +98,18 @@ struct HTTPClientConnector: Sendable {
                     }
                 } catch {
                     let failure = HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)
-                    // Never at once: who is told may open another, which may fail at once as well.
-                    lane.eventLoop.assumeIsolated().execute { completion(.failure(failure)) }
+                    Self.fail(failure, on: lane, completion)
                 }
             }
+    }
+
+    /// Reports a failure, never at once: who is told may open another, which may fail at once as well.
+    private static func fail(
+        _ failure: HTTPClientError,
+        on lane: HTTPClientLane,
+        _ completion: @escaping Completion
+    ) {
+        lane.eventLoop.assumeIsolated().execute { completion(.failure(failure)) }
     }
 
     private static func code(for error: any Error) -> HTTPClientError.Code {

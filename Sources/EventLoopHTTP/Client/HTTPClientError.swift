@@ -18,7 +18,7 @@ package struct HTTPClientError: Error, Sendable {
         case invalidResponse
         /// Every connection refused the exchange without having looked at it, as often as that is repeated.
         case refused
-        /// As many exchanges wait for a connection as may.
+        /// As many exchanges wait for a connection as may, or the pools have all the connections that they may.
         case poolExhausted
         /// The calling task was cancelled.
         case cancelled

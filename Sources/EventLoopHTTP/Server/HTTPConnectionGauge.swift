@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Counts a server's open connections and bounds them.
+/// Counts open connections and bounds them: those of a server, or those of pools that share descriptors.
 ///
 /// Locked once when a connection opens and once when it closes, never for a request.
-final class HTTPConnectionGauge: Sendable {
+package final class HTTPConnectionGauge: Sendable {
     private struct State {
         var open = 0
         var isShut = false
@@ -19,7 +19,8 @@ final class HTTPConnectionGauge: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    init(limit: Int) {
+    /// Counts from nothing, up to a limit.
+    package init(limit: Int) {
         self.limit = limit
     }
 

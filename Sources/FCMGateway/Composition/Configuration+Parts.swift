@@ -55,17 +55,20 @@ extension GatewayCore.AuditConfiguration {
 }
 
 extension GatewayUpstream.UpstreamConfiguration {
-    /// The configured endpoints, timeouts and bounds.
+    /// The configured endpoints, timeouts and bounds, and as many connections as are planned.
     ///
     /// - Throws: what is wrong with the authorities' file.
     init(
         _ configuration: UpstreamConfiguration,
+        plan: DescriptorPlan,
         tokenHosts: Setting<TokenHosts>,
         attemptTimeout: DurationSetting
     ) throws {
         var client = HTTPClientConfiguration(tls: try configuration.caFile.map(TLSConfiguration.init(trusting:)))
         client.connectTimeout = configuration.connectTimeout
-        client.maxConnectionsPerLoop = configuration.maxConnectionsPerLoop
+        client.maxConnectionsPerLoop = plan.upstreamConnectionsPerLoop
+        client.http2.maxConnectionsPerLoop = min(client.http2.maxConnectionsPerLoop, plan.upstreamConnectionsPerLoop)
+        client.connections = HTTPConnectionGauge(limit: plan.upstreamConnections)
         self.init(
             legacyEndpoint: configuration.legacyEndpoint,
             v1Endpoint: configuration.v1Endpoint,
@@ -100,12 +103,14 @@ extension HTTPServerConfiguration {
     ///
     /// - Parameters:
     ///   - configuration: where it listens, and its bounds.
+    ///   - maxConnections: how many connections it may hold.
     ///   - certificate: what it proves itself with; `nil` for plain HTTP.
     ///   - metrics: counts what it refuses.
     ///   - gate: bounds what it holds.
     ///   - log: hears of what it refuses.
     init(
         _ configuration: HTTPListenerConfiguration,
+        maxConnections: Int,
         certificate: ListenerCertificate?,
         metrics: HTTPMetrics,
         gate: LoadGate,
@@ -114,6 +119,7 @@ extension HTTPServerConfiguration {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "data"
         self.apply(configuration.bounds, ServerRefusals(metrics: metrics, gate: gate, log: log))
+        self.maxConnections = maxConnections
         self.maxBufferedBytes = configuration.maxBufferedBytes
         // A message has 4 KiB, and what it is wrapped in.
         self.uncountedBodyBytes = 8 * 1024
@@ -124,12 +130,14 @@ extension HTTPServerConfiguration {
     /// The admin listener's server.
     ///
     /// - Parameters:
-    ///   - configuration: where it listens.
+    ///   - configuration: where it listens, and its bounds.
+    ///   - maxConnections: how many connections it may hold.
     ///   - certificate: what it proves itself with; `nil` for plain HTTP.
     ///   - metrics: counts what it refuses.
     ///   - log: hears of what it refuses.
     init(
         _ configuration: AdminListenerConfiguration,
+        maxConnections: Int,
         certificate: ListenerCertificate?,
         metrics: HTTPMetrics,
         log: ServerRefusals.Log
@@ -137,16 +145,16 @@ extension HTTPServerConfiguration {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "admin"
         self.apply(configuration.bounds, ServerRefusals(metrics: metrics, log: log))
+        self.maxConnections = maxConnections
         self.bodyLimit = { _ in Administration.maxBodyBytes }
     }
 
-    /// Takes what a listener puts up with, and has everything beyond it answered and counted.
+    /// Takes the times that a listener allows, and has everything beyond it answered and counted.
     private mutating func apply(_ bounds: ConnectionBoundsConfiguration, _ refusals: ServerRefusals) {
         self.keepAliveTimeout = bounds.keepAliveTimeout
         self.headTimeout = bounds.headTimeout
         self.bodyTimeout = bounds.bodyTimeout
         self.writeStallTimeout = bounds.writeStallTimeout
-        self.maxConnections = DescriptorLimit.connections(wanted: bounds.maxConnections)
         self.refusalResponse = refusals.response(to:_:)
         self.onCut = refusals.note(_:)
     }

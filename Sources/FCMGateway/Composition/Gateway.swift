@@ -127,8 +127,10 @@ struct Gateway: Sendable {
         let tokenHosts = Setting(tokenHosts ?? configuration.upstream.tokenHosts)
         let attemptTimeout = DurationSetting(configuration.upstream.timeout)
         let requestDeadline = DurationSetting(configuration.upstream.deadline)
+        let plan = DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit)
         let upstreamConfiguration = try GatewayUpstream.UpstreamConfiguration(
             configuration.upstream,
+            plan: plan,
             tokenHosts: tokenHosts,
             attemptTimeout: attemptTimeout
         )
@@ -238,6 +240,7 @@ struct Gateway: Sendable {
         let dataServer = HTTPServer(
             configuration: HTTPServerConfiguration(
                 configuration.http,
+                maxConnections: plan.dataConnections,
                 certificate: certificates.data,
                 metrics: dataMetrics,
                 gate: gate,
@@ -250,6 +253,7 @@ struct Gateway: Sendable {
         let adminServer = HTTPServer(
             configuration: HTTPServerConfiguration(
                 configuration.admin,
+                maxConnections: plan.adminConnections,
                 certificate: certificates.admin,
                 metrics: adminMetrics,
                 log: ServerRefusals.Log(accessLog, clock: clock)

@@ -19,7 +19,7 @@ struct MachineFacts: Sendable, Equatable {
         let bound = bounds.lazy.compactMap { Self.text($0).flatMap { Int($0) } }.first
         let cores = Double(System.coreCount)
         return MachineFacts(
-            descriptors: DescriptorLimit.current,
+            descriptors: DescriptorPlan.currentLimit,
             memoryBytes: min(physical, bound ?? physical),
             cores: min(cores, Self.coreQuota(Self.text("/sys/fs/cgroup/cpu.max") ?? "") ?? cores),
             isContained: bound.map { $0 < physical } ?? false

@@ -15,16 +15,27 @@ enum ResourcesCheck {
         guard let limit = machine.descriptors else {
             return .ok(.resources, "file descriptors", "are not bounded")
         }
-        let wanted = configuration.http.bounds.maxConnections
-        let possible = DescriptorLimit.connections(wanted: wanted, limit: limit)
-        guard possible < wanted else {
-            return .ok(.resources, "file descriptors", "\(limit) are enough for \(wanted) connections")
+        let plan = DescriptorPlan(configuration, limit: limit)
+        let bounds = [
+            ("http.maxConnections", plan.dataConnections, configuration.http.bounds.maxConnections),
+            ("admin.maxConnections", plan.adminConnections, configuration.admin.bounds.maxConnections),
+            (
+                "upstream.maxConnectionsPerLoop", plan.upstreamConnectionsPerLoop,
+                configuration.upstream.maxConnectionsPerLoop
+            ),
+        ]
+        let lowered = bounds.filter { $0.1 < $0.2 }.map { "\($0.1) of the \($0.2) connections of \($0.0)" }
+        guard !lowered.isEmpty else {
+            return .ok(.resources, "file descriptors", "\(limit) are enough for the connections that are configured")
         }
         return .warning(
             .resources,
             "file descriptors",
-            "\(limit) leave room for \(possible) of the \(wanted) connections of http.maxConnections",
-            "Raise the limit (LimitNOFILE= of systemd, ulimit -n, --ulimit nofile= of containers)"
+            "\(limit) leave room for " + lowered.joined(separator: ", "),
+            """
+            Raise the limit to \(DescriptorPlan.descriptors(for: configuration)) (LimitNOFILE= of systemd, ulimit -n, \
+            --ulimit nofile= of containers)
+            """
         )
     }
 

@@ -27,6 +27,27 @@ struct DoctorChecksTests {
         #expect(findings.allSatisfy { ($0.advice == nil) == ($0.status == .ok) })
     }
 
+    @Test(
+        "Descriptors are too few where any kind of connection gets fewer than configured",
+        arguments: [
+            (22_294, "22294 are enough for the connections that are configured"),
+            (20_000, "20000 leave room for 14664 of the 16384 connections of http.maxConnections"),
+            (
+                1_024,
+                """
+                1024 leave room for 624 of the 16384 connections of http.maxConnections, 64 of the 256 connections of \
+                admin.maxConnections, 32 of the 256 connections of upstream.maxConnectionsPerLoop
+                """
+            ),
+        ]
+    )
+    func descriptors(limit: Int, seen: String) {
+        let machine = MachineFacts(descriptors: limit, memoryBytes: 8 << 30, cores: 4, isContained: false)
+        let findings = ResourcesCheck.examine(GatewayConfiguration(eventLoops: 4), machine)
+        #expect(findings.first?.seen == seen)
+        #expect(findings.first?.advice?.contains("Raise the limit to 22294 ") ?? true)
+    }
+
     @Test("What stops serve is a problem; any other warning of the configuration is one here as well")
     func configuration() {
         let file: String? = nil
