@@ -7,7 +7,7 @@ import Testing
 @testable import FCMGateway
 
 extension EndToEnd {
-    @Suite("File descriptors")
+    @Suite("Descriptors and connections")
     struct DescriptorTests {
         private static let descriptors = 64
 
@@ -76,6 +76,29 @@ extension EndToEnd {
             }
         }
 
+        @Test("Connections that are held idle keep no caller out")
+        func idle() async throws {
+            try await PrivateDirectory.with { directory in
+                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                environment["GATEWAY_EVENT_LOOPS"] = "1"
+                environment["GATEWAY_HTTP_MAX_CONNECTIONS"] = "1"
+                try await RunningGateway.serving(environment) { gateway in
+                    try await KeptConnection.with(port: gateway.port) { holder in
+                        #expect(try await holder.answer(to: "GET", "/").status == 404)
+                        try await Self.waitUntilServed(gateway)
+                        await #expect(throws: (any Error).self) {
+                            _ = try await holder.answer(to: "GET", "/")
+                        }
+                    }
+                    let metrics = try await KeptConnection.with(port: gateway.adminPort) { operators in
+                        try await operators.answer(to: "GET", "/metrics").body
+                    }
+                    #expect(Self.rejected("evicted", in: metrics) == 1)
+                    try await gateway.stopInOrder()
+                }
+            }
+        }
+
         private static func send(over session: KeptConnection, _ key: String) async throws {
             let answer = try await session.answer(
                 to: "POST",
@@ -134,12 +157,11 @@ extension EndToEnd {
         private static func waitUntilServed(_ gateway: RunningGateway) async throws {
             for port in [gateway.port, gateway.adminPort] {
                 let address = try SocketAddress(ipAddress: "127.0.0.1", port: port)
-                let answers = try await eventually {
+                // Until then it is closed, or refused in words that know of no request.
+                try await wait {
                     let bytes = try await RawExchange.bytes(to: address, sending: HostileRequest.probe("again"))
-                    let answers = WireAnswer.all(in: bytes)
-                    return answers.isEmpty ? nil : answers
+                    return WireAnswer.all(in: bytes).map(\.identifier) == ["again"]
                 }
-                #expect(answers.map(\.identifier) == ["again"])
             }
         }
     }

@@ -2,6 +2,7 @@ import EventLoopHTTP
 import HTTPTypes
 import NIOCore
 import NIOPosix
+import Synchronization
 import Testing
 
 @Suite("HTTPServer, limits", .timeLimit(.minutes(10)))
@@ -147,11 +148,60 @@ struct HTTPServerLimitTests {
     func tooManyConnections() async throws {
         try await withServer(EchoResponder(), configure: { $0.maxConnections = 1 }) { _, port in
             let first = try await RawConnection.open(port: port)
-            try await first.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+            try await first.send("GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\n")
+            #expect(await first.responses(1).map(\.status) == [200])
+            // It is not idle: the rest of its request is awaited.
+            let second = try await RawConnection.open(port: port)
+            #expect(RawResponse.parse(await second.textUntilClosed()).map(\.status) == [503])
+            try await first.send("Host: a\r\nConnection: close\r\n\r\n")
+            #expect(RawResponse.parse(await first.textUntilClosed()).map(\.status) == [200, 200])
+        }
+    }
+
+    @Test("Where there is no room, the connection that has been idle longest is closed for a new one")
+    func evictsIdle() async throws {
+        let cuts = Mutex<[HTTPServerCut]>([])
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.maxConnections = 2
+            $0.evictableAfter = .zero
+            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
+        }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        try await withServer(EchoResponder(), on: loop, configure: configure) { server, port in
+            let request = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+            let first = try await RawConnection.open(port: port)
+            try await first.send(request)
+            #expect(await first.responses(1).map(\.status) == [200])
+            let second = try await RawConnection.open(port: port)
+            try await second.send(request)
+            #expect(await second.responses(1).map(\.status) == [200])
+            let third = try await RawConnection.open(port: port)
+            try await third.send(request)
+            #expect(await third.responses(1).map(\.status) == [200])
+            #expect(RawResponse.parse(await first.textUntilClosed()).map(\.status) == [200])
+            #expect(cuts.withLock { $0 } == [.evicted])
+            // The others are served on.
+            for connection in [second, third] {
+                try await connection.send(request)
+                #expect(await connection.responses(2).map(\.status) == [200, 200])
+            }
+            #expect(server.openConnections == 2)
+        }
+    }
+
+    @Test("A connection that has been idle for a moment alone is not closed for another")
+    func keepsUsed() async throws {
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.maxConnections = 1
+            $0.evictableAfter = .seconds(600)
+        }
+        try await withServer(EchoResponder(), configure: configure) { _, port in
+            let first = try await RawConnection.open(port: port)
+            try await first.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(await first.responses(1).map(\.status) == [200])
             let second = try await RawConnection.open(port: port)
             #expect(RawResponse.parse(await second.textUntilClosed()).map(\.status) == [503])
-            try await first.send("GET /2 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            try await first.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             #expect(RawResponse.parse(await first.textUntilClosed()).map(\.status) == [200, 200])
         }
     }

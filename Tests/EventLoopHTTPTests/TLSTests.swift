@@ -115,6 +115,7 @@ struct TLSTests {
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.tls = tls
             $0.maxConnections = 1
+            $0.evictableAfter = .seconds(600)
             $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
         }
         try await withServer(EchoResponder(), configure: configure) { _, port in
@@ -126,6 +127,29 @@ struct TLSTests {
             #expect(cuts.withLock { $0 } == [.tooManyConnections])
             #expect(try await pool.execute(request, deadline: .now() + .seconds(600)).status == .ok)
             await pool.shutdown()
+        }
+    }
+
+    @Test("A connection that is idle is closed for another, which gets its handshake")
+    func evictsIdle() async throws {
+        let tls = try TestCertificate.server()
+        let cuts = Mutex<[HTTPServerCut]>([])
+        let configure: (inout HTTPServerConfiguration) -> Void = {
+            $0.tls = tls
+            $0.maxConnections = 1
+            $0.evictableAfter = .zero
+            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
+        }
+        let loop = MultiThreadedEventLoopGroup.singleton.next()
+        try await withServer(EchoResponder(), on: loop, configure: configure) { _, port in
+            let request = HTTPClientRequest(method: .get, path: "/")
+            let first = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
+            #expect(try await first.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            let second = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
+            #expect(try await second.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            #expect(cuts.withLock { $0 } == [.evicted])
+            await first.shutdown()
+            await second.shutdown()
         }
     }
 

@@ -30,10 +30,14 @@ package final class HTTPConnectionGauge: Sendable {
     }
 
     /// Counts a new connection, unless there is no room for it.
-    func admit() -> Admission {
+    ///
+    /// - Parameter isInPlace: whether it has the place of one that has just been closed, which counts until its channel has
+    ///   told so.
+    /// - Returns: whether it is counted; if so, it has to leave.
+    func admit(inPlace isInPlace: Bool = false) -> Admission {
         self.state.withLock { state in
             guard !state.isShut else { return .shut }
-            guard state.open < self.limit else { return .full }
+            guard isInPlace || state.open < self.limit else { return .full }
             state.open += 1
             return .admitted
         }

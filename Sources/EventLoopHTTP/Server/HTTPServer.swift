@@ -161,7 +161,9 @@ package final class HTTPServer: Sendable {
         guard let lane = self.lanes[ObjectIdentifier(channel.eventLoop)] else {
             throw ChannelError.operationUnsupported
         }
-        switch self.core.gauge.admit() {
+        var admission = self.core.gauge.admit()
+        if case .full = admission, lane.evict() { admission = self.core.gauge.admit(inPlace: true) }
+        switch admission {
         case .shut:
             throw ChannelError.alreadyClosed
         case .full:

@@ -14,7 +14,7 @@ package struct HTTPServerConfiguration: Sendable {
     package var tls: TLSConfiguration?
     /// Connections the system may hold before they are accepted.
     package var backlog: Int
-    /// Open connections; the newest is turned away with 503.
+    /// Open connections; beyond them, one that is idle is closed for the newest, or that is turned away with 503.
     package var maxConnections: Int
     /// The whole head of a request on the wire, in bytes.
     package var maxHeadBytes: Int
@@ -47,6 +47,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var writeStallTimeout: Duration
     /// How long a connection may be idle between requests.
     package var keepAliveTimeout: Duration
+    /// How long a connection has to have been idle before it may be closed for another: one in steady use never is.
+    package var evictableAfter: Duration
     /// How long input is discarded behind a last answer, so that a peer still sending gets to read it.
     package var lingerTimeout: Duration
     /// How long a handshake that has begun may take once the server stops to listen, and then a connection's first bytes.
@@ -86,6 +88,7 @@ package struct HTTPServerConfiguration: Sendable {
         self.bodyTimeout = .seconds(10)
         self.writeStallTimeout = .seconds(10)
         self.keepAliveTimeout = .seconds(75)
+        self.evictableAfter = .seconds(1)
         self.lingerTimeout = .seconds(2)
         self.settlingTime = .milliseconds(200)
         self.refusalResponse = { refusal, _ in Self.plainText(refusal) }

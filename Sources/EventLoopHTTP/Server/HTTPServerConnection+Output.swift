@@ -119,7 +119,7 @@ extension HTTPServerConnection {
             self.linger()
             return
         }
-        self.phase = .idle
+        self.phase = .idle(since: now)
         self.timer.set(now + self.core.timeouts.keepAlive)
         if self.pending.readableBytes > 0 {
             self.advance()

@@ -9,7 +9,7 @@ import NIOSSL
 final class HTTPServerConnection {
     enum Phase {
         /// Between requests, no byte of the next has come. Next: `head`, `closed`.
-        case idle
+        case idle(since: NIODeadline)
         /// A head is arriving; a fresh connection starts here. Next: `body`, `responding`, `lingering`, `closed`.
         case head
         /// A body is arriving. Next: `responding`, `lingering`, `closed`.
@@ -130,6 +130,11 @@ final class HTTPServerConnection {
         case .responding, .flushing: true
         case .idle, .head, .body, .lingering, .closed: false
         }
+    }
+
+    /// Since when the connection has waited for its next request; nil while it does anything else, its first head included.
+    var idleSince: NIODeadline? {
+        if case .idle(let since) = self.phase { since } else { nil }
     }
 
     /// Closes the connection unless a request is being received or answered.

@@ -8,6 +8,8 @@ package enum HTTPServerCut: Sendable, Hashable, CaseIterable {
     case handshakeTimeout
     /// The server holds as many connections as it may; over TLS an answer would cost a handshake.
     case tooManyConnections
+    /// The server holds as many connections as it may, and this one was idle when another came.
+    case evicted
     /// The process has no file descriptor left.
     case outOfDescriptors
 }

@@ -4,7 +4,8 @@ import NIOCore
 /// What a server keeps on one event loop.
 final class HTTPServerLane: Sendable {
     let executor: EventLoopTaskExecutor
-    private let connections: NIOLoopBoundBox<[ObjectIdentifier: HTTPServerConnection]>
+    private let connections: NIOLoopBoundBox<HTTPConnectionTable<HTTPServerConnection>>
+    private let evictable: TimeAmount
     private let dateLine: NIOLoopBoundBox<HTTPDateLine>
     private let measuresLag: Bool
     private let turns: NIOLoopBoundBox<LoopLag>
@@ -21,7 +22,8 @@ final class HTTPServerLane: Sendable {
 
     init(eventLoop: any EventLoop, configuration: HTTPServerConfiguration) {
         self.executor = EventLoopTaskExecutor(eventLoop: eventLoop)
-        self.connections = .makeBoxSendingValue([:], eventLoop: eventLoop)
+        self.connections = .makeBoxSendingValue(HTTPConnectionTable(), eventLoop: eventLoop)
+        self.evictable = TimeAmount(configuration.evictableAfter)
         self.measuresLag = configuration.measuresLag
         self.turns = .makeBoxSendingValue(
             LoopLag(longTurn: .milliseconds(2), window: .milliseconds(100)),
@@ -55,12 +57,24 @@ final class HTTPServerLane: Sendable {
 
     /// Remembers an open connection; on the loop only.
     func add(_ connection: HTTPServerConnection) {
-        self.connections.value[ObjectIdentifier(connection)] = connection
+        self.connections.value.add(connection)
     }
 
     /// Forgets a connection that has closed; on the loop only.
     func remove(_ connection: HTTPServerConnection) {
-        self.connections.value[ObjectIdentifier(connection)] = nil
+        self.connections.value.remove(connection)
+    }
+
+    /// Closes a connection that has been idle for long, to have its place for a new one; on the loop only.
+    ///
+    /// - Returns: false if none was found that may be closed.
+    func evict() -> Bool {
+        let now = self.eventLoop.now
+        let connection = self.connections.value.longestIdle { connection in
+            connection.idleSince.flatMap { $0 + self.evictable <= now ? $0 : nil }
+        }
+        connection?.cut(.evicted)
+        return connection != nil
     }
 
     /// Notes that there is something to do, and tells by how much the loop has been behind for some time; on the loop
@@ -112,7 +126,7 @@ final class HTTPServerLane: Sendable {
     /// Closes the connections that serve no request, from any thread.
     func closeIdle() {
         self.eventLoop.execute {
-            for connection in self.connections.value.values {
+            for connection in self.connections.value.connections {
                 connection.closeIfIdle()
             }
         }
@@ -124,7 +138,7 @@ final class HTTPServerLane: Sendable {
     func closeAll(logger: Logger) {
         self.eventLoop.execute {
             var cut = 0
-            for connection in self.connections.value.values {
+            for connection in self.connections.value.connections {
                 if connection.isAnswering { cut += 1 }
                 connection.abort()
             }

@@ -51,6 +51,7 @@ package struct ServerRefusals: Sendable {
             case .flooded: "flooded"
             case .handshakeTimeout: "handshake_timeout"
             case .tooManyConnections: "too_many_connections"
+            case .evicted: "evicted"
             case .outOfDescriptors: "out_of_descriptors"
             }
         self.metrics.rejected(reason: reason)

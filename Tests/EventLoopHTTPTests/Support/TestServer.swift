@@ -36,6 +36,7 @@ final class EchoResponder: HTTPServerResponder {
 /// Runs a server on a free port for the length of a test.
 func withServer<Result>(
     _ responder: any HTTPServerResponder,
+    on eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
     configure: (inout HTTPServerConfiguration) -> Void = { _ in },
     _ body: (HTTPServer, Int) async throws -> Result
 ) async throws -> Result {
@@ -48,7 +49,7 @@ func withServer<Result>(
     let server = HTTPServer(
         configuration: configuration,
         responder: responder,
-        eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+        eventLoopGroup: eventLoopGroup,
         logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     )
     try await server.start()

@@ -99,6 +99,7 @@ struct ServerRefusalsTests {
             case .flooded: "flooded"
             case .handshakeTimeout: "handshake_timeout"
             case .tooManyConnections: "too_many_connections"
+            case .evicted: "evicted"
             case .outOfDescriptors: "out_of_descriptors"
             }
         #expect(try metrics.expectCounter("fcmgw_http_rejected_total", [("reason", reason)]).totalValue == 1)
