@@ -27,7 +27,7 @@ struct BodyRoute: Sendable {
     private static let formType = "application/x-www-form-urlencoded"
     private static let admin = "/admin/v1/tenants/legacy"
     /// What routes take that take no lists.
-    private static let small = 64 * 1024
+    static let small = 64 * 1024
 
     /// Every route that takes a body, once for each media type and upstream that changes how it is read.
     ///

@@ -186,8 +186,12 @@ struct BodyShape: Hashable {
     }
 
     private static func fill(_ unit: [UInt8], _ room: Int, to bytes: inout [UInt8]) {
-        for _ in 0..<(room / unit.count) { bytes += unit }
-        bytes += Array(repeating: UInt8(ascii: "x"), count: room % unit.count)
+        bytes.append(addingCapacity: max(0, room)) { output in
+            for _ in 0..<(room / unit.count) {
+                for byte in unit { output.append(byte) }
+            }
+            output.append(repeating: UInt8(ascii: "x"), count: room % unit.count)
+        }
     }
 
     private static func pad(_ room: Int, to bytes: inout [UInt8]) {

@@ -2,7 +2,7 @@ import EventLoopHTTP
 import GatewayTestKit
 import NIOCore
 
-/// Looks for the bodies that hold an event loop longest: `swift run -c release Micro bodies [SECONDS]`.
+/// Looks for the bodies that hold an event loop longest: `swift run -c release Micro bodies [SECONDS [ROUTE]]`.
 ///
 /// For every route a search goes through all plain shapes and then climbs from the slowest of them, as many seconds as
 /// allowed (6). What it finds is measured beside an ordinary `data` message of as many bytes on the same route.
@@ -11,15 +11,15 @@ enum BodySearch {
     private static let maxRatio = 4.0
     private static let rounds = 11
 
-    /// Prints the table.
+    /// Prints the table of the routes that have a text in their names.
     ///
     /// - Returns: whether every route keeps within the ratio.
-    static func run(seconds: Double) async throws -> Bool {
+    static func run(seconds: Double, route text: String) async throws -> Bool {
         let listeners = try await BodyListeners()
         var isGood = true
         print("| route | media type | bytes | worst body found | its time | ordinary | ratio | tried |")
         print("|---|---|---|---|---|---|---|---|")
-        for route in BodyRoute.all {
+        for route in BodyRoute.all where text.isEmpty || route.name.contains(text) {
             let deadline = ContinuousClock.now + .seconds(seconds)
             let (shape, tried) = await Self.worst(of: route, listeners, until: deadline)
             let request = listeners.request(route, shape.body(for: route))
@@ -44,7 +44,7 @@ enum BodySearch {
     /// A `data` message as senders write it, of as many bytes as the route takes: pairs of 64 bytes, and longer ones where
     /// there would be more pairs than a body may have.
     private static func ordinary(for route: BodyRoute) -> ByteBuffer {
-        let count = min(route.maxBytes / 64, 1_950)
+        let count = min(route.maxBytes / 64, route.maxBytes <= BodyRoute.small ? 195 : 1_950)
         let size = route.maxBytes / count
         var text = route.isForm ? "registration_id=device" : "{\"token\":\"device\",\"data\":{"
         for index in 0..<count {

@@ -19,8 +19,11 @@ struct Micro {
     static func main() async throws {
         let arguments = CommandLine.arguments.dropFirst()
         if arguments.first == "bodies" {
-            let seconds = arguments.dropFirst().first.flatMap { Double($0) } ?? 6
-            guard try await BodySearch.run(seconds: seconds) else { exit(EXIT_FAILURE) }
+            let words = Array(arguments.dropFirst())
+            let seconds = words.first.flatMap { Double($0) } ?? 6
+            guard try await BodySearch.run(seconds: seconds, route: words.dropFirst().first ?? "") else {
+                exit(EXIT_FAILURE)
+            }
             return
         }
         print("| what | processor time |")

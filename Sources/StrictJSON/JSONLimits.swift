@@ -8,6 +8,14 @@ package struct JSONLimits: Sendable {
     package var maxMembers: Int
     /// The most array elements the whole document may have, all arrays added up.
     package var maxElements: Int
+    /// The most characters that are escaped or beyond ASCII, in all strings together; each takes many times as long as a
+    /// plain one, and longer still where Unicode's rules are applied to it.
+    package var maxSpecialCharacters: Int
+    /// The longest number, in bytes.
+    package var maxNumberBytes: Int
+
+    /// The limits of bodies that hold no message.
+    package static let small = JSONLimits(maxMembers: 200, maxElements: 1_000, maxSpecialCharacters: 1_000)
 
     /// Creates limits.
     ///
@@ -15,9 +23,19 @@ package struct JSONLimits: Sendable {
     ///   - maxDepth: The deepest nesting, in levels.
     ///   - maxMembers: The most members over the whole document.
     ///   - maxElements: The most elements over the whole document.
-    package init(maxDepth: Int = 16, maxMembers: Int = 2_000, maxElements: Int = 5_000) {
+    ///   - maxSpecialCharacters: The most characters that are escaped or beyond ASCII over the whole document.
+    ///   - maxNumberBytes: The longest number, in bytes.
+    package init(
+        maxDepth: Int = 16,
+        maxMembers: Int = 2_000,
+        maxElements: Int = 5_000,
+        maxSpecialCharacters: Int = 5_000,
+        maxNumberBytes: Int = 1_024
+    ) {
         self.maxDepth = maxDepth
         self.maxMembers = maxMembers
         self.maxElements = maxElements
+        self.maxSpecialCharacters = maxSpecialCharacters
+        self.maxNumberBytes = maxNumberBytes
     }
 }

@@ -2,14 +2,13 @@
 package struct JSONParseError: Error, Hashable, Sendable {
     /// The kinds of refusal.
     package enum Code: Sendable {
-        /// The text is not JSON as RFC 8259 has it.
+        /// The text is not JSON as RFC 8259 has it, or a number is longer than ``JSONLimits/maxNumberBytes``.
         case malformed
         /// A member name occurs twice in one object.
         case duplicateKey
         /// Objects and arrays nest deeper than ``JSONLimits/maxDepth``.
         case tooDeep
-        /// The document has more members than ``JSONLimits/maxMembers``, or more elements than
-        /// ``JSONLimits/maxElements``.
+        /// The document has more members, elements or special characters than ``JSONLimits`` allow.
         case tooManyMembers
     }
 

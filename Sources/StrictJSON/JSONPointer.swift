@@ -4,7 +4,7 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
     package private(set) var description: String
 
     /// The longest name, in Unicode scalars, that stands in a pointer whole.
-    private static let maxNameScalars = 256
+    private static let maxNameScalars = 64
 
     /// Creates the pointer to the whole document.
     package init() {
@@ -13,23 +13,24 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
 
     /// Points to a member of the object this pointer names.
     ///
-    /// A pointer is for people to read: names beyond 256 Unicode scalars, which no protocol has, are cut.
+    /// A pointer is for people to read: names beyond 64 Unicode scalars, longer than any that a protocol has, are cut.
     ///
     /// - Parameter key: The member's name, unescaped; `~` and `/` in it become `~0` and `~1` (RFC 6901, section 3).
     /// - Returns: The longer pointer.
     package func appending(_ key: String) -> JSONPointer {
-        var pointer = self
-        pointer.description.append("/")
         let scalars = key.unicodeScalars
         let end = scalars.index(scalars.startIndex, offsetBy: Self.maxNameScalars, limitedBy: scalars.endIndex)
-        for scalar in scalars[..<(end ?? scalars.endIndex)] {
-            switch scalar {
-            case "~": pointer.description.append("~0")
-            case "/": pointer.description.append("~1")
-            default: pointer.description.unicodeScalars.append(scalar)
+        var token = [UInt8(ascii: "/")]
+        for byte in key[..<(end ?? key.endIndex)].utf8 {
+            switch byte {
+            case UInt8(ascii: "~"): token += Array("~0".utf8)
+            case UInt8(ascii: "/"): token += Array("~1".utf8)
+            default: token.append(byte)
             }
         }
-        if let end, end < scalars.endIndex { pointer.description.append("…") }
+        var pointer = self
+        pointer.description += String(decoding: token, as: UTF8.self)
+        if let end, end < key.endIndex { pointer.description += "…" }
         return pointer
     }
 

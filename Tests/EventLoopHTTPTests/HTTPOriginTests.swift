@@ -25,7 +25,7 @@ struct HTTPOriginTests {
         arguments: [
             "", "fcm.googleapis.com", "ftp://a", "https://", "https://a/b", "https://a?x", "https://user@a",
             "https://a:", "https://a:0", "https://a:65536", "https://a:80a", "https://[::1", "https://a b",
-            "https://a//",
+            "https://a//", "https://\(String(repeating: "a", count: 264))",
         ]
     )
     func refuses(url: String) {

@@ -263,9 +263,7 @@ struct LegacyResponseReaderTests {
             for body in [letter, "Error=\(letter)", "id=\(letter)"] {
                 #expect(Self.read(status: status, body).answer == .failed(expected))
             }
-            #expect(
-                Self.read(status: status, #"{"error":"\#(letter)"}"#).answer == .failed(.upstreamProtocol)
-            )
+            #expect(Self.read(status: status, #"{"error":"\#(letter)"}"#).answer == .failed(expected))
         }
     }
 

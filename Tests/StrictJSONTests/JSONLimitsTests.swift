@@ -3,11 +3,13 @@ import Testing
 
 @Suite("JSONLimits")
 struct JSONLimitsTests {
-    @Test("The usual limits are 16 levels, 2,000 members and 5,000 elements")
+    @Test("The usual limits")
     func defaults() {
         #expect(JSONLimits().maxDepth == 16)
         #expect(JSONLimits().maxMembers == 2_000)
         #expect(JSONLimits().maxElements == 5_000)
+        #expect(JSONLimits().maxSpecialCharacters == 5_000)
+        #expect(JSONLimits().maxNumberBytes == 1_024)
     }
 
     @Test("Nesting up to the limit is accepted, one level more refused", arguments: [1, 2, 16, 64, 1_000])
@@ -83,5 +85,29 @@ struct JSONLimitsTests {
         #expect(refusal?.offset == text(limit + 1).utf8.count - 2)
         #expect(JSONParsing.refusal("[[],[1]]".utf8, limits: JSONLimits(maxElements: 3)) == nil)
         #expect(JSONParsing.refusal("[[],[1]]".utf8, limits: JSONLimits(maxElements: 2))?.code == .tooManyMembers)
+    }
+
+    @Test(
+        "Escapes and characters beyond ASCII are counted over names and values, one each",
+        arguments: [#"\n"#, #"\u0041"#, #"\ud83d\ude00"#, "\u{E9}", "\u{6F22}", "\u{1F600}"]
+    )
+    func boundsSpecialCharacters(character: String) throws {
+        let text = "{\"a\(character)\":[\"\(character)b\",\"\(character)\"]}"
+        #expect(JSONParsing.refusal(text.utf8, limits: JSONLimits(maxSpecialCharacters: 3)) == nil)
+        let refusal = JSONParsing.refusal(text.utf8, limits: JSONLimits(maxSpecialCharacters: 2))
+        #expect(refusal?.code == .tooManyMembers)
+        let unescaped = try #require(try JSONParsing.root("\"\(character)\"").string)
+        #expect(refusal?.pointer.description == "/a\(unescaped)/1")
+        #expect(JSONParsing.refusal("[\"plain\"]".utf8, limits: JSONLimits(maxSpecialCharacters: 0)) == nil)
+    }
+
+    @Test("A number up to the limit is accepted, one byte more refused", arguments: ["1", "-0.", "1e", "-7.5E-"])
+    func boundsNumbers(start: String) {
+        let limits = JSONLimits(maxNumberBytes: 40)
+        let number = start + String(repeating: "1", count: 40 - start.utf8.count)
+        #expect(JSONParsing.refusal("[\(number)]".utf8, limits: limits) == nil)
+        let refusal = JSONParsing.refusal("[\(number)1]".utf8, limits: limits)
+        #expect(refusal?.code == .malformed)
+        #expect(refusal?.offset == 1)
     }
 }

@@ -25,13 +25,13 @@ struct JSONPointerTests {
         #expect(JSONPointer().appending(name).description.utf8.elementsEqual(expected.utf8))
     }
 
-    @Test("A name of 256 characters stands whole, a longer one is cut")
+    @Test("A name of 64 characters stands whole, a longer one is cut")
     func cutsLongNames() {
-        let name = String(repeating: "n", count: 256)
+        let name = String(repeating: "n", count: 64)
         #expect(JSONPointer().appending(name).description == "/\(name)")
         #expect(JSONPointer().appending(name + "n").description == "/\(name)…")
         let marks = "n" + String(repeating: "\u{301}", count: 1_000)
-        #expect(JSONPointer().appending(marks).description.unicodeScalars.count == 258)
+        #expect(JSONPointer().appending(marks).description.unicodeScalars.count == 66)
     }
 
     @Test("Pointers are equal byte by byte, without normalisation")

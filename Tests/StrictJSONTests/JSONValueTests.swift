@@ -38,6 +38,17 @@ struct JSONValueTests {
         #expect(root["no"]?.bool == false)
     }
 
+    @Test("Members are put in order, but for a value of more than 32 KiB")
+    func ordersMembers() throws {
+        func text(_ first: String, _ second: String, _ count: Int) -> String {
+            #"{"\#(first)":"\#(String(repeating: "v", count: count))","\#(second)":{"d":1,"c":2}}"#
+        }
+        let short = try JSONParsing.root("[\(text("b", "a", 32_000))]").elements?.first
+        #expect(short?.canonicalText.hasPrefix(#"{"a":{"c":2,"d":1},"b":"#) == true)
+        let long = text("b", "a", 33_000)
+        #expect(try JSONParsing.root("[\(long)]").elements?.first?.canonicalText == long)
+    }
+
     @Test("Scalars may be the root", arguments: ["null", "true", "12", "\"x\"", " -0.5e3 "])
     func readsScalarRoots(text: String) throws {
         #expect(try JSONParsing.root(text).canonicalText == text.filter { $0 != " " })

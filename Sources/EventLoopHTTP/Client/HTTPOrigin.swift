@@ -23,10 +23,15 @@ package struct HTTPOrigin: Hashable, Sendable {
     /// The port, 1 to 65535.
     package let port: Int
 
+    /// The longest scheme, name and port with all that stands around them.
+    private static let maxBytes = "https://".utf8.count + 255 + ":65535/".utf8.count
+
     /// Parses `scheme://host[:port]`, with an optional final slash and nothing else.
     ///
     /// - Parameter url: the text, for instance `https://fcm.googleapis.com` or `http://[::1]:8080`.
     package init?(_ url: String) {
+        // Comparing takes time with the length, and much of it beyond ASCII.
+        guard url.utf8.count <= Self.maxBytes else { return nil }
         var rest = url[...]
         if rest.hasPrefix("https://") {
             self.scheme = .https

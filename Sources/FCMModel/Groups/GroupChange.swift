@@ -2,6 +2,8 @@
 package struct GroupChange: Sendable, Hashable {
     /// The most members that a group has, and that one change names.
     package static let maxTokens = 20
+    /// How many tokens a caller may list, repeated ones included.
+    package static let maxListedTokens = 100
 
     /// What is done.
     package var operation: GroupOperation

@@ -17,7 +17,7 @@ package enum GroupRequestDecoder {
         }
         let document: JSONDocument
         do {
-            document = try JSONDocument(parsing: body)
+            document = try JSONDocument(parsing: body, limits: .small)
         } catch {
             throw GroupRefusal(
                 "JSON_PARSING_ERROR: \(error.reason) at position \(error.offset).",
@@ -94,15 +94,21 @@ package enum GroupRequestDecoder {
     /// Different tokens, at their first positions (G-TOKENS).
     private static func tokens(_ value: JSONValue) throws(GroupRefusal) -> [String] {
         guard let elements = value.elements else { throw GroupRefusal("registration_ids must be an array of strings") }
+        guard elements.count <= GroupChange.maxListedTokens else {
+            throw GroupRefusal("registration_ids must hold at most \(GroupChange.maxListedTokens) tokens")
+        }
         var tokens: [String] = []
         // By bytes: as texts, some that FCM tells apart are equal.
-        var seen: Set<[UInt8]> = []
+        var seen: Set<ByteBuffer> = []
         for element in elements {
             guard let token = element.string, !token.isEmpty else {
                 throw GroupRefusal("registration_ids must hold strings that are not empty")
             }
             guard !TopicName.hasLegacyPrefix(token) else { throw GroupRefusal("registration_ids must hold no topics") }
-            guard seen.insert(Array(token.utf8)).inserted else { continue }
+            guard token.utf8.count <= RegistrationToken.maxBytes else {
+                throw GroupRefusal("registration_ids must hold tokens of at most \(RegistrationToken.maxBytes) bytes")
+            }
+            guard seen.insert(ByteBuffer(string: token)).inserted else { continue }
             guard tokens.count < GroupChange.maxTokens else {
                 throw GroupRefusal("registration_ids must hold at most \(GroupChange.maxTokens) different tokens")
             }

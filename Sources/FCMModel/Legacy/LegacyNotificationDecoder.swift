@@ -81,7 +81,7 @@ enum LegacyNotificationDecoder {
         for element in elements {
             switch element.kind {
             case .string, .number, .bool:
-                arguments.append(element.string ?? element.canonicalText)
+                arguments.append(element.string ?? element.number?.text ?? element.canonicalText)
             case .null, .array, .object:
                 throw refusal
             }

@@ -58,7 +58,10 @@ extension V1LegacyTranslation {
     }
 
     private mutating func readAPNSHeaders(_ value: JSONValue) throws(V1Refusal) {
-        for (name, text) in Self.headers(of: value) {
+        guard let headers = value.members else { return }
+        for header in headers {
+            guard let text = header.value.string else { continue }
+            let name = header.key
             let path = V1Refusal.path("message.apns.headers", name)
             switch name.protocolWord?.lowercased() {
             case "apns-priority": self.apnsPriority = try Self.agreed(self.apnsPriority, text, path)
@@ -148,7 +151,10 @@ extension V1LegacyTranslation {
     }
 
     private mutating func readWebpushHeaders(_ value: JSONValue) throws(V1Refusal) {
-        for (name, text) in Self.headers(of: value) {
+        guard let headers = value.members else { return }
+        for header in headers {
+            guard let text = header.value.string else { continue }
+            let name = header.key
             let path = V1Refusal.path("message.webpush.headers", name)
             switch name.protocolWord?.lowercased() {
             case "ttl":
@@ -187,16 +193,6 @@ extension V1LegacyTranslation {
     private static func text(_ value: JSONValue, _ path: String) throws(V1Refusal) -> String {
         guard let text = value.string, !text.isEmpty else { throw .notCarried(path) }
         return text
-    }
-
-    /// The headers of a checked map.
-    private static func headers(of value: JSONValue) -> [(name: String, text: String)] {
-        var headers: [(name: String, text: String)] = []
-        for member in value.members.map(Array.init) ?? [] {
-            guard let text = member.value.string else { continue }
-            headers.append((member.key, text))
-        }
-        return headers
     }
 
     /// The number that a text of decimal digits stands for.

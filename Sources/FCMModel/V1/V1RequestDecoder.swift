@@ -25,7 +25,7 @@ package enum V1RequestDecoder {
         }
         var message = Message()
         message.dryRun = root.field("validate_only", or: "validateOnly")?.bool ?? false
-        message.verbatim = V1Verbatim(members)
+        message.verbatim = V1Verbatim(members, maxBytes: body.readableBytes)
         Self.readOptions(of: content, into: &message)
         return V1SendRequest(target: target, message: message, payloadBytes: payloadBytes, content: content)
     }

@@ -9,9 +9,11 @@ package struct V1Verbatim: Sendable, Hashable {
 
     /// Takes a checked message over.
     ///
-    /// - Parameter message: an object; members of the target's group and `null` are left out.
-    init(_ message: JSONMembers) {
-        var writer = JSONWriter(reservingCapacity: 1_024)
+    /// - Parameters:
+    ///   - message: an object; members of the target's group and `null` are left out.
+    ///   - maxBytes: more than what is written, such as the length of the text.
+    init(_ message: JSONMembers, maxBytes: Int) {
+        var writer = JSONWriter(reservingCapacity: maxBytes)
         writer.beginObject()
         for member in message where !member.value.isNull {
             let key = member.key

@@ -37,10 +37,17 @@ package enum ValueRules {
 
     /// The badge that a text of decimal digits stands for; `nil` for anything else or a larger number (L-BADGE).
     package static func badge(fromDigits text: String) -> Int? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-            let number = Int(text), number <= Self.maxBadge
-        else { return nil }
-        return number
+        // No message has as many bytes.
+        guard text.utf8.count <= 4_096 else { return nil }
+        var number = 0
+        let digits = text.utf8.span
+        for index in digits.indices {
+            let digit = Int(digits[index]) - Int(UInt8(ascii: "0"))
+            guard (0...9).contains(digit) else { return nil }
+            number = number * 10 + digit
+            guard number <= Self.maxBadge else { return nil }
+        }
+        return text.isEmpty ? nil : number
     }
 
     /// Whether a text is an address that browsers may be given: it starts with `https://` in any case.

@@ -1,5 +1,8 @@
 /// What an operator says of a key.
 package struct APIKeyDraft: Sendable, Hashable {
+    /// The most prefixes that a key may have; each condition is compared with all of them.
+    package static let maxTopicPrefixes = 100
+
     /// Its name for people.
     package var name: String
     /// What it may be used for.

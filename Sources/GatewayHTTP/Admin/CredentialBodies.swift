@@ -15,14 +15,18 @@ extension LegacyCredential {
         var problems = FieldProblems()
         var serverKey: String?
         var endpoint: String?
-        for member in members {
+        for member in members where !problems.isFull {
             let key = member.key
             func pointer() -> JSONPointer { JSONPointer().appending(key) }
             switch key.protocolWord {
             case "server_key":
                 serverKey = problems.text(member.value, at: pointer())
-                if let key = serverKey, !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
-                    problems.report(.invalidField, at: pointer(), "A server key has neither blanks nor controls")
+                if let key = serverKey, key.utf8.count > 1_024 || !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
+                    problems.report(
+                        .invalidField,
+                        at: pointer(),
+                        "A server key has at most 1024 characters, neither blanks nor controls"
+                    )
                 }
             case "endpoint":
                 endpoint = problems.endpoint(member.value, at: pointer(), allowing: plainHTTP)
@@ -46,7 +50,7 @@ extension ServiceAccountCredential {
         var problems = FieldProblems()
         var account: JSONValue?
         var endpoint: String?
-        for member in members {
+        for member in members where !problems.isFull {
             let key = member.key
             func pointer() -> JSONPointer { JSONPointer().appending(key) }
             switch key.protocolWord {
@@ -66,10 +70,15 @@ extension ServiceAccountCredential {
         writer.beginObject()
         for member in account.members.map(Array.init) ?? [] {
             guard let name = member.key.protocolWord, Self.fileMembers.contains(name) else { continue }
+            guard member.value.string != nil else {
+                problems.report(.invalidField, at: accountPointer.appending(name), "This must be a string")
+                continue
+            }
             writer.key(name)
             writer.value(member.value)
         }
         writer.endObject()
+        guard problems.list.isEmpty else { throw Problem(problems.list) }
         do {
             try self.init(json: Array(writer.finish().readableBytesView), endpoint: endpoint, allowing: hosts)
         } catch {

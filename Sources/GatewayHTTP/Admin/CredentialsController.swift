@@ -35,7 +35,11 @@ struct CredentialsController {
     @Sendable
     private func putLegacy(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
-        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let members = try JSONBody.members(
+            of: context.body,
+            contentType: request.headers[.contentType],
+            limits: .small
+        )
         let stored = try await self.administration.putLegacyCredential(
             LegacyCredential(members, allowing: self.tokenHosts.current.plainHTTP),
             tenant: id,
@@ -47,7 +51,11 @@ struct CredentialsController {
     @Sendable
     private func putServiceAccount(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
-        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let members = try JSONBody.members(
+            of: context.body,
+            contentType: request.headers[.contentType],
+            limits: .small
+        )
         let stored = try await self.administration.putServiceAccount(
             ServiceAccountCredential(members, allowing: self.tokenHosts.current),
             tenant: id,

@@ -46,7 +46,11 @@ struct KeysController {
     @Sendable
     private func create(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
-        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let members = try JSONBody.members(
+            of: context.body,
+            contentType: request.headers[.contentType],
+            limits: .small
+        )
         let body = try KeyBody(members)
         let origin = context.origin(method: request.method.rawValue)
         guard let key = body.key else {
@@ -69,10 +73,14 @@ struct KeysController {
     @Sendable
     private func rotate(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
-        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let members = try JSONBody.members(
+            of: context.body,
+            contentType: request.headers[.contentType],
+            limits: .small
+        )
         var problems = FieldProblems()
         var overlap: Int?
-        for member in members {
+        for member in members where !problems.isFull {
             guard member.keyEquals("overlap_s") else {
                 problems.unknown(JSONPointer().appending(member.key))
                 continue
@@ -127,7 +135,7 @@ private struct KeyBody {
         var problems = FieldProblems()
         var draft = APIKeyDraft(name: "", scopes: [])
         var imported: APIKey?
-        for member in members {
+        for member in members where !problems.isFull {
             let key = member.key
             func pointer() -> JSONPointer { JSONPointer().appending(key) }
             switch key.protocolWord {
@@ -136,7 +144,8 @@ private struct KeyBody {
             case "scopes":
                 draft.scopes = problems.scopes(member.value, at: pointer())
             case "topic_prefixes":
-                draft.topicPrefixes = problems.strings(member.value, at: pointer()) ?? []
+                draft.topicPrefixes =
+                    problems.strings(member.value, atMost: APIKeyDraft.maxTopicPrefixes, at: pointer()) ?? []
                 for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
                     problems.report(.invalidField, at: pointer().appending(index), "No topic can start like this")
                 }

@@ -23,7 +23,11 @@ struct LimitsController {
     @Sendable
     private func put(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
-        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let members = try JSONBody.members(
+            of: context.body,
+            contentType: request.headers[.contentType],
+            limits: .small
+        )
         try await self.administration.putLimits(
             LimitOverrides(members),
             tenant: id,
@@ -64,7 +68,7 @@ extension LimitOverrides {
     fileprivate init(_ members: JSONMembers) throws(Problem) {
         var problems = FieldProblems()
         var overrides = LimitOverrides()
-        for member in members {
+        for member in members where !problems.isFull {
             let key = member.key
             guard let scope = key.protocolWord.flatMap(LimitScope.init) else {
                 problems.unknown(JSONPointer().appending(key))
@@ -101,7 +105,7 @@ extension FieldProblems {
         guard let members = self.members(value, at: pointer) else { return nil }
         let earlierCount = self.list.count
         var parts: [String: Int] = [:]
-        for member in members {
+        for member in members where !self.isFull {
             let key = member.key
             switch key.protocolWord {
             case "rate", "burst":

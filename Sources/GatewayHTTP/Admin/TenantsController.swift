@@ -46,7 +46,11 @@ struct TenantsController {
     @Sendable
     private func put(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let id = try context.tenantID()
-        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let members = try JSONBody.members(
+            of: context.body,
+            contentType: request.headers[.contentType],
+            limits: .small
+        )
         let draft = try TenantDraft(members, id: id)
         let (tenant, isNew) = try await self.administration.put(
             draft,
@@ -91,7 +95,7 @@ extension TenantDraft {
     fileprivate init(_ members: JSONMembers, id: TenantID) throws(Problem) {
         var problems = FieldProblems()
         var draft = TenantDraft(displayName: id.text, upstream: .legacy)
-        for member in members {
+        for member in members where !problems.isFull {
             let key = member.key
             func pointer() -> JSONPointer { JSONPointer().appending(key) }
             switch key.protocolWord {
@@ -124,11 +128,7 @@ extension TenantDraft {
 extension FieldProblems {
     /// Names of certificates' owners, each once.
     fileprivate mutating func clientNames(_ value: JSONValue, at pointer: JSONPointer) -> [ClientName] {
-        guard let texts = self.strings(value, at: pointer) else { return [] }
-        guard texts.count <= TenantDraft.maxClientNames else {
-            self.report(.invalidField, at: pointer, "At most \(TenantDraft.maxClientNames) names can be given")
-            return []
-        }
+        guard let texts = self.strings(value, atMost: TenantDraft.maxClientNames, at: pointer) else { return [] }
         var names: [ClientName] = []
         for (index, text) in texts.enumerated() {
             guard let name = ClientName(text) else {

@@ -10,13 +10,16 @@ struct FieldProblems {
 
     private(set) var list: [FieldProblem] = []
 
+    /// Whether further problems are not reported, so that there is no use in reading on.
+    var isFull: Bool { self.list.count >= Self.maxCount }
+
     /// Notes a problem.
     mutating func report(
         _ code: OutcomeCode,
         at pointer: @autoclosure () -> JSONPointer,
         _ detail: @autoclosure () -> String
     ) {
-        guard self.list.count < Self.maxCount else { return }
+        guard !self.isFull else { return }
         self.list.append(FieldProblem(code: code, pointer: pointer(), detail: detail()))
     }
 
@@ -87,11 +90,16 @@ struct FieldProblems {
     /// A list of strings, each non-empty unless that is allowed.
     mutating func strings(
         _ value: JSONValue,
+        atMost maxCount: Int = Target.maxRecipients,
         allowingEmpty: Bool = false,
         at pointer: @autoclosure () -> JSONPointer
     ) -> [String]? {
         guard let elements = value.elements else {
             self.report(.invalidField, at: pointer(), "This must be an array of strings")
+            return nil
+        }
+        guard elements.count <= maxCount else {
+            self.report(.invalidField, at: pointer(), "This may have at most \(maxCount) entries")
             return nil
         }
         var strings: [String] = []

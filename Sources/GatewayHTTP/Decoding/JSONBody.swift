@@ -7,13 +7,17 @@ enum JSONBody {
     /// The members of a body that must be a JSON object.
     ///
     /// - Throws: a problem that names the media type, or where the JSON is at fault.
-    static func members(of body: ByteBuffer, contentType: String?) throws(Problem) -> JSONMembers {
+    static func members(
+        of body: ByteBuffer,
+        contentType: String?,
+        limits: JSONLimits = JSONLimits()
+    ) throws(Problem) -> JSONMembers {
         guard Self.isJSON(contentType) else {
             throw Problem(.unsupportedMediaType, "Send the body as application/json")
         }
         let document: JSONDocument
         do {
-            document = try JSONDocument(parsing: body)
+            document = try JSONDocument(parsing: body, limits: limits)
         } catch {
             throw Problem(error)
         }

@@ -14,7 +14,7 @@ struct SendBody {
     /// - Throws: a problem with every field at fault.
     init(_ members: JSONMembers) throws(Problem) {
         var reader = SendBodyReader()
-        for member in members {
+        for member in members where !reader.problems.isFull {
             reader.read(member.key, member.value)
         }
         guard let target = reader.finishedTarget(), reader.problems.list.isEmpty else {

@@ -126,8 +126,7 @@ struct SendBodyReader {
     }
 
     private mutating func readRecipients(_ key: String, _ value: JSONValue) -> [String]? {
-        guard let texts = self.problems.strings(value, at: Self.pointer(key)) else { return nil }
-        guard (1...Target.maxRecipients).contains(texts.count) else {
+        guard (1...Target.maxRecipients).contains(value.elements?.count ?? 1) else {
             self.problems.report(
                 .invalidTarget,
                 at: Self.pointer(key),
@@ -135,6 +134,7 @@ struct SendBodyReader {
             )
             return nil
         }
+        guard let texts = self.problems.strings(value, at: Self.pointer(key)) else { return nil }
         for (index, text) in texts.enumerated() {
             guard self.checkRecipient(text, at: Self.pointer(key).appending(index)) else { return nil }
         }
@@ -163,7 +163,7 @@ struct SendBodyReader {
     private mutating func readData(_ value: JSONValue) {
         guard let members = self.problems.members(value, at: Self.pointer("data")) else { return }
         self.message.data.reserveCapacity(members.count)
-        for member in members {
+        for member in members where !self.problems.isFull {
             let key = member.key
             guard !ValueRules.isRefusedDataKey(key) else {
                 self.problems.report(
@@ -182,7 +182,7 @@ struct SendBodyReader {
     private mutating func readNotification(_ value: JSONValue) {
         guard let members = self.problems.members(value, at: Self.pointer("notification")) else { return }
         var notification = Notification()
-        for member in members {
+        for member in members where !self.problems.isFull {
             let key = member.key
             func pointer() -> JSONPointer { Self.pointer("notification").appending(key) }
             let name = key.protocolWord

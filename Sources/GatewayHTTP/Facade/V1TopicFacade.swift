@@ -92,7 +92,7 @@ struct V1TopicFacade: Sendable {
             )
         }
         let isEmpty = request.body.readableBytes == 0
-        guard isEmpty || (try? JSONDocument(parsing: request.body))?.root.members != nil else {
+        guard isEmpty || (try? JSONDocument(parsing: request.body, limits: .small))?.root.members != nil else {
             return .answered(.badRequest("Invalid JSON payload received.", code: .malformedJSON))
         }
         let given = path.topic ?? FacadeQuery(request.head.pathBytes).text("topic_name", or: "topicName")

@@ -103,7 +103,11 @@ struct DeviceGroupsController {
     private static func change(_ request: Request, _ context: GatewayRequestContext) throws(Problem) -> Change {
         let caller = try Self.caller(request, context)
         let name = try DeviceGroupName.read(context.parameters.get("name"))
-        let members = try JSONBody.members(of: context.body, contentType: request.headers[.contentType])
+        let members = try JSONBody.members(
+            of: context.body,
+            contentType: request.headers[.contentType],
+            limits: .small
+        )
         return Change(name: name, tokens: try DeviceGroupBody(members).tokens, caller: caller)
     }
 

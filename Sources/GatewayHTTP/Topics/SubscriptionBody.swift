@@ -13,7 +13,7 @@ struct SubscriptionBody {
         var problems = FieldProblems()
         var tokens: [String]?
         var isGiven = false
-        for member in members {
+        for member in members where !problems.isFull {
             guard member.keyEquals("tokens") else {
                 problems.unknown(JSONPointer().appending(member.key))
                 continue

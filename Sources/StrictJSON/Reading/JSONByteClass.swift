@@ -19,6 +19,16 @@ enum JSONByteClass {
         return (quote | backslash | control | word) & Self.highBits
     }
 
+    /// Finds the backslashes of a word.
+    ///
+    /// - Parameter word: Eight bytes, the first one lowest.
+    /// - Returns: 0 when there are none; else the lowest set bit lies in the first one.
+    @inline(__always)
+    static func backslashes(in word: UInt64) -> UInt64 {
+        let difference = word ^ Self.backslashes
+        return (difference &- Self.ones) & ~difference & Self.highBits
+    }
+
     /// Whether a word may hold a byte that must be escaped when written: `"`, `\` or a control.
     ///
     /// - Parameter word: Eight bytes.
@@ -65,8 +75,18 @@ enum JSONByteClass {
             // Blanks lie at the low end of ASCII: nearly always this first comparison decides.
             if byte > 0x20 { break }
             guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { break }
-            position &+= 1
+            position = Self.skipRun(of: byte, bytes, from: position &+ 1)
         }
+        return position
+    }
+
+    /// Passes over words of one byte, as indented texts have them.
+    @inline(never)
+    private static func skipRun(of byte: UInt8, _ bytes: Span<UInt8>, from start: Int) -> Int {
+        let run = UInt64(byte) &* Self.ones
+        let lastWord = bytes.count &- 8
+        var position = start
+        while position >= 0, position <= lastWord, bytes.word(at: position) == run { position &+= 8 }
         return position
     }
 }

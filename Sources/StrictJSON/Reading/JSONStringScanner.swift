@@ -5,11 +5,14 @@ enum JSONStringScanner {
     /// - Parameters:
     ///   - bytes: The text.
     ///   - start: The first byte after the opening quote.
+    ///   - budget: How many characters may still be escaped or beyond ASCII; those of this string are taken off.
     /// - Returns: The position of the closing quote, and whether an escape was met.
-    /// - Throws: `malformed` for a missing end, controls, broken escapes, lone surrogates and bytes that are not UTF-8.
+    /// - Throws: `malformed` for a missing end, controls, broken escapes, lone surrogates and bytes that are not UTF-8;
+    ///   `tooManyMembers` beyond the budget.
     static func scan(
         _ bytes: Span<UInt8>,
-        from start: Int
+        from start: Int,
+        budget: inout Int
     ) throws(JSONFault) -> (end: Int, hasEscapes: Bool) {
         var position = start
         var hasEscapes = false
@@ -23,17 +26,30 @@ enum JSONStringScanner {
                 return (position, hasEscapes)
             } else if byte == UInt8(ascii: "\\") {
                 hasEscapes = true
-                // Escapes often stand in rows.
-                repeat {
-                    position = try JSONEscape.end(of: bytes, escapeAt: position)
-                } while position < bytes.count && bytes[position] == UInt8(ascii: "\\")
+                position = try JSONEscape.end(of: bytes, escapeAt: position)
+                try Self.take(from: &budget, at: position)
             } else if byte >= 0x80 {
-                position = try Self.skipBeyondASCII(bytes, from: position)
+                guard let end = JSONUTF8.end(of: bytes, sequenceAt: position) else {
+                    throw .malformed(at: position, "the text is not UTF-8")
+                }
+                position = end
+                try Self.take(from: &budget, at: position)
             } else if byte < 0x20 {
                 throw .malformed(at: position, "a control character must be escaped")
             } else {
                 position &+= 1
             }
+        }
+    }
+
+    private static func take(from budget: inout Int, at position: Int) throws(JSONFault) {
+        budget &-= 1
+        guard budget >= 0 else {
+            throw JSONFault(
+                code: .tooManyMembers,
+                offset: position,
+                reason: "the document has too many characters that are escaped or beyond ASCII"
+            )
         }
     }
 
@@ -50,18 +66,6 @@ enum JSONStringScanner {
                 return position &+ stops.trailingZeroBitCount / 8
             }
             position &+= 8
-        }
-        return position
-    }
-
-    /// Passes over a run of characters beyond ASCII, which seldom stand alone.
-    private static func skipBeyondASCII(_ bytes: Span<UInt8>, from start: Int) throws(JSONFault) -> Int {
-        var position = start
-        while position < bytes.count, bytes[position] >= 0x80 {
-            guard let end = JSONUTF8.end(of: bytes, sequenceAt: position) else {
-                throw .malformed(at: position, "the text is not UTF-8")
-            }
-            position = end
         }
         return position
     }

@@ -18,6 +18,7 @@ struct JSONTapeBuilder: ~Copyable {
     private var depth = 0
     private var memberCount = 0
     private var elementCount = 0
+    private var specialCharacterBudget: Int
     /// Whether an element, or a member whose name is known, is being read: then errors point to it.
     private var isInsideItem = false
 
@@ -28,6 +29,7 @@ struct JSONTapeBuilder: ~Copyable {
     ///   - byteCount: The text's length, from which the tape's size is guessed.
     init(limits: JSONLimits, byteCount: Int) {
         self.limits = limits
+        self.specialCharacterBudget = limits.maxSpecialCharacters
         // Messages have a node for every twelve bytes or so. A long text may be one long string: let the tape grow.
         self.nodes.reserveCapacity(min(byteCount / 8 + 8, 512))
     }
@@ -138,7 +140,7 @@ struct JSONTapeBuilder: ~Copyable {
     @inline(__always)
     private mutating func readString(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
         let start = position &+ 1
-        let (end, hasEscapes) = try JSONStringScanner.scan(bytes, from: start)
+        let (end, hasEscapes) = try JSONStringScanner.scan(bytes, from: start, budget: &self.specialCharacterBudget)
         self.nodes.append(JSONNode(scalar: .string, from: start, to: end, index: self.nodes.count, flag: hasEscapes))
         return end &+ 1
     }
@@ -154,6 +156,9 @@ struct JSONTapeBuilder: ~Copyable {
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
             kind = .number
             end = try JSONNumberScanner.scan(bytes, from: position)
+            guard end &- position <= self.limits.maxNumberBytes else {
+                throw .malformed(at: position, "a number is too long")
+            }
         case UInt8(ascii: "t"):
             kind = .bool
             end = try Self.skip("true", bytes, at: position)

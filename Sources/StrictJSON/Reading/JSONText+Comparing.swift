@@ -77,23 +77,17 @@ extension JSONText {
     ///   - bytes: The text it belongs to.
     /// - Returns: The hash.
     static func hash(_ node: JSONNode, in bytes: Span<UInt8>) -> UInt32 {
+        if node.flag {
+            let name = Self.unescaped(node, in: bytes)
+            return Self.hash(name.span)
+        }
+        return Self.hash(bytes.extracting(Int(node.start)..<Int(node.start) + Int(node.extent)))
+    }
+
+    private static func hash(_ name: Span<UInt8>) -> UInt32 {
         var hasher = Hasher()
-        var text = JSONText(node)
-        var count = 0
-        if !node.flag {
-            count = text.skipWords(in: bytes) { hasher.combine($0) }
-        }
-        var word: UInt64 = 0
-        while let byte = text.next(in: bytes) {
-            word = word &<< 8 | UInt64(byte)
-            count &+= 1
-            if count % 8 == 0 {
-                hasher.combine(word)
-                word = 0
-            }
-        }
-        hasher.combine(word)
-        hasher.combine(count)
+        // Unsafe: the bytes are read while the span lives. Word by word, hashing takes twice as long.
+        unsafe name.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
         return UInt32(truncatingIfNeeded: hasher.finalize())
     }
 }

@@ -39,19 +39,23 @@ struct JSONText {
         return byte
     }
 
-    /// Passes over whole words of a string without escapes.
+    /// Passes over everything before the next escape.
     ///
-    /// - Parameters:
-    ///   - bytes: The text the node belongs to.
-    ///   - body: Takes each word, its first byte highest.
-    /// - Returns: How many bytes that were.
-    mutating func skipWords(in bytes: Span<UInt8>, _ body: (UInt64) -> Void) -> Int {
+    /// - Parameter bytes: The text the node belongs to.
+    /// - Returns: The positions passed over; none in the middle of an escape's bytes.
+    mutating func skipPlain(in bytes: Span<UInt8>) -> Range<Int> {
         let start = self.position
+        guard self.pendingCount == 0 else { return start..<start }
         while self.position &+ 8 <= self.end {
-            body(bytes.word(at: self.position).byteSwapped)
+            let backslashes = JSONByteClass.backslashes(in: bytes.word(at: self.position))
+            guard backslashes == 0 else {
+                self.position &+= backslashes.trailingZeroBitCount / 8
+                return start..<self.position
+            }
             self.position &+= 8
         }
-        return self.position &- start
+        while self.position < self.end, bytes[self.position] != UInt8(ascii: "\\") { self.position &+= 1 }
+        return start..<self.position
     }
 
     private mutating func resolveUnicodeEscape(in bytes: Span<UInt8>) {

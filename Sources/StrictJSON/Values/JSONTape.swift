@@ -40,11 +40,7 @@ final class JSONTape: Sendable {
         let node = self.nodes[index]
         guard node.flag else { return Int(node.extent) }
         let bytes = self.bytes
-        let span = bytes.readableBytesUInt8Span
-        var text = JSONText(node)
-        var count = 0
-        while text.next(in: span) != nil { count &+= 1 }
-        return count
+        return JSONText.byteCount(node, in: bytes.readableBytesUInt8Span)
     }
 
     /// Makes a string of a node's bytes as they stand in the text.

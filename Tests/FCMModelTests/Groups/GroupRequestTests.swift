@@ -23,6 +23,8 @@ struct GroupRequestTests {
             #"{"operation":"create","notification_key_name":"secret\n","registration_ids":["r"]}"#,
             #"{"operation":"create","notification_key_name":"n","registration_ids":["/topics/secret"]}"#,
             #"{"operation":"create","notification_key_name":"n","registration_ids":[1,"secret"]}"#,
+            #"{"operation":"create","notification_key_name":"n","registration_ids":["secret\#(String(repeating: "x", count: 4_096))"]}"#,
+            #"{"operation":"create","notification_key_name":"n","registration_ids":["\#(Array(repeating: "secret", count: 101).joined(separator: #"",""#))"]}"#,
             #"{"operation":"create","notification_key_name":"n","registration_ids":null}"#,
             #"{"operation":["secret"],"notification_key_name":"n","registration_ids":["r"]}"#,
             #"{"operation":"secret","notification_key_name":"n","registration_ids":["r"]}"#,

@@ -74,6 +74,7 @@ struct CredentialsControllerTests {
             (#"{"server_key":"a b"}"#, ["/server_key: invalid_field"]),
             (#"{"server_key":"a\r\nX: y"}"#, ["/server_key: invalid_field"]),
             (#"{"server_key":"schlüssel"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"\#(String(repeating: "k", count: 1_025))"}"#, ["/server_key: invalid_field"]),
             (#"{"server_key":"a","endpoint":""}"#, ["/endpoint: invalid_field"]),
             (#"{"server_key":"a","endpoint":null}"#, ["/endpoint: invalid_field"]),
             (#"{"server_key":"a","endpoint":"fcm.example"}"#, ["/endpoint: invalid_field"]),
@@ -155,6 +156,10 @@ struct CredentialsControllerTests {
             (#"{}"#, ["/service_account: invalid_field"]),
             (#"{"service_account":"text"}"#, ["/service_account: invalid_field"]),
             (#"{"service_account":{}}"#, ["/service_account/type: invalid_field"]),
+            (
+                #"{"service_account":{"type":1,"project_id":null,"auth_uri":2}}"#,
+                ["/service_account/type: invalid_field", "/service_account/project_id: invalid_field"]
+            ),
             (
                 #"{"service_account":{"type":1,"project_id":"p"},"server_key":"a","endpoint":"x"}"#,
                 ["/server_key: unknown_field", "/endpoint: invalid_field"]

@@ -280,6 +280,10 @@ struct KeysControllerTests {
             (#"{"scopes":["audit:read"],"topic_prefixes":"a"}"#, ["/topic_prefixes: invalid_field"]),
             (#"{"scopes":["audit:read"],"topic_prefixes":["ok","a b"]}"#, ["/topic_prefixes/1: invalid_field"]),
             (#"{"scopes":["audit:read"],"topic_prefixes":[""]}"#, ["/topic_prefixes/0: invalid_field"]),
+            (
+                #"{"scopes":["audit:read"],"topic_prefixes":["\#(Array(repeating: "a", count: 101).joined(separator: #"",""#))"]}"#,
+                ["/topic_prefixes: invalid_field"]
+            ),
             (#"{"scopes":["audit:read"],"expires_at":"soon"}"#, ["/expires_at: invalid_field"]),
             (#"{"scopes":["audit:read"],"expires_at":1772366400}"#, ["/expires_at: invalid_field"]),
             (#"{"scopes":["audit:read"],"expires_at":null}"#, ["/expires_at: invalid_field"]),

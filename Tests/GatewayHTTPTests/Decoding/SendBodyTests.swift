@@ -123,6 +123,10 @@ struct SendBodyTests {
             "/notification/title_loc_args: invalid_field"
         ),
         Fault(
+            #"{"token":"t","notification":{"title_loc_args":["\#(Array(repeating: "a", count: 1_001).joined(separator: #"",""#))"]}}"#,
+            "/notification/title_loc_args: invalid_field"
+        ),
+        Fault(
             #"{"token":"t","notification":{"body_loc_args":["a",1]}}"#,
             "/notification/body_loc_args/1: invalid_field"
         ),

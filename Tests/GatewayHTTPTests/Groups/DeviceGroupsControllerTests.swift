@@ -144,6 +144,10 @@ struct DeviceGroupsControllerTests {
             (#"{"tokens":["/topics/x"]}"#, "/tokens/0: invalid_field"),
             (#"{"tokens":["\#(String(repeating: "x", count: 4_097))"]}"#, "/tokens/0: invalid_token"),
             (#"{"tokens":["\#((0..<21).map(String.init).joined(separator: #"",""#))"]}"#, "/tokens: group_too_large"),
+            (
+                #"{"tokens":["\#(Array(repeating: "a", count: 101).joined(separator: #"",""#))"]}"#,
+                "/tokens: invalid_field"
+            ),
         ]
     )
     func badBodies(body: String, fault: String) async throws {

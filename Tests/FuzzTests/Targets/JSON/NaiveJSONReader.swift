@@ -2,6 +2,7 @@
 struct NaiveJSONReader {
     private static let maxDepth = 16
     private static let maxMembers = 2_000
+    private static let maxNumberBytes = 1_024
 
     private let bytes: [UInt8]
     private var position = 0
@@ -119,6 +120,7 @@ struct NaiveJSONReader {
             if !self.take("+") { _ = self.take("-") }
             guard self.digits() else { return nil }
         }
+        guard self.position - start <= Self.maxNumberBytes else { return nil }
         return .number(Array(self.bytes[start..<self.position]))
     }
 
