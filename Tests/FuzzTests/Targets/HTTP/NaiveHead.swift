@@ -15,7 +15,7 @@ struct NaiveHead {
         for line in lines.dropFirst().dropLast(2) {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return nil }
             var value = line[(colon + 1)...].drop { $0 == 0x20 || $0 == 0x09 }
-            while value.last == 0x20 { value.removeLast() }
+            while value.last == 0x20 || value.last == 0x09 { value.removeLast() }
             fields.append((String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self)))
         }
         self.fields = fields
