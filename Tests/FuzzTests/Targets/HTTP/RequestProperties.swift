@@ -77,9 +77,8 @@ enum RequestProperties {
     private static func checkOtherParser(_ request: RequestStream.Request) throws(FuzzFinding) {
         let hasTab = request.head.contains(0x09)
         guard let theirs = Self.otherHead(request.head) else {
-            // It takes no tab behind a length, though white space may be one (RFC 9110, 5.6.3).
-            let hasLength = request.names.contains { $0.lowercased() == "content-length" }
-            try FuzzFinding.require(hasTab && hasLength, "refused by another parser")
+            // It takes no tab behind a length or coding, though white space may be one (RFC 9110, 5.6.3).
+            try FuzzFinding.require(hasTab && Self.isFramed(request.names), "refused by another parser")
             return
         }
         try FuzzFinding.requireEqual(request.method, theirs.method.rawValue, "another parser's method")
@@ -93,6 +92,11 @@ enum RequestProperties {
             !request.keepsAlive || theirs.isKeepAlive || hasTab,
             "kept open, against another parser"
         )
+    }
+
+    /// Whether one of some fields says where a body ends.
+    static func isFramed(_ names: [String]) -> Bool {
+        names.contains { ["content-length", "transfer-encoding"].contains($0.lowercased()) }
     }
 
     /// White space around a value means nothing, and the two leave different parts of it.
