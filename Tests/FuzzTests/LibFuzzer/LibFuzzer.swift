@@ -16,9 +16,6 @@ enum LibFuzzer {
     // Unsafe: only that thread uses it.
     private nonisolated(unsafe) static var slowest = Duration.milliseconds(1)
 
-    /// More processor time for one input holds up every request on the same event loop.
-    private static let stall = Duration.milliseconds(10)
-
     /// Runs a target until libFuzzer ends.
     ///
     /// - Returns: the status to exit with.
@@ -55,7 +52,7 @@ enum LibFuzzer {
         unsafe Self.slowest = took
         let microseconds = took / .microseconds(1)
         FileHandle.standardError.write(Data("slowest: \(Int(microseconds)) us, \(input.count) bytes\n".utf8))
-        if took > Self.stall { throw FuzzFinding("took \(Int(microseconds)) us of processor time") }
+        if took > target.maxTime { throw FuzzFinding("took \(Int(microseconds)) us of processor time") }
     }
 
     private static func processorTime(_ body: () throws -> Void) rethrows -> Duration {

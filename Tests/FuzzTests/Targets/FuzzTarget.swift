@@ -6,6 +6,8 @@ struct FuzzTarget: Sendable {
     let name: String
     /// The longest input worth trying, in bytes.
     let maxBytes: Int
+    /// The most processor time that an input may take, with the fuzzer's instruments.
+    let maxTime: Duration
     /// Words of the input's language, from which inputs are put together.
     let words: [String]
     /// Reads one input.
@@ -16,11 +18,13 @@ struct FuzzTarget: Sendable {
     init(
         _ name: String,
         maxBytes: Int,
+        maxTime: Duration = .milliseconds(10),
         words: [String],
         check: @escaping @Sendable (_ input: [UInt8]) throws(FuzzFinding) -> Void
     ) {
         self.name = name
         self.maxBytes = maxBytes
+        self.maxTime = maxTime
         self.words = words
         self.check = check
     }
