@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that no file under Sources has more than 400 lines: from there on a type wants to be split.
+"""Checks that no file under Sources has more than 800 lines: from there on a type wants to be split.
 
     .ci/checks/file_length.py [ROOT]
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from swift_source import Finding, swift_files
 
-MAXIMUM_LINES = 400
+MAXIMUM_LINES = 800
 
 root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2]
 failed = False
