@@ -27,15 +27,21 @@ help: ## Show this list
 run: ## Start a gateway with an emulated FCM on this machine (ARGS="--port 9000")
 	@scripts/install-system-packages build
 	swift build --product fcm-gateway
-	exec .build/debug/fcm-gateway dev $(ARGS)
+	swift build --product fcm-gateway-dev
+	exec .build/debug/fcm-gateway-dev dev $(ARGS)
 
 .PHONY: build
 build: ## Build the program as it is deployed: .build/release/fcm-gateway
 	@scripts/install-system-packages build
 	swift build $(RELEASE) --product fcm-gateway
 
+.PHONY: build-dev
+build-dev: ## Build the fake FCM and the gateway to try: .build/release/fcm-gateway-dev
+	@scripts/install-system-packages build
+	swift build $(RELEASE) --product fcm-gateway-dev
+
 .PHONY: build-bench
-build-bench: build ## Build what `make bench` measures
+build-bench: build build-dev ## Build what `make bench` measures
 	swift build $(RELEASE) --product Micro
 
 # A test that has begun should go on soon, so only so many begin at once; where one hangs all the same, it is named.
@@ -69,12 +75,12 @@ bench: ## Measure the gateway beside nginx and write Benchmarks/results (ARGS="-
 	Benchmarks/load/run $(ARGS)
 
 .PHONY: faults
-faults: build ## Play the faults that the gateway survives, and write docs/fault-matrix.md (ARGS="upstream_hang")
+faults: build build-dev ## Play the faults that the gateway survives, and write docs/fault-matrix.md (ARGS="upstream_hang")
 	@scripts/install-system-packages faults
 	Tests/Faults/run --program .build/release/fcm-gateway $(ARGS)
 
 .PHONY: container
-container: build ## Run the steps of deploy/Dockerfile in a clean system and try the image, as root (ARGS="--from-source")
+container: build build-dev ## Run the steps of deploy/Dockerfile in a clean system and try the image, as root (ARGS="--from-source")
 	@scripts/install-system-packages container
 	Tests/Deploy/container $(ARGS)
 

@@ -5,7 +5,8 @@ let package = Package(
     name: "fcm-gateway",
     platforms: [.macOS(.v15)],
     products: [
-        .executable(name: "fcm-gateway", targets: ["FCMGateway"])
+        .executable(name: "fcm-gateway", targets: ["FCMGateway"]),
+        .executable(name: "fcm-gateway-dev", targets: ["FCMGatewayDev"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser.git", exact: "1.8.2"),
@@ -149,36 +150,66 @@ let package = Package(
             ]
         ),
 
-        // Level 4: the executable.
-        .executableTarget(
-            name: "FCMGateway",
+        // Level 4: the gateway as `serve` runs it: configuration, composition, logging.
+        .target(
+            name: "GatewayService",
             dependencies: [
                 "CProcess",
                 "EventLoopHTTP",
-                "FCMEmulator",
-                "FCMModel",
                 "GatewayCore",
                 "GatewayHTTP",
                 "GatewayStorage",
                 "GatewayUpstream",
                 "PrometheusMetrics",
                 "StrictJSON",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "Configuration", package: "swift-configuration"),
+                .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Crypto", package: "swift-crypto"),
-                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOFoundationCompat", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle"),
                 .product(name: "Yams", package: "Yams"),
+            ]
+        ),
+
+        // Level 5: the executables.
+        .executableTarget(
+            name: "FCMGateway",
+            dependencies: [
+                "EventLoopHTTP",
+                "FCMModel",
+                "GatewayCore",
+                "GatewayService",
+                "GatewayStorage",
+                "StrictJSON",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOFoundationCompat", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
+                .product(name: "Yams", package: "Yams"),
+            ]
+        ),
+        .executableTarget(
+            name: "FCMGatewayDev",
+            dependencies: [
+                "FCMEmulator",
+                "GatewayCore",
+                "GatewayService",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle"),
             ]
         ),
 
@@ -333,19 +364,17 @@ let package = Package(
             ]
         ),
         .testTarget(
-            name: "FCMGatewayTests",
+            name: "GatewayServiceTests",
             dependencies: [
                 "EventLoopHTTP",
-                "FCMGateway",
                 "FCMModel",
                 "GatewayCore",
                 "GatewayHTTP",
+                "GatewayService",
                 "GatewayStorage",
                 "GatewayTestKit",
                 "GatewayUpstream",
                 "PrometheusMetrics",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "InMemoryLogging", package: "swift-log"),
@@ -361,14 +390,34 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "FCMGatewayTests",
+            dependencies: [
+                "EventLoopHTTP",
+                "FCMGateway",
+                "FCMModel",
+                "GatewayCore",
+                "GatewayService",
+                "GatewayStorage",
+                "GatewayTestKit",
+                "GatewayUpstream",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ]
+        ),
+        .testTarget(
             name: "FuzzTests",
             dependencies: [
                 "EventLoopHTTP",
                 "FCMEmulator",
-                "FCMGateway",
                 "FCMModel",
                 "GatewayCore",
                 "GatewayHTTP",
+                "GatewayService",
                 "GatewayTestKit",
                 "GatewayUpstream",
                 "StrictJSON",
@@ -385,7 +434,10 @@ let package = Package(
             name: "EndToEndTests",
             dependencies: [
                 "FCMGateway",
+                // Built for the tests that start it.
+                "FCMGatewayDev",
                 "GatewayCore",
+                "GatewayService",
                 "GatewayStorage",
                 "GatewayTestKit",
                 "ProcessTestKit",

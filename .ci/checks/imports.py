@@ -54,8 +54,23 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
         ["COpenAPI", "EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
         ["CoreMetrics", "HTTPTypes", "NIOConcurrencyHelpers", "Hummingbird*", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL"],
     ),
-    # Level 4: the executable.
-    "FCMGateway": (["*"], ["*"]),
+    # Level 4: what `serve` is, without the command line.
+    "GatewayService": (
+        ["CProcess", "EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayStorage", "GatewayUpstream",
+         "PrometheusMetrics", "StrictJSON"],
+        ["Configuration", "CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL",
+         "ServiceLifecycle", "Tracing", "UnixSignals", "Yams"],
+    ),
+    # Level 5: the executables. Only the one for development knows the emulator.
+    "FCMGateway": (
+        ["EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayService", "GatewayStorage", "GatewayUpstream", "StrictJSON"],
+        ["ArgumentParser", "AsyncHTTPClient", "Crypto", "HTTPTypes", "Logging", "NIO*", "ServiceLifecycle", "UnixSignals",
+         "Yams"],
+    ),
+    "FCMGatewayDev": (
+        ["FCMEmulator", "GatewayCore", "GatewayService"],
+        ["ArgumentParser", "Crypto", "Logging", "NIOCore", "ServiceLifecycle", "UnixSignals"],
+    ),
 }
 
 # Test targets whose modules of this project do not follow from the target they test.
@@ -67,7 +82,7 @@ TEST_TARGETS: dict[str, list[str]] = {
     "GatewayUpstreamTests": ["EventLoopHTTP", "FCMEmulator", "FCMModel", "GatewayCore", "GatewayUpstream", "StrictJSON"],
     "EndToEndTests": ["*"],
     # What reads bytes from outside, wherever it is, and the emulator to compare with.
-    "FuzzTests": ["EventLoopHTTP", "FCMEmulator", "FCMGateway", "FCMModel", "GatewayCore", "GatewayHTTP",
+    "FuzzTests": ["EventLoopHTTP", "FCMEmulator", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayService",
                   "GatewayUpstream", "StrictJSON"],
 }
 
@@ -188,7 +203,8 @@ import Last
         ("Sources", "GatewayUpstream", "GatewayHTTP", False),
         ("Sources", "GatewayHTTP", "GatewayTestKit", False),
         ("Sources", "FCMEmulator", "FCMModel", False),
-        ("Sources", "FCMGateway", "GRDB", True),
+        ("Sources", "FCMGateway", "FCMEmulator", False),
+        ("Sources", "FCMGatewayDev", "FCMEmulator", True),
         ("Tests", "GatewayHTTPTests", "GatewayHTTP", True),
         ("Tests", "GatewayHTTPTests", "GatewayCore", True),
         ("Tests", "GatewayHTTPTests", "GatewayTestKit", True),

@@ -40,7 +40,7 @@ class Emulator:
     def __init__(self, processes: Processes, placement: Placement, program: Path, name: str) -> None:
         folder = processes.folder / name
         self.certificate = folder / "certificate.pem"
-        command = [*placement.load, str(program), "emulator", "--port", "0", "--tls-dir", str(folder)]
+        command = [*placement.load, str(program.with_name("fcm-gateway-dev")), "emulator", "--port", "0", "--tls-dir", str(folder)]
         log = f"{name}.log"
         self.process = processes.start(command, log)
         self.port = 0

@@ -15,7 +15,9 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# What operators run, and what runs a gateway with the emulator.
 PROGRAM = ROOT / ".build/debug/fcm-gateway"
+DEV_PROGRAM = ROOT / ".build/debug/fcm-gateway-dev"
 # Generous: only a hung gateway comes near it.
 LIMIT_S = 120
 
@@ -23,7 +25,7 @@ UPSTREAMS = ("legacy", "v1")
 
 
 class Gateway:
-    """`fcm-gateway dev` in a folder of its own, on ports that the system chooses; a context manager.
+    """`fcm-gateway-dev dev` in a folder of its own, on ports that the system chooses; a context manager.
 
     Its tenant `demo` holds a credential for each protocol and sends by the legacy one until `switch` says otherwise.
     """
@@ -34,13 +36,17 @@ class Gateway:
     key: str
 
     def __enter__(self) -> Gateway:
-        if not PROGRAM.exists():
-            raise RuntimeError(f"{PROGRAM} is missing; `swift build` makes it")
+        for program in (PROGRAM, DEV_PROGRAM):
+            if not program.exists():
+                raise RuntimeError(f"{program} is missing; `swift build` makes it")
         self._folder = tempfile.TemporaryDirectory(prefix="fcm-gateway-clients-")
         self.data_dir = Path(self._folder.name)
         self._errors = open(self.data_dir / "stderr.log", "w+")
         self._process = subprocess.Popen(
-            [PROGRAM, "dev", "--data-dir", self.data_dir, "--port", "0", "--admin-port", "0", "--emulator-port", "0"],
+            [
+                DEV_PROGRAM, "dev", "--data-dir", self.data_dir,
+                "--port", "0", "--admin-port", "0", "--emulator-port", "0",
+            ],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._errors,

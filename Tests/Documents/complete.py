@@ -19,7 +19,7 @@ def untold(root: Path, program: Path) -> list[str]:
         [program, "config", "show", "--output", "json"], capture_output=True, text=True, timeout=60, env={}
     ).stdout
     keys = [row["key"] for row in json.loads(shown)["settings"]]
-    described = (root / "Sources/FCMGateway/Composition/MetricDescription+Gateway.swift").read_text()
+    described = (root / "Sources/GatewayService/Composition/MetricDescription+Gateway.swift").read_text()
     metrics = re.findall(r'name: "(fcmgw_\w+)"', described)
     verbs = []
     for verb in sorted(subcommands(program, ())):

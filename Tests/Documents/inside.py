@@ -19,6 +19,7 @@ import sys
 from pathlib import Path
 
 from blocks import Block, blocks_of
+from links import PROGRAMS
 
 # Where readers have the project.
 HOME = "/root"
@@ -62,16 +63,18 @@ def enter(root: str, project: str, program: str, folder: str) -> None:
     mount("-t", "proc", "proc", str(new / "proc"))
     for name in ("tmp", "run"):
         mount("-t", "tmpfs", "tmpfs", str(new / name))
-    # The program goes where both ways of building leave it.
+    # The programs go where both ways of building leave it.
     debug, release = (new / PROJECT[1:] / ".build" / kind for kind in ("debug", "release"))
     for place in (debug, release):
         if place.is_symlink():
             place.unlink()
         place.mkdir(parents=True, exist_ok=True)
-        (place / "fcm-gateway").unlink(missing_ok=True)
-    shutil.copyfile(program, debug / "fcm-gateway")
-    (debug / "fcm-gateway").chmod(0o755)
-    (release / "fcm-gateway").symlink_to("../debug/fcm-gateway")
+        for name in PROGRAMS:
+            (place / name).unlink(missing_ok=True)
+    for name in PROGRAMS:
+        shutil.copyfile(Path(program).with_name(name), debug / name)
+        (debug / name).chmod(0o755)
+        (release / name).symlink_to(f"../debug/{name}")
     shutil.rmtree(new / PROJECT[1:] / "var", ignore_errors=True)
     for name, content in stand_ins.items():
         place = new / "usr/local/sbin" / name

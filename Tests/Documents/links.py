@@ -7,6 +7,9 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+# What a build makes.
+PROGRAMS = ("fcm-gateway", "fcm-gateway-dev")
+
 _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} (.*)$", re.MULTILINE)
 _FENCED = re.compile(r"^ *```.*?^ *```\s*$", re.MULTILINE | re.DOTALL)
@@ -47,8 +50,9 @@ def unknown_verbs(path: Path, root: Path, program: Path) -> list[str]:
     wrong = []
     for span in _SPAN.findall(_FENCED.sub("", path.read_text())):
         words = span.split()
-        if len(words) < 2 or Path(words[0]).name != "fcm-gateway":
+        if len(words) < 2 or Path(words[0]).name not in PROGRAMS:
             continue
+        program = program.with_name(Path(words[0]).name)
         verb: list[str] = []
         for word in words[1:]:
             if word in subcommands(program, tuple(verb)):

@@ -3,6 +3,7 @@ import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 extension EndToEnd.CanaryTests {
     /// Changes the master key with the gateway stopped: refused at first, then done; then it serves by the new one.

@@ -4,6 +4,7 @@ import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 extension EndToEnd {
     @Suite("Memory of the process")

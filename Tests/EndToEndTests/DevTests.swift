@@ -66,7 +66,10 @@ extension EndToEnd {
         func badDirectory() async throws {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write("", to: "file")
-                let outcome = try await Program.gateway(["dev", "--data-dir", "\(file)/data", "--port", "0"])
+                let outcome = try await Program.run(
+                    Program.development(),
+                    ["dev", "--data-dir", "\(file)/data", "--port", "0"]
+                )
                 #expect(outcome.end == .code(1))
                 #expect(outcome.errors.contains("\(file)/data"))
             }

@@ -4,6 +4,7 @@ import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 extension EndToEnd {
     @Suite("doctor", .enabled(if: SQL.isAvailable, "sqlite3 or python3 is needed"))

@@ -3,6 +3,7 @@ import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 extension EndToEnd {
     @Suite("serve")
@@ -139,7 +140,7 @@ extension EndToEnd {
                     let ports = ["--port", "0", "--admin-port", "0", "--emulator-port", port]
                     let dev = ["dev", "--data-dir", directory.path("data")] + ports
                     for arguments in [["emulator", "--port", port], dev] {
-                        let outcome = try await Program.gateway(arguments)
+                        let outcome = try await Program.run(Program.development(), arguments)
                         #expect(outcome.end == .code(1))
                         #expect(outcome.errors.contains("127.0.0.1:\(port)"), "\(outcome.errors)")
                         #expect(outcome.errors.contains("Address already in use"), "\(outcome.errors)")

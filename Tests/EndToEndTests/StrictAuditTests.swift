@@ -3,6 +3,7 @@ import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 extension EndToEnd {
     @Suite("Strict recording")

@@ -593,8 +593,16 @@ def _merged(one: dict, other: dict) -> dict:
 # Upstreams
 
 
+def development_program(program: Path) -> Path:
+    """`fcm-gateway-dev` beside a gateway's program, or of this folder's builds."""
+    for folder in (program.parent, ROOT / ".build/release", ROOT / ".build/debug"):
+        if (folder / "fcm-gateway-dev").exists():
+            return folder / "fcm-gateway-dev"
+    raise LabError("fcm-gateway-dev is not built (`make build-dev`)")
+
+
 class Emulator:
-    """A fake FCM, `fcm-gateway emulator`; docs/emulator.md says what it can."""
+    """A fake FCM, `fcm-gateway-dev emulator`; docs/emulator.md says what it can."""
 
     def __init__(self, lab: Lab, name: str, tls: bool) -> None:
         self.lab, self.name, self.tls = lab, name, tls
@@ -602,7 +610,7 @@ class Emulator:
         self.certificate = folder / "certificate.pem"
         (self.port,) = free_ports(1)
         self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.port}"
-        self.command = [str(lab.program), "emulator", "--port", str(self.port)]
+        self.command = [str(development_program(lab.program)), "emulator", "--port", str(self.port)]
         self.command += ["--tls-dir", str(folder)] if tls else []
         self.start()
 

@@ -25,7 +25,7 @@ RULE_TESTS = PROMETHEUS / "fcm-gateway.rules.test.yml"
 TEXTFILE = PROMETHEUS / "audit-verify-textfile"
 GRAFANA = ROOT / "deploy/grafana"
 DASHBOARD = GRAFANA / "dashboards/fcm-gateway.json"
-DESCRIPTIONS = ROOT / "Sources/FCMGateway/Composition/MetricDescription+Gateway.swift"
+DESCRIPTIONS = ROOT / "Sources/GatewayService/Composition/MetricDescription+Gateway.swift"
 PROCESS_DESCRIPTIONS = ROOT / "Sources/PrometheusMetrics/Process/ProcessMetrics.swift"
 OPERATIONS = ROOT / "docs/operations.md"
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// `audit verify`: checks every chain and checkpoint of the store, whether or not a gateway serves it, and a second

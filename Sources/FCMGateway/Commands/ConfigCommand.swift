@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 
 /// `config`: checks and shows the configuration.
 struct ConfigCommand: ParsableCommand {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayService
 
 /// The option of every verb that works on the configuration directly.
 struct ConfigOptions: ParsableArguments {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayService
 
 /// `credential`: manages what a tenant's messages are sent with.
 struct CredentialCommand: ParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// `credential rewrap`: has everything that the store keeps sealed, sealed by the new master key.

@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayService
 
 /// `fcm-gateway`: the server, and the verbs that manage one.
 @main
@@ -20,8 +21,6 @@ struct FCMGatewayCommand: AsyncParsableCommand {
         subcommands: [
             ServeCommand.self,
             HealthCommand.self,
-            DevCommand.self,
-            EmulatorCommand.self,
             TenantCommand.self,
             CredentialCommand.self,
             KeyCommand.self,
@@ -32,6 +31,8 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             AuditCommand.self,
             ConfigCommand.self,
             DoctorCommand.self,
+            MovedDevCommand.self,
+            MovedEmulatorCommand.self,
         ]
     )
 

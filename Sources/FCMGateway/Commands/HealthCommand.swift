@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayService
 
 /// `health`: asks a gateway whether it takes requests, for container engines and service managers.
 struct HealthCommand: AsyncParsableCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 
 /// `key`: manages the keys that tenants' services present.
 struct KeyCommand: ParsableCommand {

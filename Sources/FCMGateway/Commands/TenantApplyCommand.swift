@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 
 /// `tenant apply`: makes the gateway's tenants what a file declares.
 struct TenantApplyCommand: AdminVerb {

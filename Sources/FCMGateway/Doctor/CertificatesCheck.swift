@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 
 /// Looks at how long the listeners' certificates are good; that they fit their keys is part of reading them.
 enum CertificatesCheck {

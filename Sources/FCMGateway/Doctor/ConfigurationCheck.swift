@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 
 /// Reads the configuration as `serve` does, and says all that is wrong with it.
 struct ConfigurationCheck {

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// Looks at each tenant's credentials: by a running gateway against FCM, else whether they can be opened.

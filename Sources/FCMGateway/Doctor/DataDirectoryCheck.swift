@@ -1,4 +1,5 @@
 import Foundation
+import GatewayService
 
 /// Looks at the directories that the gateway writes to.
 enum DataDirectoryCheck {

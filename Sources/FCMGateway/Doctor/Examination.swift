@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// Everything `doctor` looks at, one check after the other; those that wait for the network run beside each other.

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayService
 
 /// Looks at the files that the configuration names: whether they are there, and who else can read or change them.
 enum FilesCheck {

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayService
 import NIOCore
 import NIOPosix
 

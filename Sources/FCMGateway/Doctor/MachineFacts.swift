@@ -1,4 +1,5 @@
 import Foundation
+import GatewayService
 import NIOCore
 
 /// What the machine, or the container, lets the process have.

@@ -1,3 +1,5 @@
+import GatewayService
+
 /// Compares what the configuration asks for with what the machine or the container has.
 enum ResourcesCheck {
     /// What the process needs beside the buffers that the configuration bounds.

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// Looks at the store and the audit trail in it, and changes nothing.

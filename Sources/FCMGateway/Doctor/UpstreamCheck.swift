@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import EventLoopHTTP
 import Foundation
 import GatewayCore
+import GatewayService
 import GatewayStorage
 import NIOCore
 import NIOHTTP1

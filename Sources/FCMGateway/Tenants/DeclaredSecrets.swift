@@ -1,6 +1,7 @@
 import EventLoopHTTP
 import Foundation
 import GatewayCore
+import GatewayService
 import Yams
 
 /// Reads the secrets that a file of tenants names, from the files that they are in.

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 
 /// A tenant as a file declares it: what the gateway is to know of it, and nothing of how it stands.
 struct DeclaredTenant: Sendable {

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 import Yams
 
 /// Reads values from a YAML file's nodes and notes, with file, line and key, what is wrong with them.

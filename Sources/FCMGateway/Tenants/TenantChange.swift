@@ -1,4 +1,5 @@
 import Foundation
+import GatewayService
 
 /// One step from what a gateway has to what a file declares.
 struct TenantChange: Sendable {

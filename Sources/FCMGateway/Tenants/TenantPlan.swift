@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 
 /// What is to be done so that a gateway has what a file declares.
 ///

@@ -1,5 +1,6 @@
 import FCMModel
 import GatewayCore
+import GatewayService
 import Yams
 
 /// What a file for `tenant apply` declares, and everything wrong with it.

@@ -24,7 +24,7 @@ struct DevGateway: Sendable {
         let arguments = [
             "dev", "--data-dir", dataDirectory, "--port", "0", "--admin-port", "0", "--emulator-port", "0",
         ]
-        return try await ChildProcess.with(Program.gateway(), arguments) { process in
+        return try await ChildProcess.with(Program.development(), arguments) { process in
             let banner = try await process.output.first { $0.contains("Stop with Ctrl-C.") ? $0 : nil }
             let ports = banner.matches(of: #/http://127\.0\.0\.1:(\d+)[,. ]/#).map { String($0.1) }
             guard ports.count >= 3, let key = banner.firstMatch(of: #/Bearer (\S+)'/#),

@@ -74,7 +74,7 @@ struct Emulator: Sendable {
         _ body: (Emulator) async throws -> Result
     ) async throws -> Result {
         let arguments = ["emulator", "--port", "0"] + (tlsDirectory.map { ["--tls-dir", $0] } ?? [])
-        return try await ChildProcess.with(Program.gateway(), arguments) { child in
+        return try await ChildProcess.with(Program.development(), arguments) { child in
             let port = try await child.errors.first { text in
                 text.firstMatch(of: #/started and listening on 127\.0\.0\.1:(\d+)/#).map { String($0.1) }
             }

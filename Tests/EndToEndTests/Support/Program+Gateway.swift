@@ -8,13 +8,18 @@ extension Program {
     private final class Anchor {}
 
     /// The gateway, which the build puts beside the tests.
-    static func gateway() throws -> URL {
+    static func gateway() throws -> URL { try self.built("fcm-gateway") }
+
+    /// The program of `dev` and `emulator`.
+    static func development() throws -> URL { try self.built("fcm-gateway-dev") }
+
+    private static func built(_ name: String) throws -> URL {
         let bundle = Bundle(for: Anchor.self).bundleURL
         let folders = [
             bundle, bundle.deletingLastPathComponent(),
             Bundle.main.executableURL?.deletingLastPathComponent(),
         ]
-        let programs = folders.compactMap { $0?.appending(path: "fcm-gateway") }
+        let programs = folders.compactMap { $0?.appending(path: name) }
         guard let program = programs.first(where: { FileManager.default.isExecutableFile(atPath: $0.path) }) else {
             throw NotBuilt()
         }

@@ -7,6 +7,7 @@ import ProcessTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 /// A store whose audit several gateways have written, over more days than records are kept: with checkpoints, cuts and
 /// a second sink, as the real parts write them.

@@ -2,6 +2,7 @@ import Foundation
 import ProcessTestKit
 
 @testable import FCMGateway
+@testable import GatewayService
 
 extension RunningGateway {
     /// The admin token of gateways that tests start by `serve`.

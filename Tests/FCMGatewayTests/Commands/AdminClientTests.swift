@@ -3,6 +3,7 @@ import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct AdminClientTests {
     private static let problem = """

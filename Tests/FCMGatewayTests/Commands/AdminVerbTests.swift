@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway

@@ -1,7 +1,9 @@
 import ArgumentParser
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct FCMGatewayCommandTests {
     private static func exitCode(_ arguments: [String]) -> Int32? {
@@ -78,10 +80,18 @@ struct FCMGatewayCommandTests {
             "audit verify --export", "audit verify demo", "audit public-key demo", "audit public-key --output json",
             "audit intents demo",
             "config check --config",
+            // Verbs of fcm-gateway-dev.
+            "dev", "dev --port 0", "emulator", "emulator --tls-dir d",
         ]
     )
     func refused(line: String) {
         #expect(Self.exitCode(line.split(separator: " ").map(String.init)) == 64)
+    }
+
+    @Test("The verbs that moved name their program", arguments: ["dev", "emulator"])
+    func moved(verb: String) throws {
+        let error = #expect(throws: (any Error).self) { try FCMGatewayCommand.parseAsRoot([verb, "--port", "1"]) }
+        #expect(FCMGatewayCommand.message(for: try #require(error)).contains("fcm-gateway-dev \(verb)"))
     }
 
     @Test("Help and version exit with 0", arguments: [["--version"], ["--help"], ["key", "create", "--help"]])

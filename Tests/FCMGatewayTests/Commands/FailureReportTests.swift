@@ -4,6 +4,7 @@ import GatewayCore
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct FailureReportTests {
     @Test(

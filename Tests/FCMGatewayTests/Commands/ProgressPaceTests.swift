@@ -1,6 +1,7 @@
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct ProgressPaceTests {
     private let start = ContinuousClock.now

@@ -1,8 +1,10 @@
 import ArgumentParser
 import Foundation
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct SendCommandTests {
     private static func command(_ arguments: [String]) throws -> SendCommand {

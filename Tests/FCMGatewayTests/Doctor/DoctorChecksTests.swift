@@ -5,6 +5,7 @@ import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct DoctorChecksTests {
     @Test(

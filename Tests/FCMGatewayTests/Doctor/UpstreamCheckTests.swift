@@ -5,6 +5,7 @@ import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct UpstreamCheckTests {
     /// `Date` as a server writes it that is so many seconds off.

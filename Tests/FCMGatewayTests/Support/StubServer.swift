@@ -4,6 +4,7 @@ import NIOPosix
 import Synchronization
 
 @testable import FCMGateway
+@testable import GatewayService
 
 /// A tiny HTTP server on a free loopback port that records requests and answers from a closure.
 final class StubServer: Sendable {

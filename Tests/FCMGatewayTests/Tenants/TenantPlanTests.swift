@@ -1,8 +1,10 @@
 import Foundation
 import GatewayCore
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct TenantPlanTests {
     private static let now = Timestamp(rfc3339: "2026-03-01T12:00:00Z") ?? Timestamp(microseconds: 0)

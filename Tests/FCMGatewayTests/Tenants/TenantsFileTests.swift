@@ -1,8 +1,10 @@
 import Foundation
 import GatewayCore
+import GatewayTestKit
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct TenantsFileTests {
     private static func problems(_ text: String) -> [String] {

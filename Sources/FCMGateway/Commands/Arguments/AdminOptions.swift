@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayService
 
 /// The options of every verb that speaks the admin API.
 struct AdminOptions: ParsableArguments {

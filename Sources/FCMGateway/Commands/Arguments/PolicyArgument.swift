@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayService
 
 /// A rate policy as an option takes it: `RATE/PERIOD:BURST`, such as `180/60s:60`.
 struct PolicyArgument: Sendable, Equatable, ExpressibleByArgument {

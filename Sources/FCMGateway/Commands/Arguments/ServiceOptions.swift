@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayService
 
 /// Where the data listener is, and the key to show it, as a tenant's service has them.
 struct ServiceOptions: ParsableArguments {

@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayService
 import NIOCore
 import StrictJSON
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// What `audit verify` found, in words, as JSON, and as the exit code that scripts go by.

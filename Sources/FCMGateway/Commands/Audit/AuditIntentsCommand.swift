@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// `audit intents`: lists what was begun and of which no outcome is recorded.

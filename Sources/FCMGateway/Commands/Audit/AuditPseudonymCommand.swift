@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// `audit pseudonym`: tells by which pseudonym the audit names a token or topic.

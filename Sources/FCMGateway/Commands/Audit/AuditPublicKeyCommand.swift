@@ -1,5 +1,6 @@
 import ArgumentParser
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// `audit public-key`: prints what the audit's checkpoints can be checked with.

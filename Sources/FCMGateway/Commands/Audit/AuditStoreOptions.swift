@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 /// The options of audit verbs that read the store directly, whether or not a gateway serves it.

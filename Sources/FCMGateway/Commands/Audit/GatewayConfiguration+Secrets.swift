@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayService
 import GatewayStorage
 
 extension GatewayConfiguration {

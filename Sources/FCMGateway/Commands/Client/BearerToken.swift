@@ -1,4 +1,5 @@
 import ArgumentParser
+import GatewayService
 
 /// Finds the token a verb presents: in the file an option names, else in the environment.
 enum BearerToken {

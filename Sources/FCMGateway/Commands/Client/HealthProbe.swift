@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import Foundation
+import GatewayService
 import NIOCore
 import NIOHTTP1
 import NIOSSL

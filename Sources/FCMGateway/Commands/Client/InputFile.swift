@@ -1,4 +1,5 @@
 import Foundation
+import GatewayService
 
 /// Reads what an option names: a file, or standard input for `-`.
 enum InputFile {

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayService
 
 /// What a verb has to say.
 struct CommandOutput: Sendable, Equatable {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import GatewayCore
+import GatewayService
 
 /// Why a verb failed, in words for people or as a problem object for programs.
 struct FailureReport {

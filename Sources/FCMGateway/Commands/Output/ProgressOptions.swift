@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import GatewayService
 
 /// The option of verbs that may work for long.
 struct ProgressOptions: ParsableArguments {

@@ -1,3 +1,5 @@
+import GatewayService
+
 /// Decides what is said of the progress of long work, and when.
 ///
 /// Pure: the caller supplies the time and writes the text.

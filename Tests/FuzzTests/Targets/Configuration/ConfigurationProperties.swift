@@ -1,4 +1,4 @@
-@testable import FCMGateway
+@testable import GatewayService
 
 /// What holds for every text in the place of a configuration file.
 enum ConfigurationProperties {

@@ -1,0 +1,75 @@
+import ArgumentParser
+import FCMEmulator
+import GatewayCore
+import GatewayService
+import ServiceLifecycle
+import UnixSignals
+
+/// `dev`: a gateway to try, with a fake FCM behind it and a tenant that can send.
+struct DevCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "dev",
+        abstract: "Run a gateway to try, with a fake FCM behind it.",
+        discussion: """
+            Everything is made on the first start and kept in the data directory: secrets, store, the tenant demo and \
+            its key. Not for production: the secrets lie beside the data that they protect.
+            """
+    )
+
+    @Option(name: .long, help: "Where everything is kept.", completion: .directory) var dataDir = "./var/dev"
+    @Option(name: .long, help: "The data listener's port.") var port = 8080
+    @Option(name: .long, help: "The admin listener's port.") var adminPort = 8081
+    @Option(name: .long, help: "The fake FCM's port.") var emulatorPort = 8085
+    @Option(name: .long, help: "How to print the answer.") var output: OutputFormat = .table
+
+    func run() async throws {
+        let logger = LogConfiguration(level: .warning, format: .text).bootstrap()
+        defer { logger.flush() }
+        let files = try DevelopmentFiles(directory: self.dataDir)
+        let gateway = try await Gateway(
+            self.configuration,
+            secrets: try files.secrets(),
+            tokenHosts: TokenHosts([], admitsLoopback: true),
+            logger: logger
+        )
+        // Until the demo tenant can send.
+        gateway.readiness.hold()
+        let emulator = FCMEmulator(
+            configuration: EmulatorConfiguration(port: self.emulatorPort, serverKeys: [try files.serverKey()]),
+            logger: logger
+        )
+        let setup = DemoSetup(
+            gateway: gateway,
+            emulator: emulator,
+            files: files,
+            format: self.output
+        )
+        try await FCMEmulator.namingAddress("127.0.0.1", self.emulatorPort) {
+            // There is no file to read anew: a SIGHUP says that the terminal has gone.
+            try await gateway.group(
+                with: [emulator, setup],
+                stoppedBy: [.sigterm, .sigint, .sighup],
+                logger: logger
+            )
+            .run()
+        }
+    }
+
+    private var configuration: GatewayConfiguration {
+        var configuration = GatewayConfiguration(dataDir: self.dataDir)
+        configuration.http.host = "127.0.0.1"
+        configuration.http.port = self.port
+        configuration.http.drainGrace = .zero
+        // It shares processor and disk with other programs; slowness is no reason to refuse requests.
+        configuration.http.maxLag = .seconds(10)
+        configuration.http.bounds.headTimeout = .seconds(60)
+        configuration.http.bounds.bodyTimeout = .seconds(60)
+        configuration.upstream.connectTimeout = .seconds(10)
+        configuration.upstream.timeout = .seconds(30)
+        configuration.upstream.deadline = .seconds(60)
+        configuration.audit.commitTimeout = .seconds(20)
+        configuration.audit.spoolAfter = .seconds(2)
+        configuration.admin.port = self.adminPort
+        return configuration
+    }
+}

@@ -1,0 +1,69 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// How many connections of each kind there may be, so that together they leave the process the descriptors it needs.
+///
+/// Of the limit, 64 and four for each event loop are left for everything that is no connection: the store, the spool, the
+/// log, the loops, the resolver. Operators have a sixteenth, upstreams a quarter, callers what is left; what callers do not
+/// want is for upstreams as well. All of it is bounded by what is configured.
+package struct DescriptorPlan: Equatable {
+    /// Connections of the data listener.
+    package let dataConnections: Int
+    /// Connections of the admin listener.
+    package let adminConnections: Int
+    /// Connections to all upstreams together.
+    package let upstreamConnections: Int
+    /// HTTP/1.1 connections of one event loop to one upstream.
+    ///
+    /// The loops together get half of ``upstreamConnections``, so that a slow upstream keeps nobody's calls from another.
+    package let upstreamConnectionsPerLoop: Int
+
+    /// Plans for a configuration.
+    ///
+    /// - Parameters:
+    ///   - configuration: what is wanted.
+    ///   - limit: the descriptors that the process may have; `nil` for no limit.
+    package init(_ configuration: GatewayConfiguration, limit: Int?) {
+        let loops = configuration.eventLoops
+        // Far from overflow, and more than any configuration asks for.
+        let limit = min(limit ?? .max, Int(Int32.max))
+        let own = min(Self.ownDescriptors(loops: loops), limit / 2)
+        self.adminConnections = max(1, min(configuration.admin.bounds.maxConnections, limit / 16))
+        let free = limit - own - self.adminConnections
+        self.dataConnections = max(1, min(configuration.http.bounds.maxConnections, free - limit / 4))
+        self.upstreamConnections = max(1, free - self.dataConnections)
+        self.upstreamConnectionsPerLoop = max(
+            1,
+            min(configuration.upstream.maxConnectionsPerLoop, self.upstreamConnections / 2 / loops)
+        )
+    }
+
+    /// A limit that lets a gateway have all the connections that are configured.
+    package static func descriptors(for configuration: GatewayConfiguration) -> Int {
+        let loops = configuration.eventLoops
+        let admin = configuration.admin.bounds.maxConnections
+        let listeners = Self.ownDescriptors(loops: loops) + admin + configuration.http.bounds.maxConnections
+        let upstream = 2 * loops * configuration.upstream.maxConnectionsPerLoop
+        return max(listeners + max(listeners / 3 + 1, upstream), 16 * admin)
+    }
+
+    private static func ownDescriptors(loops: Int) -> Int { 64 + 4 * loops }
+
+    /// The process's own limit; `nil` where it can't be asked for.
+    package static var currentLimit: Int? {
+        var limits = rlimit()
+        #if canImport(Glibc)
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        #else
+        let resource = RLIMIT_NOFILE
+        #endif
+        // The call fills the structure it is handed and keeps no reference to it.
+        guard unsafe getrlimit(resource, &limits) == 0 else { return nil }
+        return Int(clamping: limits.rlim_cur)
+    }
+}

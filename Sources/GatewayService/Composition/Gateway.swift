@@ -1,0 +1,350 @@
+import CoreMetrics
+import EventLoopHTTP
+package import GatewayCore
+import GatewayHTTP
+import GatewayStorage
+import GatewayUpstream
+package import Logging
+import Metrics
+import NIOCore
+import NIOPosix
+import PrometheusMetrics
+package import ServiceLifecycle
+package import UnixSignals
+
+/// A whole gateway, put together: the one place that knows every part.
+package struct Gateway: Sendable {
+    /// Changes the directory, for `dev`, which sets itself up.
+    package let administration: Administration
+    /// Serves tenants' services.
+    package let dataListener: ListenerService
+    /// Serves operators, probes and Prometheus.
+    package let adminListener: ListenerService
+    /// Whether traffic is welcome.
+    package let readiness: Readiness
+    /// What takes other settings while the gateway runs.
+    let reloadable: ReloadableParts
+    /// The audit's second sink, if it is a file.
+    let auditSinkFile: AuditSinkFile?
+    private let drainLimit: Duration
+    /// What runs, each before those that depend on it; stopped in reverse.
+    let services: [any Service]
+
+    /// Opens the store and puts the parts together; nothing listens yet.
+    ///
+    /// - Parameters:
+    ///   - configuration: all settings.
+    ///   - secrets: what it opens the store's secrets with, and operators' token.
+    ///   - certificates: what the listeners prove themselves with.
+    ///   - tokenHosts: where access tokens may be asked for; `nil` for what the configuration says.
+    ///   - tracing: records spans.
+    ///   - logger: hears of everything.
+    /// - Throws: what is wrong with the store, the secrets or the configuration, in words for an operator.
+    package init(
+        _ configuration: GatewayConfiguration,
+        secrets: ServingSecrets,
+        certificates: ListenerCertificates = ListenerCertificates(),
+        tokenHosts: TokenHosts? = nil,
+        tracing: TracingBackend = TracingBackend(),
+        logger: Logger
+    ) async throws {
+        let masterKey = try MasterKey(secrets.masterKey, previous: secrets.previousMasterKey)
+        let clock = SystemWallClock()
+        let registry = PrometheusRegistry(descriptions: MetricDescription.gateway, processMetrics: ProcessMetrics())
+        Self.describeBuild(registry)
+        let tenantLabels = TenantLabels()
+
+        let database = try SQLiteDatabase(
+            path: configuration.databasePath,
+            metrics: StoreMetrics(store: "sqlite", factory: registry)
+        )
+        // Before anything is read, so that no command changes the key of what has just been read by another.
+        try database.announce(masterKey: masterKey.fingerprint)
+        let auditStore = SQLiteAuditStore(database: database)
+        let sealedSecrets = SQLiteSealedSecrets(database: database)
+        let ownSecrets = try await GatewaySecrets(store: sealedSecrets, masterKey: masterKey)
+        let sealed = Rewrapping(try await sealedSecrets.all(), under: masterKey)
+        if let first = sealed.unopened.first {
+            logger.error(
+                "Secrets in the store open with no master key that is given; their tenants can't send.",
+                metadata: ["secrets": "\(sealed.unopened.count)", "first": "\(first.name)"]
+            )
+        }
+        if !sealed.exchanges.isEmpty {
+            logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
+        }
+        let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: registry, source: "memory"))
+        let keptLimits = KeptLimits(
+            of: limiter,
+            in: configuration.databasePath + ".limits",
+            clock: clock,
+            logger: logger.part(.state)
+        )
+        let directory = Directory(
+            store: SQLiteDirectoryStore(database: database, sealer: RowSealer(keyPepper: ownSecrets.keyPepper)),
+            masterKey: masterKey,
+            auditKey: ownSecrets.auditKey,
+            defaultLimits: try LimitPolicies(configuration.limits.defaults),
+            keptPolicies: keptLimits.load(),
+            clock: clock,
+            metrics: registry,
+            logger: logger.part(.state)
+        )
+        try await directory.reload()
+
+        let trail = try AuditTrailParts(
+            configuration,
+            database: database,
+            secrets: ownSecrets,
+            clock: clock,
+            metrics: registry,
+            logger: logger
+        )
+        self.auditSinkFile = trail.sinkFile
+        let audit = AuditLog(
+            store: auditStore,
+            spool: AuditSpool(
+                file: try SpoolFile(in: configuration.spoolDirectory),
+                sealer: AuditSpoolSealer(auditKey: ownSecrets.auditKey),
+                maxBytes: configuration.audit.spoolBytes
+            ),
+            sealer: AuditSealer(auditKey: ownSecrets.auditKey),
+            clock: clock,
+            configuration: GatewayCore.AuditConfiguration(configuration.audit),
+            metrics: AuditMetrics(factory: registry),
+            logger: logger.part(.audit),
+            openingNote: AuditCheckpoint.openingNote(after: try await trail.checkpointer.prepare())
+        )
+        let retired = RetiredTokens(
+            store: SQLiteRetiredTokenStore(database: database),
+            clock: clock,
+            metrics: RetiredTokenMetrics(factory: registry, tenantLabels: tenantLabels),
+            logger: logger.part(.state),
+            profiles: { Array(directory.snapshot.tenants.values) }
+        )
+        try await retired.load()
+        let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
+        let tokenHosts = Setting(tokenHosts ?? configuration.upstream.tokenHosts)
+        let attemptTimeout = DurationSetting(configuration.upstream.timeout)
+        let requestDeadline = DurationSetting(configuration.upstream.deadline)
+        let plan = DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit)
+        let upstreamConfiguration = try GatewayUpstream.UpstreamConfiguration(
+            configuration.upstream,
+            plan: plan,
+            tokenHosts: tokenHosts,
+            attemptTimeout: attemptTimeout
+        )
+        let upstreams = Upstreams(
+            configuration: upstreamConfiguration,
+            eventLoopGroup: eventLoops,
+            clock: clock,
+            metrics: registry,
+            tenantLabels: tenantLabels,
+            logger: logger.part(.upstream)
+        )
+        directory.whenChanged { upstreams.keep($0.tenants) }
+        let groups = DeviceGroups(
+            store: SQLiteGroupStore(database: database),
+            upstream: upstreams.groups,
+            limiter: limiter,
+            audit: audit,
+            clock: clock,
+            metrics: GroupMetrics(factory: registry, tenantLabels: tenantLabels)
+        )
+        try await groups.load()
+        let pepper = KeyPepper(ownSecrets.keyPepper)
+        self.administration = Administration(
+            directory: directory,
+            audit: audit,
+            masterKey: masterKey,
+            pepper: pepper,
+            clock: clock
+        )
+        self.readiness = Readiness(audit: audit)
+
+        let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
+        let gate = LoadGate(
+            limits: LoadLimits(configuration.http),
+            listCalls: upstreamConfiguration.fanOut,
+            subscriptionCalls: upstreamConfiguration.topicAPI == .v1 ? upstreamConfiguration.fanOut : 1,
+            factory: registry
+        )
+        let pipeline = SendPipeline(
+            retired: retired,
+            limiter: limiter,
+            upstream: upstreams.router,
+            audit: audit,
+            clock: clock,
+            metrics: SendMetrics(factory: registry, tenantLabels: tenantLabels),
+            groups: groups
+        )
+        let keyed = KeyedSends(
+            pipeline: pipeline,
+            store: SQLiteIdempotencyStore(database: database),
+            clock: clock,
+            metrics: IdempotencyMetrics(factory: registry),
+            logger: logger.part(.state)
+        )
+        let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
+        let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracing.propagate == .all)
+        let data = DataListener.responder(
+            DataListener.Dependencies(
+                authenticator: Authenticator(directory: directory, pepper: pepper),
+                pipeline: pipeline,
+                keyed: keyed,
+                topics: TopicPipeline(
+                    limiter: limiter,
+                    upstream: upstreams.topics,
+                    audit: audit,
+                    clock: clock,
+                    metrics: TopicMetrics(factory: registry, tenantLabels: tenantLabels)
+                ),
+                groups: groups,
+                retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
+                audit: auditStore,
+                auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
+                limiter: limiter,
+                clock: clock,
+                metrics: dataMetrics,
+                gate: gate,
+                requestDeadline: requestDeadline,
+                upstreams: UpstreamEndpoints(
+                    legacy: configuration.upstream.legacyEndpoint,
+                    v1: configuration.upstream.v1Endpoint
+                ),
+                accessLog: accessLog,
+                tracer: tracer
+            ),
+            logger: logger.part(.http)
+        )
+        let adminMetrics = HTTPMetrics(factory: registry, listener: "admin")
+        let admin = AdminListener.responder(
+            AdminListener.Dependencies(
+                token: AdminToken(Secret(secrets.adminToken.revealed)),
+                administration: self.administration,
+                prover: upstreams.prover,
+                tokenHosts: tokenHosts,
+                audit: auditStore,
+                auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
+                readiness: self.readiness,
+                exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },
+                clock: clock,
+                metrics: adminMetrics,
+                accessLog: accessLog,
+                tracer: tracer
+            ),
+            logger: logger.part(.http)
+        )
+        // The admin listener has a loop of its own, so that a long list of metrics never holds up a send.
+        let adminLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let dataServer = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                configuration.http,
+                maxConnections: plan.dataConnections,
+                certificate: certificates.data,
+                metrics: dataMetrics,
+                gate: gate,
+                log: ServerRefusals.Log(accessLog, clock: clock)
+            ),
+            responder: data,
+            eventLoopGroup: eventLoops,
+            logger: logger.part(.http)
+        )
+        let adminServer = HTTPServer(
+            configuration: HTTPServerConfiguration(
+                configuration.admin,
+                maxConnections: plan.adminConnections,
+                certificate: certificates.admin,
+                metrics: adminMetrics,
+                log: ServerRefusals.Log(accessLog, clock: clock)
+            ),
+            responder: admin,
+            eventLoopGroup: adminLoop,
+            logger: logger.part(.http)
+        )
+        let lastReload = Meter(label: "fcmgw_config_last_reload_successful", factory: registry)
+        lastReload.set(1)
+        let impatience = Impatience()
+        self.dataListener = ListenerService(
+            server: dataServer,
+            address: "\(configuration.http.host):\(configuration.http.port)",
+            readiness: self.readiness,
+            drain: ListenerService.Drain(
+                grace: configuration.http.drainGrace,
+                timeout: configuration.http.shutdownTimeout,
+                impatience: impatience,
+                gauge: Meter(label: "fcmgw_draining", factory: registry)
+            ),
+            after: { await audit.whenOpen() }
+        )
+        self.adminListener = ListenerService(
+            server: adminServer,
+            address: "\(configuration.admin.host):\(configuration.admin.port)",
+            readiness: nil,
+            drain: ListenerService.Drain(grace: .zero, timeout: Self.adminDrainLimit, impatience: impatience)
+        )
+        self.drainLimit = configuration.http.drainGrace + configuration.http.shutdownTimeout
+        self.reloadable = ReloadableParts(
+            directory: directory,
+            dataServer: dataServer,
+            adminServer: adminServer,
+            requestDeadline: requestDeadline,
+            attemptTimeout: attemptTimeout,
+            tokenHosts: tokenHosts,
+            lastReload: lastReload
+        )
+        self.services =
+            tracing.services + [
+                ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() },
+                ClosingService("limits") { keptLimits.save(under: directory.snapshot) }, directory, trail.checkpoints,
+                audit, trail.retention(audit), retired,
+            ]
+            + upstreams.services
+            + [keyed, self.adminListener, self.dataListener]
+    }
+
+    /// How long an operator's request may take that is being answered when the admin listener ends.
+    private static let adminDrainLimit = Duration.seconds(5)
+    /// How long everything behind the listeners may take to end.
+    private static let closingLimit = Duration.seconds(5)
+
+    /// A group that runs this gateway and whatever comes beside it.
+    ///
+    /// - Parameters:
+    ///   - others: what comes beside it; ends first.
+    ///   - signals: what stops it.
+    ///   - logger: hears of services that start and stop.
+    /// - Returns: the group, not started.
+    package func group(
+        with others: [any Service] = [],
+        stoppedBy signals: [UnixSignal] = [.sigterm, .sigint],
+        logger: Logger
+    ) -> ServiceGroup {
+        // A service that fails, as a listener does whose port is taken, must not take the audit's writer with it: only
+        // an orderly end closes the chain.
+        let services = (self.services + others)
+            .map {
+                ServiceGroupConfiguration.ServiceConfiguration(
+                    service: $0,
+                    failureTerminationBehavior: .gracefullyShutdownGroup
+                )
+            }
+        var configuration = ServiceGroupConfiguration(
+            services: services,
+            gracefulShutdownSignals: signals,
+            logger: logger
+        )
+        configuration.maximumGracefulShutdownDuration = self.drainLimit + Self.adminDrainLimit + Self.closingLimit
+        configuration.maximumCancellationDuration = .seconds(5)
+        return ServiceGroup(configuration: configuration)
+    }
+
+    private static func describeBuild(_ registry: PrometheusRegistry) {
+        Meter(
+            label: "fcmgw_build_info",
+            dimensions: [("version", GatewayVersion.current)],
+            factory: registry
+        )
+        .set(1)
+    }
+}

@@ -1,0 +1,149 @@
+import Foundation
+package import Yams
+
+/// A YAML file as nodes that know their lines, or why it is none.
+package struct YAMLSource {
+    /// The most uses of anchors: each can multiply what the uses before it stand for, and the reader of YAML compares
+    /// keys by all they stand for.
+    package static let maxAliases = 16
+
+    /// The path as the operator wrote it.
+    package let name: String
+
+    /// The outermost node; nil for an empty file, or one with a problem.
+    package private(set) var root: Node?
+
+    /// Why the file can't be read; nil for one that could.
+    package private(set) var problem: ConfigurationProblem?
+
+    /// Reads a file.
+    ///
+    /// - Parameters:
+    ///   - path: The file's path.
+    ///   - maxBytes: The largest file read.
+    package init(path: String, maxBytes: Int) {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            self.init(path, "cannot be read")
+            return
+        }
+        guard data.count <= maxBytes else {
+            self.init(path, "is larger than \(maxBytes) bytes")
+            return
+        }
+        guard let text = String(bytes: data, encoding: .utf8) else {
+            self.init(path, "is not UTF-8")
+            return
+        }
+        self.init(name: path, text: text)
+    }
+
+    /// Reads text under a file's name.
+    package init(name: String, text: String) {
+        self.name = name
+        if let line = Self.lineOfExcessAlias(in: text) {
+            let message = "holds more than \(Self.maxAliases) uses of anchors (such as *name)"
+            self.problem = ConfigurationProblem(place: .file(name, line: line), message: message)
+            return
+        }
+        do {
+            self.root = try Yams.compose(yaml: text)
+        } catch let error as YamlError {
+            self.problem = Self.problem(error, in: text, name)
+        } catch {
+            let message = "cannot be parsed: \(error)"
+            self.problem = ConfigurationProblem(place: .file(name, line: nil), message: message)
+        }
+    }
+
+    private init(_ name: String, _ message: String) {
+        self.name = name
+        self.problem = ConfigurationProblem(place: .file(name, line: nil), message: message)
+    }
+
+    /// What kind of node one is, in words that quote nothing of it: it may be a secret in the wrong place.
+    package static func kind(of node: Node) -> String {
+        switch node {
+        case .mapping: "keys and values"
+        case .sequence: "a list"
+        case .alias: "the use of an anchor"
+        case .scalar(let scalar): scalar.resolvedTagName == .null ? "no value" : "one value"
+        }
+    }
+
+    /// What a node is instead of what was expected, for the end of a message.
+    package static func butFound(_ node: Node) -> String {
+        switch node {
+        case .mapping: return ", but found keys and values"
+        case .sequence: return ", but found a list"
+        case .alias: return ""
+        case .scalar(let scalar):
+            switch scalar.resolvedTagName {
+            case .null: return ", but there is no value"
+            case .str: return ", but found the text \"\(scalar.string)\""
+            case .bool: return ", but \(scalar.string) is true or false in YAML; put text in quotes"
+            default: return ", but found \(scalar.string); put text in quotes, write numbers in plain decimal"
+            }
+        }
+    }
+
+    private static func problem(_ error: YamlError, in text: String, _ name: String) -> ConfigurationProblem {
+        let line: Int?
+        var key: String?
+        let message: String
+        switch error {
+        case .scanner(_, let problem, let mark, _), .parser(_, let problem, let mark, _),
+            .composer(_, let problem, let mark, _):
+            // What is missing at the end is noticed on a line behind the last one.
+            line = min(mark.line, Self.lineCount(of: text))
+            message = problem
+        case .duplicatedKeysInMapping(let duplicates, let context):
+            line = context.mark.line
+            key = duplicates.first
+            message = "appears more than once in one place; this is the first"
+        case .reader(let problem, _, _, _):
+            line = nil
+            message = problem
+        case .no, .memory, .writer, .emitter, .representer, .dataCouldNotBeDecoded:
+            line = nil
+            message = "cannot be parsed"
+        }
+        return ConfigurationProblem(place: .file(name, line: line), key: key, message: message)
+    }
+
+    /// The lines of a text, as YAML breaks them; an empty text has one.
+    private static func lineCount(of text: String) -> Int {
+        let breaks = text.count(where: \.isNewline)
+        return max(1, text.last?.isNewline == true ? breaks : breaks + 1)
+    }
+
+    /// The line of the first use of an anchor that is one too many; nil where there is none.
+    ///
+    /// Whatever looks like one is counted, in comments and quotes too.
+    private static func lineOfExcessAlias(in text: String) -> Int? {
+        var aliases = 0
+        var line = 1
+        var previous = UInt8(ascii: " ")
+        var isAfterAsterisk = false
+        for byte in text.utf8 {
+            if isAfterAsterisk, Self.isAnchorName(byte) {
+                aliases += 1
+                guard aliases <= Self.maxAliases else { return line }
+            }
+            isAfterAsterisk = byte == UInt8(ascii: "*") && !Self.isAnchorName(previous)
+            line += byte == UInt8(ascii: "\n") ? 1 : 0
+            previous = byte
+        }
+        return nil
+    }
+
+    /// Whether a byte may stand in the name of an anchor, as the reader of YAML has it.
+    private static func isAnchorName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default:
+            false
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import Foundation
+package import Logging
+
+/// Writes what is logged as lines, at levels that may change for all loggers at once.
+struct LineLogHandler: LogHandler {
+    /// What all handlers of a process share.
+    struct Shared: Sendable {
+        /// What is logged.
+        let levels: LogLevelSetting
+        /// How a line looks.
+        let format: LogLineFormat
+        /// Tells the time.
+        let clock: LogClock
+        /// Where lines go.
+        let output: LogOutput
+    }
+
+    /// What the line itself says of each; metadata of these names is set apart.
+    private static let ownNames: Set<String> = ["time", "level", "logger", "message"]
+
+    var metadata: Logger.Metadata = [:]
+    var metadataProvider: Logger.MetadataProvider?
+    let shared: Shared
+    private let label: String
+    private let part: LogPart?
+    /// The level of a single logger that was given one of its own.
+    private var ownLevel: Logger.Level?
+
+    /// A handler for the logger of a name; a part's name makes it that part's.
+    init(label: String, shared: Shared) {
+        self.label = label
+        self.part = LogPart(rawValue: label)
+        self.shared = shared
+    }
+
+    /// The same handler for a part.
+    func handler(for part: LogPart) -> LineLogHandler {
+        var handler = LineLogHandler(label: part.rawValue, shared: self.shared)
+        handler.metadata = self.metadata
+        handler.metadataProvider = self.metadataProvider
+        handler.ownLevel = self.ownLevel
+        return handler
+    }
+
+    var logLevel: Logger.Level {
+        get { self.ownLevel ?? self.part.map { self.shared.levels.current(for: $0) } ?? self.shared.levels.current }
+        set { self.ownLevel = newValue }
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { self.metadata[key] }
+        set { self.metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        var fields = self.metadata
+        if let provided = self.metadataProvider?.get() { fields.merge(provided) { $1 } }
+        if let own = event.metadata { fields.merge(own) { $1 } }
+        // Its text may hold what nobody has looked at, such as an address with a token.
+        if let error = event.error, fields["error"] == nil { fields["error"] = "\(type(of: error))" }
+        var line = LogLine(
+            self.shared.format,
+            time: self.shared.clock.now(),
+            level: event.level,
+            logger: self.label,
+            message: event.message.description
+        )
+        for (name, value) in fields.sorted(by: { $0.key < $1.key }) {
+            line.add(Self.ownNames.contains(name) ? "metadata_\(name)" : name, "\(value)")
+        }
+        self.shared.output.write(line.finish(), isUrgent: event.level >= .warning)
+    }
+}
+
+extension Logger {
+    /// The same logger for a part of the gateway, by its name and at its level.
+    ///
+    /// A logger that writes elsewhere, as tests have them, is every part's.
+    func part(_ part: LogPart) -> Logger {
+        guard let handler = self.handler as? LineLogHandler else { return self }
+        return Logger(label: part.rawValue) { _ in handler.handler(for: part) }
+    }
+
+    /// Returns when everything that was logged is written, or can't be for now.
+    package func flush() {
+        (self.handler as? LineLogHandler)?.shared.output.flush()
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTestKit
+import Testing
+
+@testable import GatewayService
+
+struct AuditSinkOutputTests {
+    private func read(_ collected: Data, in directory: TemporaryDirectory, key: AuditPublicKey) throws
+        -> AuditSinkVerifier
+    {
+        let path = "\(directory.path)/collected.jsonl"
+        try collected.write(to: URL(filePath: path))
+        var verifier = AuditSinkVerifier(publicKey: key)
+        try verifier.read(path)
+        if let failure = verifier.finding { throw failure }
+        return verifier
+    }
+
+    private func resumed(_ collected: Data) -> Int {
+        String(decoding: collected, as: UTF8.self).components(separatedBy: #"{"type":"resumed""#).count - 1
+    }
+
+    @Test("What a reader that stalls does not take is marked and follows again, as often as it happens")
+    func stalled() async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            let pipe = StallingPipe()
+            let feeder = fixture.feeder(AuditSinkOutput(signer: fixture.signer, output: pipe.output))
+            var chain = AuditChain(writer: 1)
+            var collected = Data()
+            var stalls = 0
+            // Each round brings about half of what the pipe takes.
+            for round in 1...12 {
+                try await fixture.write(35, to: &chain)
+                _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+                await feeder.deliver()
+                guard feeder.delivered != round + 1 else { continue }
+                stalls += 1
+                collected += pipe.drain()
+                await feeder.deliver()
+            }
+            collected += pipe.drain()
+            await feeder.deliver()
+            collected += pipe.drain()
+            #expect(stalls > 1)
+            #expect(feeder.delivered == 13)
+            #expect(self.resumed(collected) >= stalls)
+            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            #expect(verifier.latest == 13)
+            #expect(try await fixture.verify(witness: verifier.witness) == .intact(records: 12 * 35))
+            // Unless it is marked, a torn line counts as changed.
+            let lines = String(decoding: collected, as: UTF8.self).split(separator: "\n")
+            let unmarked = lines.filter { !$0.hasPrefix(#"{"type":"resumed""#) }.joined(separator: "\n") + "\n"
+            #expect(throws: AuditSinkVerifier.Failure.self) {
+                try self.read(Data(unmarked.utf8), in: directory, key: fixture.signer.publicKey)
+            }
+            try fixture.database.close()
+        }
+    }
+
+    @Test("A stall before the first checkpoint is marked as well")
+    func stalledAtFirst() async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            let pipe = StallingPipe()
+            let sink = AuditSinkOutput(signer: fixture.signer, output: pipe.output)
+            var chain = AuditChain(writer: 1)
+            let records = (0..<50).map { _ in chain.append(fixture.record()) }
+            try await fixture.store.append(records, head: fixture.sealer.head(of: chain, state: .open))
+            _ = await fixture.checkpointer.checkpoint(delivered: 0)
+            let checkpoint = try #require(try await fixture.ledger.ledger().checkpoints.last)
+            let lines = records.map { AuditSinkLine.record($0) }
+            await #expect(throws: GatewayError.self) {
+                for _ in 0..<10 { try await sink.write(lines, isWhole: false) }
+            }
+            var collected = pipe.drain()
+            #expect(try await sink.resume() == nil)
+            try await sink.write(lines, isWhole: false)
+            try await sink.write([.checkpoint(checkpoint)], isWhole: true)
+            #expect(try await sink.resume() == checkpoint)
+            collected += pipe.drain()
+            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            #expect(verifier.latest == 2 && self.resumed(collected) == 1)
+            try fixture.database.close()
+        }
+    }
+
+    @Test("What comes again after a start verifies in one file with what there was", arguments: [false, true])
+    func started(isTorn: Bool) async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            let pipe = StallingPipe()
+            var collected = Data()
+            var chain = AuditChain(writer: 1)
+            for start in 1...3 {
+                let feeder = fixture.feeder(AuditSinkOutput(signer: fixture.signer, output: pipe.output))
+                for _ in 0..<3 {
+                    try await fixture.write(2, to: &chain)
+                    _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+                    await feeder.deliver()
+                    collected += pipe.drain()
+                }
+                #expect(feeder.delivered == 1 + 3 * start)
+                // A collector ends the line at which a killed process broke off.
+                if isTorn { collected += Data("{\"type\":\"record\",\"writer\":1\n".utf8) }
+            }
+            if isTorn {
+                let feeder = fixture.feeder(AuditSinkOutput(signer: fixture.signer, output: pipe.output))
+                await feeder.deliver()
+                collected += pipe.drain()
+            }
+            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            #expect(verifier.latest == 10)
+            #expect(try await fixture.verify(witness: verifier.witness) == .intact(records: 18))
+            try fixture.database.close()
+        }
+    }
+
+    @Test("A backlog that a shutdown broke off follows")
+    func brokenOff() async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            let path = "\(directory.path)/output.jsonl"
+            try Data().write(to: URL(filePath: path))
+            let file = try #require(FileHandle(forWritingAtPath: path))
+            let output = PatientOutput(descriptor: file.fileDescriptor, patience: 0)
+            let feeder = fixture.feeder(AuditSinkOutput(signer: fixture.signer, output: output))
+            var chain = AuditChain(writer: 1)
+            try await fixture.write(1_200, to: &chain)
+            _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+            for _ in 0..<3 { await feeder.deliver(within: .zero) }
+            #expect(feeder.delivered == 1)
+            await feeder.deliver()
+            #expect(feeder.delivered == 2)
+            let collected = try Data(contentsOf: URL(filePath: path))
+            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            #expect(verifier.latest == 2 && self.resumed(collected) > 0)
+            #expect(try await fixture.verify(witness: verifier.witness) == .intact(records: 1_200))
+            try fixture.database.close()
+        }
+    }
+
+    @Test("A reader that has gone is an error, and no signal")
+    func closed() async throws {
+        let signer = try AuditSigner(signingKey: .sample("signing"))
+        let pipe = StallingPipe()
+        try pipe.closeReader()
+        let sink = AuditSinkOutput(signer: signer, output: pipe.output)
+        var chain = AuditChain(writer: 1)
+        let record = chain.append(AuditRecord.sample())
+        await #expect(throws: GatewayError.self) { try await sink.write([.record(record)], isWhole: false) }
+    }
+}

@@ -1,0 +1,355 @@
+import Foundation
+import GatewayCore
+import GatewayStorage
+import GatewayTestKit
+import Testing
+
+@testable import GatewayService
+
+struct AuditSinkTests {
+    /// Three chains that have ended, and a checkpoint after each; delivered to a file.
+    private func delivered(
+        _ directory: TemporaryDirectory,
+        _ body: (AuditTrailFixture, AuditSinkFile, String) async throws -> Void
+    ) async throws {
+        let fixture = try await AuditTrailFixture(directory)
+        let path = "\(directory.path)/audit.jsonl"
+        let sink = AuditSinkFile(path: path, signer: fixture.signer)
+        let feeder = fixture.feeder(sink)
+        for writer in 1...3 {
+            var chain = AuditChain(writer: writer)
+            try await fixture.write(4, to: &chain, state: .closed)
+            _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+            await feeder.deliver()
+        }
+        #expect(feeder.delivered == 4)
+        try await body(fixture, sink, path)
+        try fixture.database.close()
+    }
+
+    private func read(_ paths: String..., key: AuditPublicKey) throws -> AuditSinkVerifier {
+        var verifier = AuditSinkVerifier(publicKey: key)
+        for path in paths { try verifier.read(path) }
+        if let failure = verifier.finding { throw failure }
+        return verifier
+    }
+
+    private func lines(_ path: String) throws -> [String] {
+        try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+
+    @Test("The sink has every record and checkpoint, verifies by itself, and fits the store")
+    func whole() async throws {
+        try await TemporaryDirectory.with { directory in
+            try await self.delivered(directory) { fixture, _, path in
+                let verifier = try self.read(path, key: fixture.signer.publicKey)
+                #expect(verifier.records == 15 && verifier.latest == 4)
+                #expect(try await fixture.verify(witness: verifier.witness) == .intact(records: 15))
+                let attributes = try FileManager.default.attributesOfItem(atPath: path)
+                #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+            }
+        }
+    }
+
+    @Test("Whatever is changed in the sink is found")
+    func tampering() async throws {
+        try await TemporaryDirectory.with { directory in
+            try await self.delivered(directory) { fixture, _, path in
+                let key = fixture.signer.publicKey
+                let lines = try self.lines(path)
+                let copy = "\(directory.path)/copy.jsonl"
+                func expectFound(_ changed: [String], _ what: String) throws {
+                    try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: copy))
+                    #expect(throws: AuditSinkVerifier.Failure.self, "\(what)") { try self.read(copy, key: key) }
+                }
+                for index in lines.indices {
+                    var changed = lines
+                    if index < lines.count - 1 {
+                        // Without its first line, it is a sink that begins later.
+                        if index > 0 {
+                            changed.remove(at: index)
+                            try expectFound(changed, "line \(index) deleted")
+                        }
+                        changed = lines
+                        changed.swapAt(index, index + 1)
+                        try expectFound(changed, "lines \(index) and the next swapped")
+                    }
+                    changed = lines
+                    // The first checkpoint at the very end would only begin a repetition.
+                    let isAtEnd = index == 0 || index == lines.count - 1
+                    changed.insert(lines[isAtEnd ? 1 : 0], at: index + 1)
+                    try expectFound(changed, "inserted after \(index)")
+                    let bytes = Array(lines[index].utf8)
+                    for place in stride(from: 0, to: bytes.count, by: 23) {
+                        var flipped = bytes
+                        flipped[place] ^= 1
+                        changed = lines
+                        changed[index] = String(decoding: flipped, as: UTF8.self)
+                        try expectFound(changed, "line \(index), byte \(place)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(
+        "A store that was put back to an older copy, and went on or not, is told by the sink",
+        arguments: [false, true]
+    )
+    func rolledBack(goesOn: Bool) async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            var chain = AuditChain(writer: 1)
+            try await fixture.write(4, to: &chain)
+            #expect(await fixture.checkpointer.checkpoint(delivered: 0))
+            try fixture.database.close()
+            try FileManager.default.copyItem(atPath: fixture.path, toPath: "\(fixture.path).old")
+
+            let path = "\(directory.path)/audit.jsonl"
+            var later = try await AuditTrailFixture(directory)
+            var longer = chain
+            try await later.write(4, to: &longer)
+            _ = await later.checkpointer.checkpoint(delivered: 0)
+            await later.feeder(AuditSinkFile(path: path, signer: later.signer)).deliver()
+            try later.database.close()
+
+            for end in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: fixture.path + end) }
+            try FileManager.default.copyItem(atPath: "\(fixture.path).old", toPath: fixture.path)
+            later = try await AuditTrailFixture(directory)
+            if goesOn {
+                later.clock.advance(by: .seconds(5))
+                for _ in 0..<3 {
+                    try await later.write(4, to: &chain)
+                    _ = await later.checkpointer.checkpoint(delivered: 0)
+                }
+            }
+            #expect(try await later.verify() == .intact(records: goesOn ? 16 : 4))
+            let witness = try self.read(path, key: later.signer.publicKey).witness
+            switch try await later.verify(witness: witness) {
+            case .tampered(let place, _): #expect(place == AuditPosition(writer: 1, sequence: goesOn ? 8 : 5))
+            case .checkpointTampered: break
+            case .intact, .unclean: Issue.record("The rollback was overlooked")
+            }
+            try later.database.close()
+        }
+    }
+
+    @Test("What was broken off is marked and follows again", arguments: [0, 1, 40, 700, 5_000])
+    func brokenOff(bytes: Int) async throws {
+        try await TemporaryDirectory.with { directory in
+            try await self.delivered(directory) { fixture, _, path in
+                var whole = try Data(contentsOf: URL(filePath: path))
+                // As if the process had been killed while it wrote the last batch.
+                whole.removeLast(min(bytes, whole.count))
+                try whole.write(to: URL(filePath: path))
+                var chain = AuditChain(writer: 4)
+                try await fixture.write(2, to: &chain)
+                _ = await fixture.checkpointer.checkpoint(delivered: 0)
+                for _ in 0..<2 {
+                    await fixture.feeder(AuditSinkFile(path: path, signer: fixture.signer)).deliver()
+                    let verifier = try self.read(path, key: fixture.signer.publicKey)
+                    #expect(verifier.latest == 5)
+                    #expect(try await fixture.verify(witness: verifier.witness) == .intact(records: 17))
+                }
+                let resumed = try self.lines(path).filter { $0.contains(#""type":"resumed""#) }
+                #expect(resumed.count == (bytes <= 1 ? 0 : 1))
+                guard let line = resumed.first else { return }
+                // Without the word that it was broken off, it counts as changed.
+                let without = try self.lines(path).filter { $0 != line }
+                try Data((without.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path))
+                #expect(throws: AuditSinkVerifier.Failure.self) { try self.read(path, key: fixture.signer.publicKey) }
+            }
+        }
+    }
+
+    @Test("A file that was moved away is followed by one that goes on, and both verify together and the later alone")
+    func rotation() async throws {
+        try await TemporaryDirectory.with { directory in
+            try await self.delivered(directory) { fixture, sink, path in
+                let feeder = fixture.feeder(sink)
+                await feeder.deliver()
+                try FileManager.default.moveItem(atPath: path, toPath: "\(path).1")
+                await sink.reopen()
+                for writer in 4...6 {
+                    var chain = AuditChain(writer: writer)
+                    try await fixture.write(3, to: &chain, state: .closed)
+                    _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+                    await feeder.deliver()
+                }
+                let key = fixture.signer.publicKey
+                let both = try self.read("\(path).1", path, key: key)
+                #expect(both.latest == 7 && both.records == 27)
+                #expect(try await fixture.verify(witness: both.witness) == .intact(records: 27))
+                let later = try self.read(path, key: key)
+                #expect(later.latest == 7)
+                #expect(try await fixture.verify(witness: later.witness) == .intact(records: 27))
+                #expect(throws: AuditSinkVerifier.Failure.self) { try self.read(path, "\(path).1", key: key) }
+            }
+        }
+    }
+
+    @Test("A file that was moved away is left alone at once, unless a checkpoint is half written")
+    func idleRotation() async throws {
+        try await TemporaryDirectory.with { directory in
+            try await self.delivered(directory) { fixture, sink, path in
+                let whole = try self.lines(path)
+                try FileManager.default.moveItem(atPath: path, toPath: "\(path).1")
+                await sink.reopen()
+                #expect(try self.lines("\(path).1") == whole)
+                #expect(try self.lines(path) == Array(whole.suffix(1)))
+
+                var chain = AuditChain(writer: 4)
+                let records = (0..<3).map { _ in AuditSinkLine.record(chain.append(fixture.record())) }
+                try await fixture.store.append(
+                    records.compactMap { if case .record(let record) = $0 { record } else { nil } },
+                    head: fixture.sealer.head(of: chain, state: .open)
+                )
+                _ = await fixture.checkpointer.checkpoint(delivered: 4)
+                try await sink.write(records, isWhole: false)
+                try FileManager.default.moveItem(atPath: path, toPath: "\(path).2")
+                await sink.reopen()
+                #expect(!FileManager.default.fileExists(atPath: path))
+                let last = try #require(try await fixture.ledger.ledger().checkpoints.last)
+                try await sink.write([.checkpoint(last)], isWhole: true)
+                let second = try self.lines("\(path).2")
+                #expect(second.count == 5)
+                #expect(try self.lines(path) == Array(second.suffix(1)))
+                #expect(try self.read("\(path).1", "\(path).2", path, key: fixture.signer.publicKey).latest == 5)
+            }
+        }
+    }
+
+    @Test("Whatever is changed in any of a rotated sink's files is found, and so is a file that is left out")
+    func tamperedRotation() async throws {
+        try await TemporaryDirectory.with { directory in
+            try await self.delivered(directory) { fixture, sink, path in
+                let feeder = fixture.feeder(sink)
+                await feeder.deliver()
+                var files: [String] = []
+                for writer in 4...5 {
+                    files.append("\(path).\(writer)")
+                    try FileManager.default.moveItem(atPath: path, toPath: files[files.count - 1])
+                    await sink.reopen()
+                    for part in 0..<2 {
+                        var chain = AuditChain(writer: 2 * writer - 4 + part)
+                        try await fixture.write(2, to: &chain, state: .closed)
+                        _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+                        await feeder.deliver()
+                    }
+                }
+                files.append(path)
+                // The store knows that all of this was delivered.
+                var chain = AuditChain(writer: 8)
+                try await fixture.write(1, to: &chain, state: .closed)
+                _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+                let key = fixture.signer.publicKey
+                let required = try await fixture.ledger.ledger().checkpoints.last?.content?.delivered ?? 0
+                func verdict(_ files: [String]) async throws -> AuditVerifier.Verdict? {
+                    var verifier = AuditSinkVerifier(publicKey: key)
+                    do {
+                        for file in files { try verifier.read(file) }
+                    } catch is AuditSinkVerifier.Failure {
+                        return nil
+                    }
+                    guard verifier.finding == nil else { return nil }
+                    var witness = verifier.witness
+                    witness.required = required
+                    return try await fixture.verify(witness: witness)
+                }
+                let untouched = try await verdict(files)
+                #expect(untouched == .intact(records: 29))
+
+                // The first file may be gone: by itself, a sink may begin anywhere.
+                for index in files.indices.dropFirst() {
+                    var fewer = files
+                    fewer.remove(at: index)
+                    let found = try await verdict(fewer)
+                    #expect(found != untouched, "without file \(index)")
+                    var swapped = files
+                    swapped.swapAt(index, index - 1)
+                    #expect(try await verdict(swapped) != untouched, "file \(index) before its predecessor")
+                }
+                let copy = "\(directory.path)/changed.jsonl"
+                for (index, file) in files.enumerated() {
+                    let lines = try self.lines(file)
+                    var changes: [(String, [String])] = []
+                    for number in lines.indices {
+                        // The last line of a file comes again as the first of the next, so one of them may go.
+                        let isTwice = number == 0 || (number == lines.count - 1 && index < files.count - 1)
+                        var changed = lines
+                        changed.remove(at: number)
+                        if !isTwice { changes.append(("without line \(number)", changed)) }
+                        if !isTwice { changes.append(("truncated before line \(number)", Array(lines[..<number]))) }
+                        changed = lines
+                        changed[number] = changed[number].replacing("0", with: "1", maxReplacements: 1)
+                        if changed != lines { changes.append(("line \(number) changed", changed)) }
+                        changed = lines
+                        changed.insert(lines[(number + 1) % lines.count], at: number)
+                        // What precedes a checkpoint that comes again follows once more.
+                        if index == 0 || number > 0 { changes.append(("inserted before line \(number)", changed)) }
+                    }
+                    for (what, changed) in changes {
+                        try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: copy))
+                        var named = files
+                        named[index] = copy
+                        #expect(try await verdict(named) != untouched, "file \(index): \(what)")
+                    }
+                }
+                try fixture.database.close()
+            }
+        }
+    }
+
+    @Test("A sink that can't be written gets everything once it can, and a lost one goes on where it was")
+    func outage() async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            let path = "\(directory.path)/not-there/audit.jsonl"
+            let feeder = fixture.feeder(AuditSinkFile(path: path, signer: fixture.signer))
+            var chain = AuditChain(writer: 1)
+            try await fixture.write(1_200, to: &chain)
+            _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+            await feeder.deliver()
+            #expect(feeder.delivered == nil)
+            try FileManager.default.createDirectory(
+                atPath: "\(directory.path)/not-there",
+                withIntermediateDirectories: true
+            )
+            await feeder.deliver()
+            #expect(feeder.delivered == 2)
+            let verifier = try self.read(path, key: fixture.signer.publicKey)
+            #expect(verifier.records == 1_200 && verifier.latest == 2)
+            // The store knows what was delivered; that it is gone is told.
+            try await fixture.write(1, to: &chain)
+            _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
+            var witness = AuditWitness()
+            witness.required = try await fixture.ledger.ledger().checkpoints.last?.content?.delivered ?? 0
+            #expect(
+                try await fixture.verify(witness: witness)
+                    == .checkpointTampered(
+                        number: 2,
+                        reason: "the sink had it, and has it no more"
+                    )
+            )
+            try fixture.database.close()
+        }
+    }
+
+    @Test("A sink that begins after records were removed begins with the cut")
+    func afterRetention() async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            var chain = AuditChain(writer: 1)
+            try await fixture.write(5, to: &chain, days: 40)
+            let removed = await fixture.retain(days: 30)
+            #expect(removed > 0)
+            _ = await fixture.checkpointer.checkpoint(delivered: 0)
+            let path = "\(directory.path)/audit.jsonl"
+            await fixture.feeder(AuditSinkFile(path: path, signer: fixture.signer)).deliver()
+            let verifier = try self.read(path, key: fixture.signer.publicKey)
+            #expect(verifier.records == 41 * 5 - removed)
+            #expect(try await fixture.verify(witness: verifier.witness) == .intact(records: 41 * 5 - removed))
+            try fixture.database.close()
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import Foundation
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import GatewayService
+
+struct ListenerCertificateTests {
+    /// What is said of files, one problem a line; empty for good ones.
+    private static func problems(_ files: TLSFilesConfiguration) -> String {
+        do {
+            _ = try ListenerCertificate(files, section: "http")
+            return ""
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test("A certificate with its key and its clients' authority is taken")
+    func good() async throws {
+        try await TemporaryDirectory.with { directory in
+            let authority = try TestAuthority()
+            let identity = try authority.certify("gateway", dnsNames: ["localhost"])
+            let files = CertificateFiles(directory: directory)
+            #expect(Self.problems(try files.write(identity)) == "")
+            #expect(Self.problems(try files.write(identity, clientAuthority: authority.certificate)) == "")
+            let chain = TestIdentity(
+                certificate: identity.certificate + "\n" + authority.certificate,
+                privateKey: identity.privateKey
+            )
+            #expect(Self.problems(try files.write(chain)) == "")
+        }
+    }
+
+    @Test(
+        "A file that is missing, empty or no PEM is named with its key",
+        arguments: ["certificateFile", "privateKeyFile", "clientCaFile"]
+    )
+    func badFile(key: String) async throws {
+        try await TemporaryDirectory.with { directory in
+            let authority = try TestAuthority()
+            let identity = try authority.certify("gateway")
+            let files = CertificateFiles(directory: directory)
+            let good = try files.write(identity, clientAuthority: authority.certificate)
+            let file = ["certificateFile": "server.crt", "privateKeyFile": "server.key", "clientCaFile": "clients.crt"]
+            let path = "\(directory.path)/\(file[key] ?? "")"
+            for content in [nil, "", "nonsense", "-----BEGIN CERTIFICATE-----\n", "-----BEGIN PRIVATE KEY-----\nAAAA"] {
+                try FileManager.default.removeItem(atPath: path)
+                if let content { try Data(content.utf8).write(to: URL(filePath: path)) }
+                let problems = Self.problems(good)
+                #expect(problems.hasPrefix("http.tls.\(key): \(path) "), "\(problems)")
+                #expect(!problems.contains("\n"))
+                if content == nil { try Data().write(to: URL(filePath: path)) }
+            }
+        }
+    }
+
+    @Test("A file that was cut off anywhere is refused, or holds whole certificates")
+    func truncated() async throws {
+        try await TemporaryDirectory.with { directory in
+            let authority = try TestAuthority()
+            let identity = try authority.certify("gateway")
+            let files = CertificateFiles(directory: directory)
+            let chain = identity.certificate + "\n" + authority.certificate
+            let leafBytes = identity.certificate.utf8.count
+            for count in stride(from: leafBytes % 7, to: chain.utf8.count, by: 7) {
+                let cut = String(decoding: chain.utf8.prefix(count), as: UTF8.self)
+                let problems = Self.problems(
+                    try files.write(TestIdentity(certificate: cut, privateKey: identity.privateKey))
+                )
+                // Only behind the last byte of the leaf there is something to be taken for whole.
+                #expect(problems.isEmpty == (leafBytes...leafBytes + 1).contains(count), "\(count) \(problems)")
+            }
+            for count in stride(from: 0, to: identity.privateKey.utf8.count - 8, by: 7) {
+                let cut = String(decoding: identity.privateKey.utf8.prefix(count), as: UTF8.self)
+                let problems = Self.problems(
+                    try files.write(TestIdentity(certificate: identity.certificate, privateKey: cut))
+                )
+                #expect(problems.hasPrefix("http.tls.privateKeyFile: "), "\(count) \(problems)")
+            }
+        }
+    }
+
+    @Test("Another certificate's key is refused, and both files are named")
+    func foreignKey() async throws {
+        try await TemporaryDirectory.with { directory in
+            let authority = try TestAuthority()
+            let identity = TestIdentity(
+                certificate: try authority.certify("gateway").certificate,
+                privateKey: try authority.certify("other").privateKey
+            )
+            let files = try CertificateFiles(directory: directory).write(identity)
+            let problems = Self.problems(files)
+            #expect(problems.hasPrefix("http.tls.privateKeyFile: "))
+            #expect(problems.contains(files.privateKeyFile) && problems.contains(files.certificateFile))
+        }
+    }
+
+    @Test("Both listeners' faults are told at once")
+    func bothListeners() throws {
+        var configuration = GatewayConfiguration()
+        configuration.http.tls = TLSFilesConfiguration(certificateFile: "/none/a", privateKeyFile: "/none/b")
+        configuration.admin.tls = TLSFilesConfiguration(certificateFile: "/none/c", privateKeyFile: "/none/d")
+        let error = #expect(throws: ConfigurationProblems.self) { try ListenerCertificates(configuration) }
+        #expect(error?.problems.map(\.key) == ["http.tls.certificateFile", "admin.tls.certificateFile"])
+    }
+
+    @Test("A certificate is untimely before its first second and after its last")
+    func time() async throws {
+        try await TemporaryDirectory.with { directory in
+            let identity = try TestAuthority().certify("gateway", validity: -1_000..<1_000)
+            let files = try CertificateFiles(directory: directory).write(identity)
+            let certificate = try ListenerCertificate(files, section: "admin")
+            let now = SystemWallClock().now()
+            #expect(certificate.untimeliness(at: now) == nil)
+            let late = certificate.untimeliness(at: now.advanced(by: .seconds(2_000)))
+            #expect(
+                late?.description == "admin.tls.certificateFile: the certificate in \(files.certificateFile) expired"
+            )
+            let early = certificate.untimeliness(at: now.advanced(by: .seconds(-2_000)))
+            #expect(early?.message.hasSuffix("is not valid yet") == true)
+        }
+    }
+}

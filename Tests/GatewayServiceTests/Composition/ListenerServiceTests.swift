@@ -1,0 +1,196 @@
+import AsyncHTTPClient
+import EventLoopHTTP
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import InMemoryLogging
+import Logging
+import Metrics
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import PrometheusMetrics
+import ServiceLifecycle
+import ServiceLifecycleTestKit
+import Synchronization
+import Testing
+
+@testable import GatewayService
+
+@Suite("A listener's drain", .timeLimit(.minutes(10)))
+struct ListenerServiceTests {
+    /// Answers a request when it is let go, and remembers whether it was broken off.
+    private final class HeldResponder: HTTPServerResponder {
+        let begun = AsyncStream.makeStream(of: Void.self)
+        let released = AsyncStream.makeStream(of: Void.self)
+        let wasCancelled = Atomic(false)
+
+        func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+            guard request.head.path == "/held" else { return HTTPServerResponse(status: .noContent) }
+            self.begun.continuation.yield()
+            for await _ in self.released.stream { break }
+            self.wasCancelled.store(Task.isCancelled, ordering: .relaxed)
+            return HTTPServerResponse(status: .noContent)
+        }
+    }
+
+    private let responder = HeldResponder()
+    private let readiness = Readiness()
+    private let impatience = Impatience()
+    private let registry = PrometheusRegistry()
+    private let logs = InMemoryLogHandler()
+    /// The grace, which lasts as long as the test wants.
+    private let grace = AsyncStream.makeStream(of: Void.self)
+
+    private func gauge() -> String {
+        String(decoding: self.registry.renderBytes(), as: UTF8.self)
+    }
+
+    /// What a client is told.
+    private struct Told: Sendable, Equatable {
+        var status: Int
+        var connection: String?
+    }
+
+    private func get(_ port: Int, _ path: String = "/") async throws -> Told {
+        let request = AsyncHTTPClient.HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
+        let response = try await AsyncHTTPClient.HTTPClient.shared.execute(request, timeout: .seconds(30))
+        return Told(status: Int(response.status.code), connection: response.headers.first(name: "Connection"))
+    }
+
+    private func run(
+        timeout: Duration,
+        _ body:
+            @Sendable (_ port: Int, _ server: HTTPServer, _ stop: () -> Void, _ ended: () async throws -> Void)
+            async throws
+            -> Void
+    ) async throws {
+        let logs = self.logs
+        let server = HTTPServer(
+            configuration: HTTPServerConfiguration(),
+            responder: self.responder,
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test") { _ in logs }
+        )
+        let grace = self.grace.stream
+        let service = ListenerService(
+            server: server,
+            address: "127.0.0.1:0",
+            readiness: self.readiness,
+            drain: ListenerService.Drain(
+                grace: .seconds(3_600),
+                timeout: timeout,
+                impatience: self.impatience,
+                gauge: Meter(label: "fcmgw_draining", factory: self.registry),
+                pause: { _ in for await _ in grace { return } }
+            )
+        )
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await service.run() }
+                let port = try await service.boundPort()
+                try await body(port, server, { trigger.triggerGracefulShutdown() }, { try await group.waitForAll() })
+                group.cancelAll()
+                try await group.waitForAll()
+            }
+        }
+    }
+
+    /// Waits for what follows from something else that was done.
+    private func until(_ condition: () -> Bool) async {
+        while !condition() { await Task.yield() }
+    }
+
+    @Test("In the grace it serves whoever comes, and says that it leaves; afterwards nobody is let in")
+    func grace() async throws {
+        try await self.run(timeout: .seconds(3_600)) { port, server, stop, ended in
+            await self.until { self.readiness.isServing }
+            #expect(self.gauge().contains("fcmgw_draining 0"))
+            #expect(try await self.get(port) == Told(status: 204))
+            stop()
+            await self.until { !self.readiness.isServing }
+            await self.until { self.gauge().contains("fcmgw_draining 1") }
+            // Each comes over a connection of its own, since the one before was closed behind its answer.
+            for _ in 1...3 { #expect(try await self.get(port) == Told(status: 204, connection: "close")) }
+            self.grace.continuation.yield()
+            try await ended()
+            await #expect(throws: (any Error).self) { try await self.get(port) }
+            #expect(server.openConnections == 0)
+        }
+    }
+
+    @Test("A request that runs when the grace ends is waited for, while idle connections end at once")
+    func waits() async throws {
+        try await self.run(timeout: .seconds(3_600)) { port, server, stop, ended in
+            _ = try await self.get(port)
+            let responder = self.responder
+            async let held = self.get(port, "/held")
+            for await _ in responder.begun.stream { break }
+            stop()
+            await self.until { self.gauge().contains("fcmgw_draining 1") }
+            self.grace.continuation.yield()
+            // Of the two connections only the one with the request is left.
+            await self.until { server.openConnections <= 1 }
+            responder.released.continuation.yield()
+            #expect(try await held == Told(status: 204, connection: "close"))
+            let wasCancelled = responder.wasCancelled.load(ordering: .relaxed)
+            #expect(!wasCancelled)
+            try await ended()
+            #expect(!self.logs.entries.contains { $0.level >= .warning })
+        }
+    }
+
+    @Test("A request that takes longer than the time to finish is cut off, and the log says so")
+    func cut() async throws {
+        try await self.run(timeout: .zero) { port, _, stop, ended in
+            let responder = self.responder
+            async let held = self.get(port, "/held")
+            for await _ in responder.begun.stream { break }
+            stop()
+            self.grace.continuation.yield()
+            try await ended()
+            let told = try? await held
+            #expect(told == nil)
+            let warning = self.logs.entries.first { $0.level == .warning }
+            #expect(warning?.message == "Requests were cut off, because the time to finish them was over.")
+            #expect(warning?.metadata["requests"] == "1")
+        }
+    }
+
+    @Test("Impatience ends the grace and the waiting", arguments: [false, true])
+    func impatient(isGraceOver: Bool) async throws {
+        try await self.run(timeout: .seconds(3_600)) { port, _, stop, ended in
+            let responder = self.responder
+            async let held = self.get(port, "/held")
+            for await _ in responder.begun.stream { break }
+            stop()
+            await self.until { !self.readiness.isServing }
+            if isGraceOver { self.grace.continuation.yield() }
+            self.impatience.declare()
+            try await ended()
+            let told = try? await held
+            #expect(told == nil)
+        }
+    }
+
+    @Test("However often it is told to stop, it says once that it has")
+    func stoppedOnce() async throws {
+        try await self.run(timeout: .seconds(3_600)) { _, server, stop, ended in
+            stop()
+            self.grace.continuation.yield()
+            try await ended()
+            await server.shutdown(grace: .zero)
+            #expect(self.logs.entries.count { $0.message == "Stopped." } == 1)
+        }
+    }
+
+    @Test("Impatience that was declared before is not forgotten")
+    func impatientEarly() async throws {
+        self.impatience.declare()
+        #expect(await self.impatience.isDeclared())
+        try await self.run(timeout: .seconds(3_600)) { _, _, stop, ended in
+            stop()
+            try await ended()
+        }
+    }
+}

@@ -1,0 +1,322 @@
+import EventLoopHTTP
+import FCMModel
+import Foundation
+import GatewayTestKit
+import PrometheusMetrics
+import Testing
+
+@testable import GatewayCore
+@testable import GatewayHTTP
+@testable import GatewayService
+@testable import GatewayStorage
+@testable import GatewayUpstream
+
+/// How many series a gateway makes, however many tenants, tokens and topics it meets.
+@Suite("The number of series")
+struct SeriesBoundTests {
+    private static let tenantCount = 10_000
+    private static let tokensPerTenant = 100
+    private static let mostSeries = 5_000
+    /// Tenants that try more than one thing, twice as many as there are labels.
+    private static let busyCount = 400
+    private static let methods = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS", "BREW"]
+
+    /// An FCM that refuses a recipient by the code that the token names after a slash, and accepts the others.
+    private struct Upstream: UpstreamSender {
+        func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? { nil }
+
+        func send(_ call: UpstreamCall) async -> UpstreamResult {
+            let recipients =
+                switch call.target {
+                case .token(let text), .installation(let text), .notificationKey(let text): [text]
+                case .tokens(let texts), .installations(let texts): texts
+                case .topic, .condition: [""]
+                }
+            let outcomes = recipients.map { recipient in
+                let code = recipient.split(separator: "/").last.flatMap { OutcomeCode(rawValue: String($0)) }
+                return code.map { RecipientOutcome.rejected(Rejection(code: $0)) }
+                    ?? .accepted(Acceptance(messageID: "1"))
+            }
+            return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+        }
+    }
+
+    private let registry = PrometheusRegistry(
+        descriptions: MetricDescription.gateway,
+        processMetrics: ProcessMetrics()
+    )
+    private let tenantLabels = TenantLabels()
+    private let clock = ManualClock()
+    private let principals: [Principal]
+
+    init() throws {
+        // Keys and salts of their own would take longer than all the rest.
+        let first = try Principal.sample(tenant: "tenant-0")
+        self.principals =
+            [first]
+            + (try (1..<Self.tenantCount)
+                .map { number in
+                    let profile = TenantProfile(
+                        tenant: try .sample("tenant-\(number)"),
+                        legacyCredential: nil,
+                        v1Credential: nil,
+                        storedCredentials: [],
+                        limits: LimitPolicies(),
+                        pseudonymizer: first.profile.pseudonymizer
+                    )
+                    return Principal(profile: profile, key: first.key)
+                })
+    }
+
+    @Test("A million tokens, ten thousand tenants, all that can go wrong: 5,000 series at most, and no token in any")
+    func bounded() async throws {
+        let attempts = try await self.sendThroughThePipeline()
+        let counted = try await self.countEverySend()
+        try await self.manageTopicsAndGroups()
+        await self.openBreakers()
+        let requests = try await self.serveEverything()
+        self.measureTheRest()
+
+        let text = self.registry.render()
+        let samples = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+        #expect(samples.count <= Self.mostSeries)
+        // Without these, the bound would hold because nothing was measured.
+        #expect(samples.count > 4_000)
+        #expect(!text.contains("canary"))
+        #expect(!text.contains("metrics_registration_clashes_total"))
+        #expect(!text.contains("Not described."))
+        // Whoever shares a label, nobody is left out of the count.
+        #expect(Self.sum(of: "fcmgw_messages_total{", in: samples) == attempts + counted)
+        #expect(counted >= Self.tenantCount * Self.tokensPerTenant)
+        #expect(Self.sum(of: "fcmgw_http_request_duration_seconds_count{", in: samples) == requests)
+        for label in ["tenant", "project"] {
+            #expect(Set(samples.compactMap { Self.value(of: label, in: $0) }).count == 201, "\(label)")
+        }
+        // The trouble of the last tenant with a label is told from others', though all room was taken before it began.
+        for outcome in TenantLabels.watchedOutcomes {
+            #expect(
+                samples.contains {
+                    $0.hasPrefix("fcmgw_messages_total{")
+                        && Self.value(of: "tenant", in: $0) == "tenant-\(TenantLabels.maxLabels - 1)"
+                        && Self.value(of: "outcome", in: $0) == Substring(outcome)
+                },
+                "\(outcome)"
+            )
+        }
+    }
+
+    /// One tenant's messages of every outcome the whole way.
+    ///
+    /// - Returns: how many recipients they had.
+    private func sendThroughThePipeline() async throws -> Int {
+        let audit = AuditLog.sample(
+            store: InMemoryAuditStore(),
+            clock: self.clock,
+            configuration: .sample(queueCapacity: 100_000),
+            metrics: AuditMetrics(factory: self.registry)
+        )
+        let pipeline = SendPipeline(
+            retired: RetiredTokens.sample(
+                clock: self.clock,
+                metrics: RetiredTokenMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+            ),
+            limiter: MemoryRateLimiter(metrics: LimiterMetrics(factory: self.registry, source: "memory")),
+            upstream: Upstream(),
+            audit: audit,
+            clock: self.clock,
+            metrics: SendMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        )
+        return try await audit.whileRunning {
+            var recipients = 0
+            for code in OutcomeCode.allCases {
+                for target in Self.targets(ending: code.rawValue) {
+                    _ = await pipeline.send(.sample(from: self.principals[0], to: target))
+                    recipients += target.recipientCount
+                }
+            }
+            return recipients
+        }
+    }
+
+    /// Counts what a million recipients and more came to; whoever tries everything comes first, while there is room.
+    ///
+    /// - Returns: how many recipients there were.
+    private func countEverySend() async throws -> Int {
+        let metrics = SendMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        let kinds: [Target] = [
+            .token("canary"), .tokens(["canary"]), .installation("canary"), .installations(["canary"]),
+            .topic(try #require(TopicName("canary"))), .condition(try TopicCondition(parsing: "'canary' in topics")),
+            .notificationKey("canary"),
+        ]
+        #expect(Set(kinds.map(\.kind)) == Set(TargetKind.allCases))
+        var recipients = 0
+        for principal in self.principals[..<10] {
+            for target in kinds {
+                let command = SendCommand.sample(from: principal, to: target)
+                for code in OutcomeCode.allCases {
+                    metrics.count(command, .refused(SendRefusal(code: code)))
+                    recipients += 1
+                }
+            }
+            await Task.yield()
+        }
+        let tokens = Target.tokens((0..<Self.tokensPerTenant).map { "canary-\($0)" })
+        let codes: [OutcomeCode] = [.upstreamUnavailable, .upstreamCredentials, .unregistered]
+        for (number, principal) in self.principals.enumerated() {
+            let command = SendCommand.sample(from: principal, to: tokens)
+            for code in number < Self.busyCount ? codes : [.unregistered] {
+                metrics.count(command, .refused(SendRefusal(code: code)))
+                recipients += Self.tokensPerTenant
+            }
+            if number.isMultiple(of: 100) { await Task.yield() }
+        }
+        // The tenants without a label try everything too.
+        for target in kinds {
+            let command = SendCommand.sample(from: self.principals[Self.tenantCount - 1], to: target)
+            for code in OutcomeCode.allCases {
+                metrics.count(command, .refused(SendRefusal(code: code)))
+                recipients += 1
+            }
+        }
+        return recipients
+    }
+
+    private static func targets(ending code: String) -> [Target] {
+        [
+            .token("canary/\(code)"), .tokens(["canary-a/\(code)", "canary-b"]), .installation("canary/\(code)"),
+            .installations(["canary/\(code)"]),
+        ]
+    }
+
+    private func manageTopicsAndGroups() async throws {
+        let topics = TopicMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        let groups = GroupMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        let retired = RetiredTokenMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        let topic = try #require(TopicName("canary"))
+        let everything: [SubscriptionOutcome] =
+            [.done] + OutcomeCode.allCases.map { .rejected(Rejection(code: $0)) }
+        let watched: [SubscriptionOutcome] = [.done, .rejected(.upstreamUnavailable), .rejected(.upstreamCredentials)]
+        for (number, principal) in self.principals.enumerated() {
+            retired.holdsBack(true, of: principal.profile.id)
+            if number.isMultiple(of: 100) { await Task.yield() }
+            let isLast = number == Self.tenantCount - 1
+            guard number < Self.busyCount || isLast else { continue }
+            for change in SubscriptionChange.allCases {
+                let command = SubscriptionCommand(
+                    principal: principal,
+                    change: change,
+                    topic: topic,
+                    tokens: ["canary-1"],
+                    origin: .sample,
+                    deadline: .now
+                )
+                topics.count(command, .value(isLast ? everything : watched))
+            }
+            let actions: [GroupAction] = isLast ? [.put, .add, .remove, .delete, .lookUp, .get, .list] : [.put]
+            for action in actions {
+                for outcome in ["done"] + (isLast ? OutcomeCode.allCases.map(\.rawValue) : []) {
+                    groups.count(action, of: principal.profile.id, outcome: outcome)
+                }
+            }
+        }
+    }
+
+    private func openBreakers() async {
+        let resilience = ResilienceMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        for principal in self.principals[..<Self.busyCount] {
+            for api in [UpstreamKind.legacy, .v1] { resilience.gauge(of: principal.profile.id, api: api).set(.open) }
+        }
+        await Task.yield()
+        for api in ["legacy", "v1", "v1_topics", "iid", "device_groups"] {
+            let calls = UpstreamMetrics(label: api, factory: self.registry)
+            calls.began()
+            calls.answered(in: .zero)
+            for failure in HTTPClientError.Code.allCases {
+                calls.began()
+                calls.failed(failure.rawValue, in: .zero)
+            }
+        }
+    }
+
+    /// Has every documented operation answered in every documented way, and asks for every address by every method.
+    ///
+    /// - Returns: how many requests there were.
+    private func serveEverything() async throws -> Int {
+        var requests = 0
+        for (listener, file) in [("data", "gateway.yaml"), ("admin", "admin.yaml")] {
+            let metrics = HTTPMetrics(factory: self.registry, listener: listener)
+            func serve(_ method: String, _ route: String, _ status: Int) {
+                metrics.began()
+                metrics.ended(route: route, method: method, status: status, in: .milliseconds(1))
+                requests += 1
+            }
+            let operations = try Self.operations(in: file)
+            #expect(operations.count > 20)
+            #expect(operations.map(\.statuses.count).reduce(0, +) > 250)
+            for method in Self.methods {
+                for status in [400, 404, 503] { serve(method, "none", status) }
+                for route in Set(operations.map(\.route)) { serve(method, route, 405) }
+            }
+            for operation in operations {
+                for status in operation.statuses { serve(operation.method, operation.route, status) }
+            }
+            await Task.yield()
+            for reason in HTTPServerCut.allCases { metrics.rejected(reason: "\(reason)") }
+            for reason in ["bad_request", "uri_too_long", "header_too_large", "body_too_large"] {
+                metrics.rejected(reason: reason)
+            }
+            metrics.authenticated()
+            metrics.refused(result: "refused")
+        }
+        return requests
+    }
+
+    /// What every gateway has besides.
+    private func measureTheRest() {
+        _ = StoreMetrics(store: "sqlite", factory: self.registry)
+        _ = IdempotencyMetrics(factory: self.registry)
+        _ = TokenMetrics(factory: self.registry)
+        _ = AuditCheckpointMetrics(factory: self.registry, hasSink: true, interval: .seconds(10))
+        _ = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), factory: self.registry)
+    }
+
+    private struct Operation {
+        var method: String
+        var route: String
+        var statuses: [Int] = []
+    }
+
+    /// The operations that a description of an interface has, with the statuses of their answers.
+    private static func operations(in file: String) throws -> [Operation] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
+        let text = try String(contentsOf: root.appendingPathComponent("openapi/\(file)"), encoding: .utf8)
+        var route = ""
+        var operations: [Operation] = []
+        for line in text.split(separator: "\n") {
+            let name = line.drop { $0 == " " }.prefix { $0 != ":" }
+            switch line.prefix(while: { $0 == " " }).utf8.count {
+            case 2 where name.hasPrefix("/"):
+                route = String(line.dropFirst(2).dropLast())
+            case 4 where ["get", "post", "put", "delete", "head"].contains(name):
+                operations.append(Operation(method: name.uppercased(), route: route))
+            case 8:
+                if name.utf8.count == 5, let status = Int(name.dropFirst().dropLast()), !operations.isEmpty {
+                    operations[operations.count - 1].statuses.append(status)
+                }
+            default: break
+            }
+        }
+        return operations
+    }
+
+    private static func sum(of name: String, in samples: [Substring]) -> Int {
+        samples.filter { $0.hasPrefix(name) }
+            .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+            .reduce(0, +)
+    }
+
+    private static func value(of label: String, in sample: Substring) -> Substring? {
+        guard let start = sample.range(of: "\(label)=\"")?.upperBound else { return nil }
+        return sample[start...].prefix { $0 != "\"" }
+    }
+}

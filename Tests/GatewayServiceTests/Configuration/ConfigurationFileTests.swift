@@ -1,0 +1,107 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayService
+
+struct ConfigurationFileTests {
+    @Test(
+        "What does not belong in the file is refused with file, line and key",
+        arguments: [
+            ("http:\n  prot: 8080", ["g.yaml:2: http.prot: is not known; did you mean http.port?"]),
+            ("nothing-like-it: 1", ["g.yaml:1: nothing-like-it: is not known"]),
+            (
+                "http:\n  tls:\n    clientCAFile: a",
+                ["g.yaml:3: http.tls.clientCAFile: is not known; did you mean http.tls.clientCaFile?"]
+            ),
+            ("http:\n\n  port: '8080'", [#"g.yaml:3: http.port: expected a whole number, but found the text "8080""#]),
+            (
+                "http:\n  port: 0x1F90",
+                [
+                    "g.yaml:2: http.port: expected a whole number, but found 0x1F90; "
+                        + "put text in quotes, write numbers in plain decimal"
+                ]
+            ),
+            ("http:\n  port: [1]", ["g.yaml:2: http.port: expected a whole number, but found a list"]),
+            ("http:\n  port:", ["g.yaml:2: http.port: expected a whole number, but there is no value"]),
+            ("http: 8080", ["g.yaml:1: http: expected keys and values"]),
+            ("- a", ["g.yaml:1: expected keys and values"]),
+            ("http:\n  [a]: 1", ["g.yaml:2: http: keys must be plain text"]),
+            (
+                "log:\n  level: off",
+                ["g.yaml:2: log.level: expected text, but off is true or false in YAML; put text in quotes"]
+            ),
+            ("dataDir: {a: b}", ["g.yaml:1: dataDir: expected text, but found keys and values"]),
+            (
+                "upstream:\n  allowedTokenHosts: a.b",
+                [#"g.yaml:2: upstream.allowedTokenHosts: expected a list of texts, but found the text "a.b""#]
+            ),
+            (
+                "http:\n  port: 1\n  host: a\n  port: 2",
+                ["g.yaml:2: port: appears more than once in one place; this is the first"]
+            ),
+            (
+                "masterKey: c2VjcmV0\nadmin:\n  token: abc",
+                [
+                    "g.yaml:1: masterKey: secrets do not belong in this file; "
+                        + "set GATEWAY_MASTER_KEY or GATEWAY_MASTER_KEY_FILE",
+                    "g.yaml:3: admin.token: secrets do not belong in this file; "
+                        + "set GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE",
+                ]
+            ),
+            (
+                "limits:\n  defaults:\n    topic:\n      - {rate: 1, perS: 1, burst: 1}\n      - {rate: 1, per_s: 1}",
+                [
+                    #"g.yaml:5: limits.defaults.topic: policy 2: "per_s" is not known; a policy has rate, perS and burst"#,
+                    "g.yaml:5: limits.defaults.topic: policy 2: perS, burst missing",
+                ]
+            ),
+            (
+                "limits:\n  defaults:\n    topic: [{rate: 0, perS: 1, burst: 1}]",
+                ["g.yaml:3: limits.defaults.topic: policy 1: rate must be from 1 to 1000000000, not 0"]
+            ),
+            (
+                "limits:\n  defaults:\n    topic: [{rate: a, perS: 1, burst: 1}]",
+                ["g.yaml:3: limits.defaults.topic: policy 1: rate must be a whole number"]
+            ),
+            ("limits:\n  defaults:\n    topic: []", ["g.yaml:3: limits.defaults.topic: must hold at least one policy"]),
+            ("a: 1\n---\nb: 2", ["g.yaml:2: but found another document"]),
+        ]
+    )
+    func problems(yaml: String, expected: [String]) {
+        let file = ConfigurationFile(name: "g.yaml", text: yaml)
+        #expect(file.problems.map(\.description) == expected)
+    }
+
+    @Test("Broken YAML is refused with its line")
+    func brokenYAML() throws {
+        let file = ConfigurationFile(name: "g.yaml", text: "http:\n  port: 1\n \t host: [")
+        let problem = try #require(file.problems.first)
+        #expect(problem.description.hasPrefix("g.yaml:3: "))
+    }
+
+    @Test("All problems are found, not only the first")
+    func allProblems() {
+        let file = ConfigurationFile(name: "g.yaml", text: "a1: 1\nb2: 2\nhttp:\n  port: x\n  host: 1")
+        #expect(file.problems.count == 4)
+    }
+
+    @Test(
+        "A file without content, or with an empty section, sets nothing",
+        arguments: ["", "# nothing\n", "http:\nlog:\n"]
+    )
+    func empty(yaml: String) {
+        let file = ConfigurationFile(name: "g.yaml", text: yaml)
+        #expect(file.problems.isEmpty)
+        #expect(file.values.isEmpty)
+    }
+
+    @Test("A file that cannot be read, or holds no text, is refused by name")
+    func unreadable() async throws {
+        try await TemporaryDirectory.with { directory in
+            let missing = ConfigurationFile(path: "\(directory.path)/none.yaml")
+            #expect(missing.problems.map(\.description) == ["\(directory.path)/none.yaml: cannot be read"])
+            let large = try directory.file("large.yaml", String(repeating: "#", count: ConfigurationFile.maxBytes + 1))
+            #expect(ConfigurationFile(path: large).problems.map(\.message) == ["is larger than 1048576 bytes"])
+        }
+    }
+}

@@ -1,0 +1,296 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayService
+
+struct ConfigurationInputTests {
+    private static func load(_ yaml: String, _ environment: [String: String] = [:]) throws -> GatewayConfiguration {
+        let file = ConfigurationFile(name: "g.yaml", text: yaml)
+        return try ConfigurationInput(file: file, environment: environment).configuration()
+    }
+
+    private static func problems(_ yaml: String, _ environment: [String: String] = [:]) -> [String] {
+        do {
+            _ = try Self.load(yaml, environment)
+            return []
+        } catch let error as ConfigurationProblems {
+            return error.problems.map(\.description)
+        } catch {
+            return ["\(error)"]
+        }
+    }
+
+    @Test("Without a file or environment, everything has its default")
+    func defaults() throws {
+        let configuration = try GatewayConfiguration.load(file: nil, environment: ["PATH": "/bin"])
+        let expected = GatewayConfiguration()
+        #expect(configuration.http == expected.http)
+        #expect(configuration.store == expected.store)
+        #expect(configuration.limits == expected.limits)
+        #expect(configuration.upstream == expected.upstream)
+        #expect(configuration.audit == expected.audit)
+        #expect(configuration.log == expected.log)
+        #expect(configuration.tracing == expected.tracing)
+        #expect(configuration.eventLoops == expected.eventLoops)
+        #expect(configuration.masterKey == nil)
+        #expect(configuration.admin.token == nil)
+    }
+
+    @Test("The file overrides defaults, and the environment the file")
+    func precedence() throws {
+        let yaml = """
+            dataDir: /srv/gw
+            http: {port: 9000, host: 127.0.0.1, keepAliveTimeoutMs: 60000}
+            upstream:
+              allowedTokenHosts: [localhost:8085]
+              v1Endpoint: http://localhost:8085/
+            limits: {defaults: {topic: [{rate: 1, perS: 2, burst: 3}]}}
+            audit: {mode: strict}
+            admin: {headTimeoutMs: 700, maxConnections: 9}
+            """
+        let configuration = try Self.load(
+            yaml,
+            [
+                "GATEWAY_ADMIN_BODY_TIMEOUT_MS": "800",
+                "GATEWAY_HTTP_PORT": "9001",
+                "GATEWAY_UPSTREAM_V1_ENDPOINT": "http://localhost:8086",
+                "GATEWAY_LIMITS_DEFAULTS_DEVICE": #" [ {"rate": 4, "perS": 5, "burst": 6} ] "#,
+                "GATEWAY_LOG_FORMAT": "text",
+            ]
+        )
+        #expect(configuration.http.port == 9001)
+        #expect(configuration.http.host == "127.0.0.1")
+        #expect(configuration.http.bounds.keepAliveTimeout == .seconds(60))
+        #expect(configuration.admin.bounds.headTimeout == .milliseconds(700))
+        #expect(configuration.admin.bounds.bodyTimeout == .milliseconds(800))
+        #expect(configuration.admin.bounds.maxConnections == 9)
+        #expect(configuration.http.bounds.headTimeout == .seconds(5))
+        #expect(configuration.upstream.allowedTokenHosts == ["localhost:8085"])
+        #expect(configuration.upstream.v1Endpoint == "http://localhost:8086")
+        #expect(configuration.limits.defaults.topic == [RatePolicyConfiguration(rate: 1, perS: 2, burst: 3)])
+        #expect(configuration.limits.defaults.device == [RatePolicyConfiguration(rate: 4, perS: 5, burst: 6)])
+        #expect(configuration.audit.mode == .strict)
+        #expect(configuration.log.format == .text)
+        #expect(configuration.databasePath == "/srv/gw/gateway.sqlite")
+    }
+
+    @Test("Parts are logged at levels of their own, from the file and from the environment")
+    func logLevels() throws {
+        let yaml = """
+            log:
+              level: notice
+              levels: {upstream: debug, audit: error}
+            tracing: {propagate: none}
+            """
+        let configuration = try Self.load(yaml, ["GATEWAY_LOG_LEVELS_AUDIT": "trace", "GATEWAY_LOG_LEVELS_ACCESS": ""])
+        #expect(configuration.log.level == .notice)
+        #expect(configuration.log.levels == [.upstream: .debug, .audit: .trace])
+        #expect(configuration.tracing.propagate == .none)
+        #expect(try Self.load("").log.levels.isEmpty)
+        #expect(try Self.load("").tracing.propagate == .all)
+    }
+
+    @Test(
+        "A part that is not known is refused with the nearest one, and so is a level that is none",
+        arguments: [
+            (
+                "log: {levels: {upstrem: debug}}",
+                "g.yaml:1: log.levels.upstrem: is not known; did you mean log.levels.upstream?"
+            ),
+            (
+                "log:\n  levels:\n    http: loud",
+                #"g.yaml:3: log.levels.http: must be one of trace, debug, info, notice, warning, error, critical, not "loud""#
+            ),
+            ("log: {levels: debug}", "g.yaml:1: log.levels: expected keys and values"),
+            ("tracing: {propagate: some}", #"g.yaml:1: tracing.propagate: must be one of all, none, not "some""#),
+        ]
+    )
+    func badLogLevels(yaml: String, problem: String) {
+        #expect(Self.problems(yaml) == [problem])
+    }
+
+    @Test("A variable of an unknown part is refused with the nearest one")
+    func badLogVariable() {
+        #expect(
+            Self.problems("", ["GATEWAY_LOG_LEVELS_UPSTREEM": "debug"])
+                == ["GATEWAY_LOG_LEVELS_UPSTREEM: is not known; did you mean GATEWAY_LOG_LEVELS_UPSTREAM?"]
+        )
+    }
+
+    @Test("A list in the environment is comma-separated, and hosts are taken in lower case")
+    func listFromEnvironment() throws {
+        let hosts = try Self.load("", ["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": "OAuth2.example, localhost:8085"])
+        #expect(hosts.upstream.allowedTokenHosts == ["oauth2.example", "localhost:8085"])
+        let none = try Self.load("", ["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": ""])
+        #expect(none.upstream.allowedTokenHosts == [])
+    }
+
+    @Test(
+        "A value out of range is refused where the file sets it",
+        arguments: [
+            ("http: {port: 65536}", "g.yaml:1: http.port: must be from 0 to 65535, not 65536"),
+            ("http:\n  port: -1", "g.yaml:2: http.port: must be from 0 to 65535, not -1"),
+            ("http: {host: ''}", "g.yaml:1: http.host: must not be empty"),
+            ("http: {headTimeoutMs: 0}", "g.yaml:1: http.headTimeoutMs: must be from 100 to 60000, not 0"),
+            ("eventLoops: 0", "g.yaml:1: eventLoops: must be from 1 to 1024, not 0"),
+            ("audit: {mode: lax}", #"g.yaml:1: audit.mode: must be one of bounded, strict, not "lax""#),
+            ("audit: {retentionDays: 0}", "g.yaml:1: audit.retentionDays: must be from 1 to 36500, not 0"),
+            (
+                "audit: {checkpointIntervalMs: 99}",
+                "g.yaml:1: audit.checkpointIntervalMs: must be from 100 to 600000, not 99"
+            ),
+            ("audit: {sink: audit.jsonl}", "g.yaml:1: audit.sink: must be stdout, or file: and a path"),
+            ("audit: {sink: 'file:'}", "g.yaml:1: audit.sink: names no file after file:"),
+            ("audit: {sink: 'file:logs/'}", "g.yaml:1: audit.sink: names no file after file:"),
+            ("log: {format: xml}", #"g.yaml:1: log.format: must be one of json, text, not "xml""#),
+            ("http: {tls: {certificateFile: a}}", "g.yaml:1: http.tls.certificateFile: needs tls.privateKeyFile"),
+            ("admin: {tls: {privateKeyFile: a}}", "g.yaml:1: admin.tls.privateKeyFile: needs tls.certificateFile"),
+            (
+                "http: {tls: {clientCaFile: a}}",
+                "g.yaml:1: http.tls.clientCaFile: needs tls.certificateFile and tls.privateKeyFile"
+            ),
+            ("http: {port: 8081}", "g.yaml:1: http.port: admin.port and http.port must differ"),
+            (
+                "upstream: {timeoutMs: 30000}",
+                "g.yaml:1: upstream.timeoutMs: upstream.timeoutMs must not exceed upstream.deadlineMs"
+            ),
+            (
+                "upstream: {deadlineMs: 5000}",
+                "g.yaml:1: upstream.deadlineMs: upstream.timeoutMs must not exceed upstream.deadlineMs"
+            ),
+            (
+                "upstream: {legacyEndpoint: fcm}",
+                "g.yaml:1: upstream.legacyEndpoint: expected a URL such as https://fcm.googleapis.com"
+            ),
+            (
+                "upstream: {legacyEndpoint: 'http://fcm.example'}",
+                "g.yaml:1: upstream.legacyEndpoint: must be https; http is for this machine itself and for the hosts in "
+                    + "upstream.allowPlainHTTP alone"
+            ),
+            (
+                "upstream: {allowPlainHTTP: ['fcm:8085']}",
+                "g.yaml:1: upstream.allowPlainHTTP: \"fcm:8085\" is not a host's name or address without a port"
+            ),
+            (
+                "upstream: {iidEndpoint: 'ftp://a'}",
+                "g.yaml:1: upstream.iidEndpoint: expected a URL such as https://fcm.googleapis.com"
+            ),
+            (
+                "upstream: {v1Endpoint: 'https://fcm.example:'}",
+                "g.yaml:1: upstream.v1Endpoint: must hold a host's name in ASCII, and a port behind a colon"
+            ),
+            ("upstream: {topicApi: v2}", "g.yaml:1: upstream.topicApi: must be one of v1, iid, not \"v2\""),
+            (
+                "upstream: {v1Endpoint: 'https://a/b'}",
+                "g.yaml:1: upstream.v1Endpoint: must name a scheme, host and port only, without a path or query"
+            ),
+            (
+                "upstream: {v1Endpoint: 'https://u:p@a'}",
+                "g.yaml:1: upstream.v1Endpoint: must not hold a user name or password"
+            ),
+            (
+                "upstream: {allowedTokenHosts: ['https://a']}",
+                #"g.yaml:1: upstream.allowedTokenHosts: "https://a" is not a host name with an optional port"#
+            ),
+            ("store: {url: 'postgres://u:secret@h/db'}", "g.yaml:1: store.url: only sqlite:PATH is supported"),
+            ("store: {url: 'sqlite:'}", "g.yaml:1: store.url: names no file after sqlite:"),
+            (
+                "store: {url: 'sqlite::memory:'}",
+                "g.yaml:1: store.url: a store in memory forgets tenants and audit records; name a file"
+            ),
+            (
+                "limits: {redisUrl: 'redis://h'}",
+                "g.yaml:1: limits.redisUrl: limits shared through Redis are not supported yet; leave this unset"
+            ),
+        ]
+    )
+    func ranges(yaml: String, problem: String) {
+        #expect(Self.problems(yaml) == [problem])
+    }
+
+    @Test(
+        "A malformed variable is refused by its name, never taken for a missing one",
+        arguments: [
+            ("GATEWAY_HTTP_PORT", "80a", #""80a" is not a whole number"#),
+            ("GATEWAY_HTTP_PORT", "", #""" is not a whole number"#),
+            ("GATEWAY_HTTP_MAX_CONNECTIONS", "0", "must be from 1 to 1000000, not 0"),
+            ("GATEWAY_AUDIT_MODE", "Bounded", #"must be one of bounded, strict, not "Bounded""#),
+            (
+                "GATEWAY_LIMITS_DEFAULTS_TENANT", "180/60",
+                #"expected a JSON list such as [{"rate":180,"perS":60,"burst":60}]"#
+            ),
+            (
+                "GATEWAY_LIMITS_DEFAULTS_TENANT", #"[{"rate":1,"perS":1,"burst":1,"x":1}]"#,
+                #"policy 1: "x" is not known; a policy has rate, perS and burst"#
+            ),
+            ("GATEWAY_HTTP_PROT", "1", "is not known; did you mean GATEWAY_HTTP_PORT?"),
+            ("GATEWAY_MASTERKEY", "1", "is not known; did you mean GATEWAY_MASTER_KEY?"),
+            ("GATEWAY_COMPLETELY_DIFFERENT_THING", "1", "is not known"),
+        ]
+    )
+    func environmentProblems(name: String, value: String, problem: String) {
+        #expect(Self.problems("", [name: value]) == ["\(name): \(problem)"])
+    }
+
+    @Test("The variables of the command line's own verbs are no unknown ones")
+    func clientVariables() {
+        let environment = [
+            "GATEWAY_URL": "u", "GATEWAY_KEY": "k", "GATEWAY_ADMIN_URL": "a",
+            "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough",
+        ]
+        #expect(Self.problems("", environment) == [])
+    }
+
+    @Test("Problems of the file, the environment and the values come together")
+    func everythingAtOnce() {
+        let problems = Self.problems(
+            "nope: 1\nhttp: {port: 70000}",
+            ["GATEWAY_LOG_LEVEL": "loud", "GATEWAY_WHAT_IS_THIS_VARIABLE": "x", "GATEWAY_MASTER_KEY": "short"]
+        )
+        #expect(
+            problems == [
+                "g.yaml:1: nope: is not known",
+                "GATEWAY_WHAT_IS_THIS_VARIABLE: is not known",
+                "g.yaml:2: http.port: must be from 0 to 65535, not 70000",
+                "GATEWAY_LOG_LEVEL: must be one of trace, debug, info, notice, warning, error, critical, not \"loud\"",
+                "GATEWAY_MASTER_KEY: must be base64 of exactly 32 bytes",
+            ]
+        )
+    }
+
+    @Test("Rows name each value's source, and show no secret")
+    func describe() async throws {
+        try await TemporaryDirectory.with { directory in
+            let token = try directory.file("token", "a-token-that-has-32-or-more-nobody-may-see\n")
+            let key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+            let input = ConfigurationInput(
+                file: ConfigurationFile(name: "g.yaml", text: "http:\n  port: 9000\n"),
+                environment: [
+                    "GATEWAY_MASTER_KEY": key, "GATEWAY_ADMIN_TOKEN_FILE": token, "GATEWAY_HTTP_HOST": "::1",
+                ]
+            )
+            let configuration = try input.configuration()
+            #expect(configuration.masterKey?.revealed == Array("01234567890123456789012345678901".utf8))
+            #expect(configuration.admin.token?.revealed == "a-token-that-has-32-or-more-nobody-may-see")
+
+            let rows = Dictionary(uniqueKeysWithValues: input.describe().map { ($0.key, $0) })
+            #expect(rows.count == ConfigurationSchema.keys.count)
+            #expect(rows["http.port"]?.value == "9000")
+            #expect(rows["http.port"]?.source.description == "g.yaml:2")
+            #expect(rows["http.host"]?.source.description == "GATEWAY_HTTP_HOST")
+            #expect(rows["admin.port"]?.source.description == "default")
+            #expect(rows["masterKey"]?.value == "<redacted>")
+            #expect(rows["masterKey"]?.source.description == "GATEWAY_MASTER_KEY")
+            #expect(rows["admin.token"]?.value == "<redacted>")
+            #expect(rows["admin.token"]?.source.description == "GATEWAY_ADMIN_TOKEN_FILE")
+
+            let shown = "\(input.describe())"
+            #expect(!shown.contains(key))
+            #expect(!shown.contains("nobody-may-see"))
+            var dumped = ""
+            dump(configuration, to: &dumped)
+            #expect(!dumped.contains("nobody-may-see"))
+            #expect(!"\(configuration)".contains("nobody-may-see"))
+        }
+    }
+}

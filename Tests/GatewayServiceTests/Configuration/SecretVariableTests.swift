@@ -1,0 +1,101 @@
+import Foundation
+import GatewayTestKit
+import Testing
+
+@testable import GatewayService
+
+struct SecretVariableTests {
+    private static let key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
+
+    private static func problem(_ environment: [String: String]) -> String? {
+        do {
+            _ = try GatewayConfiguration.load(file: nil, environment: environment)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test(
+        "One newline at a file's end is no part of the secret",
+        arguments: [("secret", "secret"), ("secret\n", "secret"), ("secret\r\n", "secret"), ("secret\n\n", "secret\n")]
+    )
+    func trailingNewline(content: String, secret: String) async throws {
+        try await TemporaryDirectory.with { directory in
+            let path = try directory.file("s", content)
+            #expect(try SecretVariable.read(file: path) == secret)
+        }
+    }
+
+    @Test("A secret may come by variable or by file, not by both")
+    func bothSet() async throws {
+        try await TemporaryDirectory.with { directory in
+            let path = try directory.file("key", "\(Self.key)\n")
+            #expect(Self.problem(["GATEWAY_MASTER_KEY": Self.key]) == nil)
+            #expect(Self.problem(["GATEWAY_MASTER_KEY_FILE": path]) == nil)
+            #expect(
+                Self.problem(["GATEWAY_MASTER_KEY": Self.key, "GATEWAY_MASTER_KEY_FILE": path])
+                    == "GATEWAY_MASTER_KEY: is set, and so is GATEWAY_MASTER_KEY_FILE; set one of them"
+            )
+        }
+    }
+
+    @Test("A secret's file that is missing, empty or no text is refused by variable and file")
+    func badFiles() async throws {
+        try await TemporaryDirectory.with { directory in
+            let empty = try directory.file("empty", "\n")
+            let missing = "\(directory.path)/missing"
+            let binary = "\(directory.path)/binary"
+            try Data([0xFF, 0xFE]).write(to: URL(filePath: binary))
+            #expect(
+                Self.problem(["GATEWAY_ADMIN_TOKEN_FILE": empty]) == "GATEWAY_ADMIN_TOKEN_FILE: \(empty) is empty"
+            )
+            #expect(
+                Self.problem(["GATEWAY_ADMIN_TOKEN_FILE": missing])
+                    == "GATEWAY_ADMIN_TOKEN_FILE: \(missing) cannot be read"
+            )
+            #expect(
+                Self.problem(["GATEWAY_MASTER_KEY_FILE": binary])
+                    == "GATEWAY_MASTER_KEY_FILE: \(binary) is not a secret: text of at most 65536 bytes"
+            )
+            #expect(Self.problem(["GATEWAY_MASTER_KEY_FILE": ""]) == "GATEWAY_MASTER_KEY_FILE: names no file")
+        }
+    }
+
+    @Test(
+        "A secret that cannot serve is refused without being repeated",
+        arguments: [
+            ("GATEWAY_MASTER_KEY", "", "is empty"),
+            ("GATEWAY_MASTER_KEY", "not base64!", "must be base64 of exactly 32 bytes"),
+            ("GATEWAY_MASTER_KEY", "c2hvcnQ=", "must be base64 of exactly 32 bytes"),
+            ("GATEWAY_ADMIN_TOKEN", "thirty-one-characters-are-no-go", "must have at least 32 characters"),
+            (
+                "GATEWAY_ADMIN_TOKEN", "thirty-two characters with spaces",
+                "must be visible ASCII characters without spaces, as it travels in a header"
+            ),
+        ]
+    )
+    func badValues(name: String, value: String, problem: String) {
+        #expect(Self.problem([name: value]) == "\(name): \(problem)")
+    }
+
+    @Test("Checking warns of missing secrets, and serving refuses them")
+    func missingSecrets() throws {
+        let configuration = try GatewayConfiguration.load(file: nil, environment: [:])
+        #expect(
+            configuration.warnings.map(\.description) == [
+                "GATEWAY_MASTER_KEY: is not set, nor is GATEWAY_MASTER_KEY_FILE; serve does not start without it",
+                "GATEWAY_ADMIN_TOKEN: is not set, nor is GATEWAY_ADMIN_TOKEN_FILE; serve does not start without it",
+            ]
+        )
+        #expect(throws: ConfigurationProblems.self) { try configuration.servingSecrets() }
+
+        let complete = try GatewayConfiguration.load(
+            file: nil,
+            environment: ["GATEWAY_MASTER_KEY": Self.key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough"]
+        )
+        #expect(try complete.servingSecrets().masterKey.revealed.count == 32)
+        #expect(try complete.servingSecrets().adminToken.revealed == "thirty-two-characters-are-enough")
+        #expect(complete.warnings.isEmpty)
+    }
+}

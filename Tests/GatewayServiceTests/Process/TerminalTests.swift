@@ -1,0 +1,20 @@
+import Testing
+
+@testable import GatewayService
+
+struct TerminalTests {
+    @Test(
+        "Colours are for terminals that can show them, unless variables say otherwise",
+        arguments: [
+            (true, ["TERM": "xterm"], true), (true, [:], false), (true, ["TERM": "dumb"], false),
+            (false, ["TERM": "xterm"], false), (true, ["TERM": "xterm", "NO_COLOR": "1"], false),
+            (true, ["TERM": "xterm", "NO_COLOR": ""], true), (false, ["CLICOLOR_FORCE": "1"], true),
+            (false, ["CLICOLOR_FORCE": "0"], false), (false, ["CLICOLOR_FORCE": ""], false),
+            (false, ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], false),
+            (true, ["TERM": "xterm", "CLICOLOR": "0"], false),
+        ] as [(Bool, [String: String], Bool)]
+    )
+    func colours(isTerminal: Bool, environment: [String: String], shows: Bool) {
+        #expect(Terminal(isTerminal: isTerminal, environment: environment).showsColour == shows)
+    }
+}

@@ -1,0 +1,128 @@
+import CoreMetrics
+import EventLoopHTTP
+import Foundation
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import InMemoryLogging
+import Logging
+import Metrics
+import NIOCore
+import NIOPosix
+import PrometheusMetrics
+import Testing
+
+@testable import GatewayService
+
+/// A reloader over parts that serve nobody, and the files that it reads.
+struct ReloadFixture {
+    let directory: TemporaryDirectory
+    let clock = ManualClock(at: SystemWallClock().now())
+    let logs = InMemoryLogHandler()
+    let registry = PrometheusRegistry()
+    let store = InMemoryDirectoryStore()
+    let gatewayDirectory: Directory
+    let requestDeadline = DurationSetting(.seconds(20))
+    let attemptTimeout = DurationSetting(.seconds(10))
+    let tokenHosts = Setting(TokenHosts(["oauth2.googleapis.com"]))
+    let logLevel: LogLevelSetting
+    let reloader: ConfigurationReloader
+
+    /// Runs a body with a reloader that was started with a file.
+    static func with(_ yaml: (TemporaryDirectory) throws -> String, _ body: (ReloadFixture) async throws -> Void)
+        async throws
+    {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try ReloadFixture(directory, yaml(directory))
+            try await fixture.store.apply(.putTenant(.sample(), salt: [1]))
+            try await fixture.gatewayDirectory.reload()
+            try await body(fixture)
+        }
+    }
+
+    private init(_ directory: TemporaryDirectory, _ yaml: String) throws {
+        self.directory = directory
+        let file = try directory.file("gateway.yaml", yaml)
+        let read = { @Sendable () throws(ConfigurationProblems) -> LoadedConfiguration in
+            try LoadedConfiguration.read(ConfigurationInput(file: file, environment: Self.environment)).0
+        }
+        let started = try read()
+        self.gatewayDirectory = Directory(
+            store: self.store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: started.limits,
+            clock: ManualClock()
+        )
+        self.logLevel = LogLevelSetting(started.configuration.log)
+        let logs = self.logs
+        let logger = Logger(label: "test") { _ in logs }
+        func server(_ certificate: ListenerCertificate?) -> HTTPServer {
+            HTTPServer(
+                configuration: HTTPServerConfiguration(tls: certificate?.configuration),
+                responder: SilentResponder(),
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                logger: logger
+            )
+        }
+        let lastReload = Meter(label: "fcmgw_config_last_reload_successful", factory: self.registry)
+        lastReload.set(1)
+        self.reloader = ConfigurationReloader(
+            started: started,
+            parts: ReloadableParts(
+                directory: self.gatewayDirectory,
+                dataServer: server(started.certificates.data),
+                adminServer: server(started.certificates.admin),
+                requestDeadline: self.requestDeadline,
+                attemptTimeout: self.attemptTimeout,
+                tokenHosts: self.tokenHosts,
+                lastReload: lastReload
+            ),
+            logLevel: self.logLevel,
+            clock: self.clock,
+            logger: logger,
+            load: read
+        )
+    }
+
+    static let environment = [
+        "GATEWAY_MASTER_KEY": Data(repeating: 7, count: 32).base64EncodedString(),
+        "GATEWAY_ADMIN_TOKEN": "admin-token-of-the-tests-0123456789", "GATEWAY_LOG_FORMAT": "text",
+    ]
+
+    /// Replaces the file and reloads.
+    ///
+    /// - Returns: what the gauge says.
+    func reload(_ yaml: String? = nil) -> Int? {
+        if let yaml {
+            #expect(throws: Never.self) { _ = try self.directory.file("gateway.yaml", yaml) }
+        }
+        self.reloader.reload()
+        return self.gauge
+    }
+
+    var gauge: Int? {
+        String(decoding: self.registry.renderBytes(), as: UTF8.self)
+            .firstMatch(of: #/fcmgw_config_last_reload_successful (\d)/#)
+            .flatMap { Int($0.1) }
+    }
+
+    /// The limits in force for a tenant that has none of its own.
+    var limits: LimitPolicies? { self.gatewayDirectory.snapshot.tenants.values.first?.limits }
+
+    /// What was logged, one entry a line.
+    var logText: String {
+        self.logs.entries
+            .map { entry in
+                let metadata = entry.metadata.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: " ")
+                return "\(entry.level) \(entry.message) \(metadata)"
+            }
+            .joined(separator: "\n")
+    }
+}
+
+private struct SilentResponder: HTTPServerResponder {
+    func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
+        HTTPServerResponse(status: .noContent)
+    }
+}
