@@ -17,10 +17,10 @@ package struct UpstreamRouter: UpstreamSender {
     }
 
     /// What the tenant's protocol has no form for.
-    package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
+    package func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
         switch profile.tenant.upstream {
-        case .legacy: self.legacy.objection(to: target, of: profile)
-        case .v1: self.v1.objection(to: target, of: profile)
+        case .legacy: self.legacy.refusal(of: target, for: profile)
+        case .v1: self.v1.refusal(of: target, for: profile)
         }
     }
 

@@ -7,8 +7,8 @@ struct LegacyFormDecoderTests {
     @Test("Forms are accepted and refused as the vectors have it", arguments: try FormVector.all())
     func vectors(vector: FormVector) throws {
         #expect(LegacyFormat(contentType: vector.contentType) == .form)
-        let result: Result<LegacySendRequest, LegacyRefusal>
-        do throws(LegacyRefusal) {
+        let result: Result<LegacySendRequest, Refusal>
+        do throws(Refusal) {
             result = .success(try LegacyFormDecoder.decode(vector.body))
         } catch {
             result = .failure(error)
@@ -20,16 +20,13 @@ struct LegacyFormDecoderTests {
             #expect(request.message.bytesOfTexts == same.message.bytesOfTexts)
             #expect(request.payloadBytes == payloadBytes ?? same.payloadBytes)
         case (.rejected(let status, let contentType, let body, let payloadBytes), .failure(let refusal)):
-            let reply = refusal.formReply
+            let reply = LegacyReply(refusing: refusal, format: .form, shape: .results(count: 1), multicastID: 1)
             #expect(reply.status == status)
             #expect(reply.contentType == contentType + "; charset=UTF-8")
             #expect(String(buffer: reply.body) == body)
             #expect(reply.retryAfter == nil)
-            if case .messageTooBig(let bytes, _) = refusal {
-                #expect(bytes == payloadBytes)
-            } else {
-                #expect(payloadBytes == nil)
-            }
+            let size = payloadBytes.map { "The payload has \($0) bytes" }
+            #expect((refusal.code == .messageTooBig ? refusal.detail : nil) == size)
         case (.unauthorized(let status), .success):
             // The form is good: what refuses it stands in its headers, and this is the answer.
             #expect(LegacyReply.unauthorized(.forbidden).status == status)
@@ -53,15 +50,15 @@ struct LegacyFormDecoderTests {
         arguments: ["%", "%4", "%4g", "x=%", "%ff=x", "unknown=%c3%28", "a=%C3", "%zz=1", "\u{0}%0"]
     )
     func brokenEscapes(segment: String) {
-        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=a&\(segment)") }
-        #expect(throws: LegacyRefusal.self) { try Self.decode("\(segment)&registration_id=a") }
+        #expect(throws: Refusal.self) { try Self.decode("registration_id=a&\(segment)") }
+        #expect(throws: Refusal.self) { try Self.decode("\(segment)&registration_id=a") }
     }
 
     @Test("Raw bytes that are not UTF-8 are refused")
     func rawBytes() {
         var body = ByteBuffer(string: "registration_id=a&data.x=")
         body.writeInteger(UInt8(0xFF))
-        #expect(throws: LegacyRefusal.self) { try LegacyFormDecoder.decode(body) }
+        #expect(throws: Refusal.self) { try LegacyFormDecoder.decode(body) }
     }
 
     @Test("The last of repeated options counts, even when it is empty")
@@ -91,8 +88,8 @@ struct LegacyFormDecoderTests {
         // The empty segment behind the last `&` is none.
         let most = String(repeating: segment, count: segment == "&" ? 2_000 : 1_999)
         #expect(try Self.decode("registration_id=t\(most)").target == .token("t"))
-        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=t\(most)\(segment)") }
-        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=t\(most)&\(segment)&%") }
+        #expect(throws: Refusal.self) { try Self.decode("registration_id=t\(most)\(segment)") }
+        #expect(throws: Refusal.self) { try Self.decode("registration_id=t\(most)&\(segment)&%") }
     }
 
     @Test("A name that only begins like one of the protocol's is another name", arguments: ["\u{301}", "\u{200D}"])
@@ -100,12 +97,12 @@ struct LegacyFormDecoderTests {
         let message = try Self.decode("registration_id=t&dry_run\(mark)=1&time_to_live\(mark)=x&data.\(mark)=v").message
         #expect(message.data == [DataEntry(key: mark, value: "v")])
         #expect(!message.dryRun && message.timeToLive == nil)
-        #expect(throws: LegacyRefusal.self) { try Self.decode("registration_id=t&dry_run=true\(mark)") }
+        #expect(throws: Refusal.self) { try Self.decode("registration_id=t&dry_run=true\(mark)") }
     }
 
     @Test("Two tokens are too many even if one is empty", arguments: ["", "a"])
     func tokens(second: String) {
-        #expect(throws: LegacyRefusal.invalidParameters(reason: "registration_id is given more than once")) {
+        #expect(throws: Refusal(.invalidField, "registration_id is given more than once")) {
             try Self.decode("registration_id=\(second)&registration_id=a")
         }
     }
@@ -141,12 +138,12 @@ struct LegacyFormDecoderTests {
         let bodies = try FormVector.all().map(\.body).filter { $0.readableBytes < 500 }
         for _ in 0..<200 {
             let body = BodyMutator.mutate(random.pick(bodies), using: &random)
-            do throws(LegacyRefusal) {
+            do throws(Refusal) {
                 let request = try LegacyFormDecoder.decode(body)
                 #expect(request.payloadBytes <= request.target.maxPayloadBytes)
                 #expect(request.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
             } catch {
-                let reply = error.formReply
+                let reply = LegacyReply(refusing: error, format: .form, shape: .results(count: 1), multicastID: 1)
                 #expect(reply.status == 200)
                 #expect(String(buffer: reply.body).hasPrefix("Error="))
             }

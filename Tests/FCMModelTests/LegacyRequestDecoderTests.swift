@@ -14,9 +14,10 @@ struct LegacyRequestDecoderTests {
         arguments: try ValidationVector.all().filter(\.reachesDecoder)
     )
     func vectors(vector: ValidationVector) throws {
-        let result: Result<LegacySendRequest, LegacyRefusal>
-        do throws(LegacyRefusal) {
-            result = .success(try LegacyRequestDecoder.decode(vector.body))
+        let result: Result<LegacySendRequest, Refusal>
+        var shape = LegacyReply.Shape.results(count: 1)
+        do throws(Refusal) {
+            result = .success(try LegacyRequestDecoder.decode(vector.body, shape: &shape))
         } catch {
             result = .failure(error)
         }
@@ -27,7 +28,7 @@ struct LegacyRequestDecoderTests {
             #expect(request.payloadBytes == expected.payloadBytes)
             #expect(request.localErrors.mapValues(\.rawValue) == expected.localErrors)
         case (.rejected(let expected), .failure(let error)):
-            try Self.expect(expected, of: error)
+            try Self.expect(expected, of: error, shape)
         case (.accepted, .failure(let error)):
             Issue.record("refused: \(error)")
         case (.rejected(let expected), .success):
@@ -113,14 +114,14 @@ struct LegacyRequestDecoderTests {
 
     @Test("A combining mark does not hide a reserved data key", arguments: ["gcm\u{301}", "google\u{FE0F}x"])
     func combiningMarksInKeys(key: String) {
-        #expect(throws: LegacyRefusal.error(.invalidDataKey, shape: .results(count: 1))) {
+        #expect(throws: Refusal(.invalidDataKey)) {
             try Self.decode(#"{"to": "t", "data": {"\#(key)": "v"}}"#)
         }
     }
 
     @Test("A combining mark after the prefix makes a bad topic, not a token")
     func combiningMarksInTopics() throws {
-        #expect(throws: LegacyRefusal.invalidParameters(reason: "to holds an invalid topic name")) {
+        #expect(throws: Refusal(.invalidField, "to holds an invalid topic name")) {
             try Self.decode("{\"to\": \"/topics/\u{301}news\"}")
         }
         let request = try Self.decode("{\"registration_ids\": [\"a\", \"/topics/\u{301}\", \"\"]}")
@@ -133,12 +134,13 @@ struct LegacyRequestDecoderTests {
         let bodies = try ValidationVector.all().filter { $0.reachesDecoder && $0.body.readableBytes < 500 }.map(\.body)
         for _ in 0..<200 {
             let body = BodyMutator.mutate(random.pick(bodies), using: &random)
-            do throws(LegacyRefusal) {
-                let request = try LegacyRequestDecoder.decode(body)
+            var shape = LegacyReply.Shape.results(count: 1)
+            do throws(Refusal) {
+                let request = try LegacyRequestDecoder.decode(body, shape: &shape)
                 #expect(request.payloadBytes <= request.target.maxPayloadBytes)
                 #expect(request.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
             } catch {
-                let reply = error.reply(multicastID: 1)
+                let reply = LegacyReply(refusing: error, format: .json, shape: shape, multicastID: 1)
                 #expect(reply.status == 200 || reply.status == 400)
                 #expect(reply.body.readableBytes > 0)
             }
@@ -161,21 +163,20 @@ struct LegacyRequestDecoderTests {
         }
     }
 
-    private static func expect(_ expected: ValidationVector.Rejected, of refusal: LegacyRefusal) throws {
-        var payloadBytes: Int?
-        let reason: String
-        switch refusal {
-        case .invalidJSON: reason = "InvalidJson"
-        case .invalidParameters: reason = "InvalidParameters"
-        case .error(let name, _): reason = name.rawValue
-        case .messageTooBig(let bytes, _):
-            reason = "MessageTooBig"
-            payloadBytes = bytes
-        }
+    private static func expect(
+        _ expected: ValidationVector.Rejected,
+        of refusal: Refusal,
+        _ shape: LegacyReply.Shape
+    ) throws {
+        let reason = refusal.code == .malformedJSON ? "InvalidJson" : refusal.legacyErrorName.rawValue
         #expect(reason == expected.reason)
-        #expect(payloadBytes == expected.payloadBytes)
+        if refusal.code == .messageTooBig {
+            #expect(refusal.detail == expected.payloadBytes.map { "The payload has \($0) bytes" })
+        } else {
+            #expect(expected.payloadBytes == nil)
+        }
 
-        let reply = refusal.reply(multicastID: 4_711)
+        let reply = LegacyReply(refusing: refusal, format: .json, shape: shape, multicastID: 4_711)
         #expect(reply.status == expected.status)
         guard let body = expected.body else {
             // The text is free, but there is one.

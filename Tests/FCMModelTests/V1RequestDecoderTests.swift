@@ -207,7 +207,7 @@ struct V1RequestDecoderTests {
     @Test("Words that only start like reserved ones are data in v1")
     func freeKeys() throws {
         let request = try Self.decode(#"{"message": {"token": "t", "data": {"google": "", "gcm.x": "", "gcm": ""}}}"#)
-        #expect(throws: V1Refusal.self) { try request.legacyRequest(now: 0) }
+        #expect(throws: Refusal.self) { try request.legacyRequest(now: 0) }
     }
 
     @Test("A collapse id for Apple has at most 64 bytes")
@@ -243,8 +243,8 @@ struct V1RequestDecoderTests {
         do {
             _ = try Self.decode(#"{"message": {"\#(name)": 1}}"#)
             Issue.record("accepted")
-        } catch let refusal as V1Refusal {
-            #expect(refusal.violation.field.count < 100)
+        } catch let refusal as Refusal {
+            #expect((refusal.fields.first?.path.count ?? 0) < 100)
         }
     }
 
@@ -271,7 +271,7 @@ struct V1RequestDecoderTests {
         }
         for _ in 0..<150 {
             let body = BodyMutator.mutate(random.pick(bodies), using: &random)
-            do throws(V1Refusal) {
+            do throws(Refusal) {
                 let request = try V1RequestDecoder.decode(body)
                 let again = V1Calls(request.message, to: request.target, now: 0).body(at: 0)
                 #expect(try V1RequestDecoder.decode(again).target == request.target)
@@ -279,8 +279,8 @@ struct V1RequestDecoderTests {
                 #expect(legacy.payloadBytes <= legacy.target.maxPayloadBytes)
                 #expect(legacy.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
             } catch {
-                #expect(error.reply.status == 400)
-                #expect(error.reply.body.readableBytes > 0)
+                #expect(V1Reply(refusing: error).status == 400)
+                #expect(V1Reply(refusing: error).body.readableBytes > 0)
             }
         }
     }
@@ -289,25 +289,32 @@ struct V1RequestDecoderTests {
         try V1RequestDecoder.decode(ByteBuffer(string: text))
     }
 
+    /// Who would refuse a request at Google's.
+    private enum Layer {
+        case frontEnd
+        case service
+    }
+
     /// Checks a refusal and the answer that tells of it.
     private static func expect(
         _ body: String,
-        isRefusedBy layer: V1Refusal.Layer,
+        isRefusedBy layer: Layer,
         at field: String,
         as code: OutcomeCode
     ) throws {
         do {
             _ = try Self.decode(body)
             Issue.record("accepted: \(body)")
-        } catch let refusal as V1Refusal {
-            #expect(refusal.layer == layer)
-            #expect(refusal.violation.field == field)
+        } catch let refusal as Refusal {
+            #expect(refusal.isSyntactic == (layer == .frontEnd))
+            #expect(refusal.fields.first?.path == field)
             #expect(refusal.code == code)
-            let response = V1Response(status: refusal.reply.status, retryAfter: nil, body: refusal.reply.body)
+            let reply = V1Reply(refusing: refusal)
+            let response = V1Response(status: reply.status, retryAfter: nil, body: reply.body)
             let reading = V1ResponseReader.read(response, for: .token, now: 0)
             #expect(reading.upstreamCode == (layer == .service ? "INVALID_ARGUMENT" : "400"))
-            #expect(String(buffer: refusal.reply.body).contains(#""status":"INVALID_ARGUMENT""#))
-            #expect(String(buffer: refusal.reply.body).contains("google.rpc.BadRequest"))
+            #expect(String(buffer: reply.body).contains(#""status":"INVALID_ARGUMENT""#))
+            #expect(String(buffer: reply.body).contains("google.rpc.BadRequest"))
         }
     }
 }

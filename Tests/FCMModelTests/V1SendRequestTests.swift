@@ -284,9 +284,9 @@ struct V1SendRequestTests {
             _ = try request.legacyRequest(now: Self.now)
             Issue.record("accepted: \(members)")
         } catch {
-            #expect(error.violation.field == field)
-            #expect(error.layer == .service)
-            #expect(error.reply.status == 400)
+            #expect(error.fields.map(\.path) == [field])
+            #expect(!error.isSyntactic)
+            #expect(V1Reply(refusing: error).status == 400)
         }
     }
 }

@@ -154,10 +154,10 @@ struct LegacySenderTests {
                     (.condition(try TopicCondition(parsing: "!('a' in topics)")), .invalidField, "condition"),
                 ]
                 for (target, code, field) in refused {
-                    let objection = sender.objection(to: target, of: profile)
-                    #expect(objection?.code == code)
-                    #expect(objection?.field == field)
-                    #expect(objection?.detail.isEmpty == false)
+                    let refusal = sender.refusal(of: target, for: profile)
+                    #expect(refusal?.code == code)
+                    #expect(refusal?.fields.map(\.path) == ["/\(field)"])
+                    #expect(refusal?.detail?.isEmpty == false)
                     let result = await sender.send(try .sample(to: target, endpoint: upstream.endpoint))
                     #expect(result == UpstreamResult(answer: .failed(.invalidTarget), upstreamCode: "inexpressible"))
                 }
@@ -167,7 +167,7 @@ struct LegacySenderTests {
                     .condition(try TopicCondition(parsing: two)),
                 ]
                 for target in allowed {
-                    #expect(sender.objection(to: target, of: profile) == nil)
+                    #expect(sender.refusal(of: target, for: profile) == nil)
                 }
                 #expect(upstream.seen.current.accepted == 0)
             }

@@ -24,12 +24,12 @@ struct UpstreamRouterTests {
                                 upstreamCode: "200"
                             )
                     )
-                    #expect(router.objection(to: .token("t"), of: call.profile) == nil)
+                    #expect(router.refusal(of: .token("t"), for: call.profile) == nil)
                     #expect(
-                        router.objection(to: .installation("f"), of: call.profile)
-                            == sender.objection(to: .installation("f"), of: call.profile)
+                        router.refusal(of: .installation("f"), for: call.profile)
+                            == sender.refusal(of: .installation("f"), for: call.profile)
                     )
-                    #expect(router.objection(to: .installation("f"), of: call.profile)?.code == .invalidTarget)
+                    #expect(router.refusal(of: .installation("f"), for: call.profile)?.code == .invalidTarget)
                     #expect(fixture.messages.isEmpty)
                 }
             }
@@ -64,7 +64,7 @@ struct UpstreamRouterTests {
                 let router = UpstreamRouter(legacy: legacy, v1: fixture.sender)
                 let call = try fixture.call()
                 #expect(await router.send(call).upstreamCode == "200")
-                #expect(router.objection(to: .installation("f"), of: call.profile) == nil)
+                #expect(router.refusal(of: .installation("f"), for: call.profile) == nil)
                 #expect(fixture.messages.count == 1)
             }
         }

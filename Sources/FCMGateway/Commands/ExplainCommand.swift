@@ -44,7 +44,7 @@ struct ExplainCommand: AsyncParsableCommand {
     ///   - client: Calls the data listener.
     ///   - body: JSON text.
     /// - Returns: The explanation.
-    /// - Throws: `Refusal` or `CommandFailure`.
+    /// - Throws: `APIError` or `CommandFailure`.
     func perform(_ client: APIClient, body: Data) async throws -> CommandOutput {
         let form = self.form ?? Self.form(of: body)
         let answer = try await client.call(

@@ -146,7 +146,7 @@ struct KeyCommand: ParsableCommand {
 
     /// Why no key came, with what to do where one may have been made all the same.
     private static func doubting(_ error: any Error, tenant: String) -> any Error {
-        Refusal.doubting(
+        APIError.doubting(
             error,
             "Whether a key was made is not known: if fcm-gateway key list \(tenant) shows one more, revoke it and make "
                 + "another, since nobody has it."

@@ -34,7 +34,7 @@ struct RetiredTokenCommand: AsyncParsableCommand {
         ///
         /// - Parameter client: Calls the data listener.
         /// - Returns: That it is done.
-        /// - Throws: `Refusal`, also where the list does not have the token, or `CommandFailure`.
+        /// - Throws: `APIError`, also where the list does not have the token, or `CommandFailure`.
         func perform(_ client: APIClient) async throws -> CommandOutput {
             let answer = try await client.call(
                 .delete,

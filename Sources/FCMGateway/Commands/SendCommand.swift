@@ -35,7 +35,7 @@ struct SendCommand: AsyncParsableCommand {
     ///   - client: Calls the data listener.
     ///   - body: JSON text.
     /// - Returns: What became of it.
-    /// - Throws: `Refusal` or `CommandFailure`.
+    /// - Throws: `APIError` or `CommandFailure`.
     func perform(_ client: APIClient, body: Data) async throws -> CommandOutput {
         let answer = try await client.call(
             .post,

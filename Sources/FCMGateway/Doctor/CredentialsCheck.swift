@@ -54,7 +54,7 @@ struct CredentialsCheck: Sendable {
         do {
             let answer = try await client.call(.post, ["tenants", id, "credentials", "check"])
             return self.findings(tenant, checks: answer["checks"]?.elements ?? [])
-        } catch let refusal as Refusal where refusal.status == 401 {
+        } catch let refusal as APIError where refusal.status == 401 {
             return [
                 .problem(
                     .credentials,
@@ -64,7 +64,7 @@ struct CredentialsCheck: Sendable {
                 )
             ]
         } catch {
-            let why = (error as? Refusal)?.code ?? "\(error)"
+            let why = (error as? APIError)?.code ?? "\(error)"
             let failed = Finding.warning(
                 .credentials,
                 id,

@@ -27,8 +27,9 @@ struct ListenersCheck: Sendable {
     func examine() async -> Result {
         var result = Result()
         let admin = self.configuration.admin
-        let scheme = admin.tls == nil ? "http" : "https"
-        let derived = BaseURL("\(scheme)://\(Self.reachable(admin.host)):\(admin.port)")
+        let derived = BaseURL(
+            BaseURL.address(ofListener: admin.host, port: admin.port, isEncrypted: admin.tls != nil)
+        )
         let variable = self.environment[Self.variable]
         let given = variable.flatMap { BaseURL($0) }
         if variable != nil, given == nil { result.findings.append(Self.malformed) }
@@ -122,15 +123,6 @@ struct ListenersCheck: Sendable {
             .bind(host: host, port: port)
             .get()
         try await channel.close()
-    }
-
-    /// Where a listener of an address is reached from here, ready for a URL.
-    private static func reachable(_ host: String) -> String {
-        switch host {
-        case "0.0.0.0", "": "127.0.0.1"
-        case "::": "[::1]"
-        default: host.contains(":") ? "[\(host)]" : host
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 import AsyncHTTPClient
 import EventLoopHTTP
+import FCMModel
 import Foundation
 import GatewayCore
 import GatewayService
@@ -127,7 +128,8 @@ struct UpstreamCheck: Sendable {
             let response = try await client.execute(request, timeout: Self.timeout)
             let milliseconds = start.duration(to: .now) / .milliseconds(1)
             let seen = "answers (HTTP \(response.status.code)) after \(Int(milliseconds)) ms"
-            let time = response.headers.first(name: "Date").flatMap { HTTPDate.timestamp($0) }
+            let seconds = response.headers.first(name: "Date").flatMap { HTTPDate.seconds($0) }
+            let time = seconds.map { Timestamp(microseconds: Int64($0) * 1_000_000) }
             let clock = time.map { ClockCheck.finding(server: url, told: $0, now: self.clock.now()) }
             return [.ok(.upstream, subject, seen)] + [clock].compactMap(\.self)
         } catch {

@@ -16,7 +16,7 @@ struct PresentTenant: Sendable {
 
     /// Asks a gateway for everything of a tenant that a declaration speaks of.
     ///
-    /// - Throws: `Refusal` or `CommandFailure`.
+    /// - Throws: `APIError` or `CommandFailure`.
     static func read(_ settings: JSONValue, for declared: DeclaredTenant, _ client: AdminClient) async throws -> Self {
         var present = PresentTenant(settings: settings)
         let path = ["tenants", declared.id]
@@ -27,7 +27,7 @@ struct PresentTenant: Sendable {
             let kind = credential.kind.rawValue
             do {
                 present.credentials[kind] = try await client.call(.get, path + ["credentials", kind])
-            } catch let refusal as Refusal where refusal.status == 404 && refusal.code == "not_found" {
+            } catch let refusal as APIError where refusal.status == 404 && refusal.code == "not_found" {
                 continue
             }
         }

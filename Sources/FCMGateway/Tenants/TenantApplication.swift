@@ -129,7 +129,7 @@ struct TenantApplication {
     private static func explained(_ error: any Error, _ change: TenantChange) -> any Error {
         // What is imported can be imported again.
         guard change.makesKey else { return error }
-        return Refusal.doubting(
+        return APIError.doubting(
             error,
             "Whether the \(change.title) was made is not known: if fcm-gateway key list "
                 + "\(change.tenant) shows it, revoke it before the file is applied again, since nobody has it."

@@ -103,7 +103,7 @@ struct TenantsFile {
             settings["upstream"] = self.reader.word(node, "\(path).upstream", among: words).map(JSONValue.string)
         }
         if let node = members["sender_id"], let text = self.reader.text(node, "\(path).sender_id") {
-            if !text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+            if !text.isDigits {
                 self.reader.report(node, "\(path).sender_id", "must be a number, in quotes")
             }
             settings["sender_id"] = .string(text)

@@ -10,7 +10,7 @@ package enum GroupRequestEncoder {
     package static func path(of request: GroupRequest) -> String {
         switch request {
         case .change: Self.path
-        case .lookUp(let name): "\(Self.path)?notification_key_name=\(Self.escaped(name))"
+        case .lookUp(let name): "\(Self.path)?notification_key_name=\(PercentEncoding.encoded(name))"
         }
     }
 
@@ -28,22 +28,5 @@ package enum GroupRequestEncoder {
         writer.endArray()
         writer.endObject()
         return writer.finish()
-    }
-
-    /// A text in which everything but unreserved characters is escaped (RFC 3986, 2.3).
-    private static func escaped(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                bytes.append(byte)
-            default:
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -38,8 +38,8 @@ extension LegacyReply {
     }
 
     /// What a client of `/fcm/notification` gets to see whose request is refused: 400 `{"error": …}`.
-    package init(_ refusal: GroupRefusal) {
-        self.init(status: 400, member: "error", refusal.reason, code: refusal.code)
+    package init(refusingGroupRequest refusal: Refusal) {
+        self.init(status: 400, member: "error", refusal.detail ?? refusal.code.title, code: refusal.code)
     }
 
     /// What a client of `/fcm/notification` gets to see when the gateway itself can't serve it.

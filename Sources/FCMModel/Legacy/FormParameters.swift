@@ -35,6 +35,6 @@ struct FormParameters {
     }
 
     private static func decode(_ bytes: ByteBufferView) -> String? {
-        PathSegment.decoded(bytes.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
+        PercentEncoding.decoded(bytes.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
     }
 }

@@ -42,35 +42,62 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
         self = name
     }
 
-    /// The name that today's clients know: a word of the predecessor gives way to that of T9.
-    package var current: LegacyErrorName {
+    /// What is known of a name.
+    private struct Row {
+        let code: OutcomeCode
+        /// The status of a form's answer (TB-PLAIN).
+        var formStatus = 200
+        /// The name of T9 that replaces a word of the predecessor.
+        var successor: LegacyErrorName?
+        /// The field that v1 names for it.
+        var field: String?
+        /// What v1 says of that field.
+        var description = ""
+    }
+
+    private var row: Row {
         switch self {
-        case .missingCollapseKey: .invalidParameters
-        case .quotaExceeded: .unavailable
-        case .deviceQuotaExceeded: .deviceMessageRateExceeded
-        case .missingRegistration, .invalidRegistration, .notRegistered, .invalidPackageName, .mismatchSenderID,
-            .invalidParameters, .messageTooBig, .invalidDataKey, .invalidTTL, .unavailable, .internalServerError,
-            .deviceMessageRateExceeded, .topicsMessageRateExceeded, .invalidAPNSCredential:
-            self
+        case .missingRegistration:
+            Row(code: .invalidTarget, field: "message", description: "Recipient of the message is not set.")
+        case .invalidRegistration:
+            Row(
+                code: .invalidToken,
+                field: "message.token",
+                description: "The registration token is not a valid FCM registration token"
+            )
+        case .notRegistered: Row(code: .unregistered)
+        case .invalidPackageName:
+            Row(
+                code: .packageMismatch,
+                field: "message.android.restricted_package_name",
+                description: "The token belongs to another package"
+            )
+        case .mismatchSenderID: Row(code: .senderMismatch)
+        case .invalidParameters: Row(code: .invalidField)
+        case .messageTooBig:
+            Row(code: .messageTooBig, field: "message", description: "The message is too big")
+        case .invalidDataKey:
+            Row(code: .invalidDataKey, field: "message.data", description: "Invalid data payload key")
+        case .invalidTTL: Row(code: .invalidField, field: "message.android.ttl", description: "Invalid ttl")
+        case .unavailable: Row(code: .upstreamUnavailable, formStatus: 503)
+        case .internalServerError: Row(code: .upstreamInternal, formStatus: 500)
+        case .deviceMessageRateExceeded: Row(code: .deviceRateExceeded)
+        case .topicsMessageRateExceeded: Row(code: .topicRateExceeded)
+        case .invalidAPNSCredential: Row(code: .upstreamCredentials)
+        case .missingCollapseKey: Row(code: .invalidField, successor: .invalidParameters)
+        case .quotaExceeded: Row(code: .upstreamUnavailable, formStatus: 503, successor: .unavailable)
+        case .deviceQuotaExceeded: Row(code: .deviceRateExceeded, successor: .deviceMessageRateExceeded)
         }
     }
 
+    /// The name that today's clients know: a word of the predecessor gives way to that of T9.
+    package var current: LegacyErrorName { self.row.successor ?? self }
     /// The REST code with the same meaning.
-    package var outcomeCode: OutcomeCode {
-        switch self {
-        case .missingRegistration: .invalidTarget
-        case .invalidRegistration: .invalidToken
-        case .notRegistered: .unregistered
-        case .invalidPackageName: .packageMismatch
-        case .mismatchSenderID: .senderMismatch
-        case .messageTooBig: .messageTooBig
-        case .invalidDataKey: .invalidDataKey
-        case .invalidTTL, .invalidParameters, .missingCollapseKey: .invalidField
-        case .unavailable, .quotaExceeded: .upstreamUnavailable
-        case .internalServerError: .upstreamInternal
-        case .deviceMessageRateExceeded, .deviceQuotaExceeded: .deviceRateExceeded
-        case .topicsMessageRateExceeded: .topicRateExceeded
-        case .invalidAPNSCredential: .upstreamCredentials
-        }
+    package var outcomeCode: OutcomeCode { self.row.code }
+    var formStatus: Int { self.row.formStatus }
+    /// The field that a v1 client is told of, where the reason concerns one.
+    var v1Violation: V1FieldViolation? {
+        let row = self.row
+        return row.field.map { V1FieldViolation(field: $0, description: row.description) }
     }
 }

@@ -3,15 +3,16 @@ package import NIOCore
 /// Reads and validates a form sent to the legacy `/fcm/send` (T3).
 ///
 /// The checks run in the protocol page's order: decoding, `registration_id`, `dry_run`, `time_to_live`, data keys,
-/// size. Whatever fails is answered by ``LegacyRefusal/formReply``.
+/// size.
 package enum LegacyFormDecoder {
     /// Decodes a body.
     ///
     /// - Throws: the first failing check.
-    package static func decode(_ body: ByteBuffer) throws(LegacyRefusal) -> LegacySendRequest {
+    package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
         guard let parameters = FormParameters(body) else {
-            throw .invalidParameters(
-                reason: "The form holds a broken escape, is not UTF-8, or has more than 2,000 parameters"
+            throw Refusal(
+                .invalidField,
+                "The form holds a broken escape, is not UTF-8, or has more than 2,000 parameters"
             )
         }
         let fields = Fields(parameters)
@@ -23,17 +24,14 @@ package enum LegacyFormDecoder {
         message.restrictedPackageName = fields.restrictedPackageName
         message.data = fields.data
         guard !message.data.contains(where: { ValueRules.isRefusedDataKey($0.key) }) else {
-            throw .error(.invalidDataKey, shape: Self.shape)
+            throw Refusal(.invalidDataKey)
         }
         let payloadBytes = message.payloadBytes
         guard payloadBytes <= target.maxPayloadBytes else {
-            throw .messageTooBig(payloadBytes: payloadBytes, shape: Self.shape)
+            throw Refusal(.messageTooBig, "The payload has \(payloadBytes) bytes")
         }
         return LegacySendRequest(target: target, message: message, payloadBytes: payloadBytes, localErrors: [:])
     }
-
-    /// A form has one recipient.
-    private static var shape: LegacyReply.Shape { .results(count: 1) }
 
     /// The parameters that the protocol knows, sorted out in one pass and not yet checked; others are ignored.
     private struct Fields {
@@ -72,34 +70,32 @@ package enum LegacyFormDecoder {
             }
         }
 
-        func target() throws(LegacyRefusal) -> Target {
+        func target() throws(Refusal) -> Target {
             guard self.tokens.count <= 1 else {
-                throw .invalidParameters(reason: "registration_id is given more than once")
+                throw Refusal(.invalidField, "registration_id is given more than once")
             }
             guard let token = self.tokens.first, !token.isEmpty else {
-                throw .error(.missingRegistration, shape: LegacyFormDecoder.shape)
+                throw Refusal(.invalidTarget)
             }
             guard !TopicName.hasLegacyPrefix(token) else {
-                throw .error(.invalidRegistration, shape: LegacyFormDecoder.shape)
+                throw Refusal(.invalidToken)
             }
             return .token(token)
         }
 
         /// A flag in any of its spellings (P-BOOL).
-        func isDryRun() throws(LegacyRefusal) -> Bool {
+        func isDryRun() throws(Refusal) -> Bool {
             guard let text = self.dryRun else { return false }
             switch text.protocolWord?.lowercased() {
             case "0", "false": return false
             case "1", "true": return true
-            default: throw .invalidParameters(reason: "dry_run must be true or false")
+            default: throw Refusal(.invalidField, "dry_run must be true or false")
             }
         }
 
-        func checkedTimeToLive() throws(LegacyRefusal) -> Int? {
+        func checkedTimeToLive() throws(Refusal) -> Int? {
             guard let text = self.timeToLive else { return nil }
-            guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
-                let seconds = Int(text), ValueRules.isTimeToLive(seconds)
-            else { throw .error(.invalidTTL, shape: LegacyFormDecoder.shape) }
+            guard let seconds = Int(digits: text), ValueRules.isTimeToLive(seconds) else { throw .invalidTTL }
             return seconds
         }
     }

@@ -7,16 +7,18 @@ enum LegacyNotificationDecoder {
     private static let locArgs: Set<String> = ["title_loc_args", "body_loc_args"]
 
     /// Checks the JSON type of a known key; unknown keys may hold anything.
-    static func checkType(of member: JSONMember) throws(LegacyRefusal) {
+    static func checkType(of member: JSONMember) throws(Refusal) {
         guard let key = member.key.protocolWord else { return }
         let kind = member.value.kind
         if NotificationKey(rawValue: key) != nil {
-            guard kind == .string else { throw .wrongType(key, "a string") }
+            guard kind == .string else { throw Refusal(.invalidField, "\(key) must be a string") }
         } else if key == Self.badge {
-            guard kind == .string || kind == .number else { throw .wrongType(key, "a string or an integer") }
+            guard kind == .string || kind == .number else {
+                throw Refusal(.invalidField, "\(key) must be a string or an integer")
+            }
         } else if Self.locArgs.contains(key) {
             guard kind == .string || kind == .array else {
-                throw .wrongType(key, "an array or a string that holds one")
+                throw Refusal(.invalidField, "\(key) must be an array or a string that holds one")
             }
         }
     }
@@ -24,8 +26,8 @@ enum LegacyNotificationDecoder {
     /// Decodes members whose types have been checked.
     ///
     /// - Returns: the notification, `nil` where no known key is set, and its size in bytes as written (L-SIZE).
-    /// - Throws: ``LegacyRefusal/invalidParameters(reason:)`` for a bad `color`, `badge` or list of arguments.
-    static func decode(_ members: JSONMembers) throws(LegacyRefusal) -> (Notification?, bytes: Int) {
+    /// - Throws: `invalid_field` for a bad `color`, `badge` or list of arguments.
+    static func decode(_ members: JSONMembers) throws(Refusal) -> (Notification?, bytes: Int) {
         var notification = Notification()
         var bytes = 0
         for member in members where !member.value.isNull {
@@ -36,7 +38,7 @@ enum LegacyNotificationDecoder {
             guard !written.isEmpty else { continue }
             if let known {
                 if known == .color, !ValueRules.isColor(written) {
-                    throw .invalidParameters(reason: "color must be # and six hexadecimal digits")
+                    throw Refusal(.invalidField, "color must be # and six hexadecimal digits")
                 }
                 notification[known] = written
             } else if name == Self.badge {
@@ -51,7 +53,7 @@ enum LegacyNotificationDecoder {
         return (notification.isEmpty ? nil : notification, bytes)
     }
 
-    private static func badge(_ value: JSONValue, _ written: String) throws(LegacyRefusal) -> Int {
+    private static func badge(_ value: JSONValue, _ written: String) throws(Refusal) -> Int {
         let badge: Int? =
             if value.kind == .string {
                 ValueRules.badge(fromDigits: written)
@@ -61,7 +63,7 @@ enum LegacyNotificationDecoder {
                 nil
             }
         guard let badge, (0...ValueRules.maxBadge).contains(badge) else {
-            throw .invalidParameters(reason: "badge must be an integer from 0 to \(ValueRules.maxBadge)")
+            throw Refusal(.invalidField, "badge must be an integer from 0 to \(ValueRules.maxBadge)")
         }
         return badge
     }
@@ -71,8 +73,8 @@ enum LegacyNotificationDecoder {
         _ value: JSONValue,
         _ written: String,
         key: String
-    ) throws(LegacyRefusal) -> [String] {
-        let refusal = LegacyRefusal.invalidParameters(reason: "\(key) must be a JSON array of texts")
+    ) throws(Refusal) -> [String] {
+        let refusal = Refusal(.invalidField, "\(key) must be a JSON array of texts")
         let elements =
             value.kind == .string
             ? (try? JSONDocument(parsing: ByteBuffer(string: written)))?.root.elements : value.elements

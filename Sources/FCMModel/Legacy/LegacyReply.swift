@@ -66,14 +66,29 @@ package struct LegacyReply: Sendable, Hashable {
         LegacyReply(status: status, text: text, code: code)
     }
 
-    /// 400 `{"error":"InvalidParameters"}` with the reason beside it.
-    package static func invalidParameters(reason: String) -> LegacyReply {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("error", LegacyErrorName.invalidParameters.rawValue)
-        writer.member("reason", reason)
-        writer.endObject()
-        return LegacyReply(status: 400, json: writer, code: LegacyErrorName.invalidParameters.outcomeCode)
+    /// The answer to a request that can't be read or holds a bad value.
+    ///
+    /// A form gets one line and status 200, which T4 demands where JSON gets 400: text where the body is no JSON object,
+    /// else `{"error":"InvalidParameters"}` with the reason. The other errors of T9 travel in a 200, in the target's shape;
+    /// the multicast id is a positive integer below 2⁵³.
+    package init(refusing refusal: Refusal, format: LegacyFormat, shape: Shape, multicastID: Int) {
+        let name = refusal.legacyErrorName
+        switch (format, name) {
+        case (.form, _):
+            self = .formFailure(name, code: refusal.code)
+        case (.json, _) where refusal.code == .malformedJSON:
+            self = .text(status: 400, "JSON_PARSING_ERROR: \(refusal.detail ?? "")\n", code: refusal.code)
+        case (.json, .invalidParameters):
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("error", name.rawValue)
+            writer.member("reason", refusal.detail ?? refusal.code.title)
+            writer.endObject()
+            self.init(status: 400, json: writer, code: refusal.code)
+        case (.json, _):
+            self = .failure(name, shape: shape, multicastID: multicastID)
+            self.code = refusal.code
+        }
     }
 
     /// `Error=` and a name, the form's answer to a failure (T8).
@@ -90,17 +105,8 @@ package struct LegacyReply: Sendable, Hashable {
         retryAfter: Int? = nil,
         code: OutcomeCode? = nil
     ) -> LegacyReply {
-        let status =
-            switch name {
-            case .unavailable, .quotaExceeded: 503
-            case .internalServerError: 500
-            case .missingRegistration, .invalidRegistration, .notRegistered, .invalidPackageName, .mismatchSenderID,
-                .invalidParameters, .messageTooBig, .invalidDataKey, .invalidTTL, .deviceMessageRateExceeded,
-                .topicsMessageRateExceeded, .invalidAPNSCredential, .missingCollapseKey, .deviceQuotaExceeded:
-                200
-            }
-        return LegacyReply(
-            status: status,
+        LegacyReply(
+            status: name.formStatus,
             text: "Error=\(name.rawValue)",
             retryAfter: retryAfter,
             code: code ?? name.outcomeCode

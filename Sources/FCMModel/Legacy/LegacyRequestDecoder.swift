@@ -6,13 +6,16 @@ import StrictJSON
 /// The checks run in the protocol page's order (L-ORDER), so that one request has one outcome: syntax, types of all
 /// known fields, target, values, `time_to_live`, data keys, size.
 package enum LegacyRequestDecoder {
-    /// Decodes a body.
+    /// Decodes a body; the shape is set to the target's as soon as that is known, for the answer to a refusal.
     ///
     /// - Throws: the first failing check.
-    package static func decode(_ body: ByteBuffer) throws(LegacyRefusal) -> LegacySendRequest {
+    package static func decode(
+        _ body: ByteBuffer,
+        shape: inout LegacyReply.Shape
+    ) throws(Refusal) -> LegacySendRequest {
         let fields = try LegacyRequestFields(document: Self.parse(body))
         let (target, localErrors) = try Self.target(of: fields)
-        let shape = LegacyReply.Shape(target: target)
+        shape = LegacyReply.Shape(target: target)
 
         var message = Message()
         message.priority = try Self.priority(of: fields)
@@ -22,7 +25,7 @@ package enum LegacyRequestDecoder {
         }
         if let number = fields.timeToLive {
             guard let seconds = number.integer, ValueRules.isTimeToLive(seconds) else {
-                throw .error(.invalidTTL, shape: shape)
+                throw .invalidTTL
             }
             message.timeToLive = seconds
         }
@@ -35,7 +38,7 @@ package enum LegacyRequestDecoder {
         if let members = fields.data {
             for member in members {
                 let key = member.key
-                guard !ValueRules.isRefusedDataKey(key) else { throw .error(.invalidDataKey, shape: shape) }
+                guard !ValueRules.isRefusedDataKey(key) else { throw Refusal(.invalidDataKey) }
                 guard !member.value.isNull else { continue }
                 message.data.append(DataEntry(key: key, value: member.value.string ?? member.value.canonicalText))
             }
@@ -44,7 +47,7 @@ package enum LegacyRequestDecoder {
         let dataBytes = message.data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
         let payloadBytes = dataBytes + notificationBytes
         guard payloadBytes <= target.maxPayloadBytes else {
-            throw .messageTooBig(payloadBytes: payloadBytes, shape: shape)
+            throw Refusal(.messageTooBig, "The payload has \(payloadBytes) bytes")
         }
         return LegacySendRequest(
             target: target,
@@ -54,47 +57,55 @@ package enum LegacyRequestDecoder {
         )
     }
 
-    private static func parse(_ body: ByteBuffer) throws(LegacyRefusal) -> JSONDocument {
+    /// Decodes a body whose refusal is not answered in the protocol's own shapes.
+    ///
+    /// - Throws: the first failing check.
+    package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
+        var shape = LegacyReply.Shape.results(count: 1)
+        return try Self.decode(body, shape: &shape)
+    }
+
+    private static func parse(_ body: ByteBuffer) throws(Refusal) -> JSONDocument {
         do {
             return try JSONDocument(parsing: body)
         } catch {
-            throw .invalidJSON(reason: "\(error.reason) at position \(error.offset).")
+            throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset).")
         }
     }
 
     private static func target(
         of fields: LegacyRequestFields
-    ) throws(LegacyRefusal) -> (Target, [Int: LegacyErrorName]) {
+    ) throws(Refusal) -> (Target, [Int: LegacyErrorName]) {
         let present = [fields.to != nil, fields.registrationIDs != nil, fields.condition != nil].count { $0 }
         guard present <= 1 else {
-            throw .invalidParameters(reason: "Exactly one of to, registration_ids and condition is allowed")
+            throw Refusal(.invalidField, "Exactly one of to, registration_ids and condition is allowed")
         }
         if let to = fields.to {
             return (try Self.recipient(to), [:])
         }
         if let tokens = fields.registrationIDs {
             guard (1...Target.maxRecipients).contains(tokens.count) else {
-                throw .invalidParameters(reason: "registration_ids must hold 1 to \(Target.maxRecipients) entries")
+                throw Refusal(.invalidField, "registration_ids must hold 1 to \(Target.maxRecipients) entries")
             }
             return (.tokens(tokens), Self.localErrors(in: tokens))
         }
         if let text = fields.condition {
             guard let condition = try? TopicCondition(parsing: text), condition.fits(.legacy) else {
-                throw .invalidParameters(reason: "condition is not a valid topic expression")
+                throw Refusal(.invalidField, "condition is not a valid topic expression")
             }
             return (.condition(condition), [:])
         }
         if let key = fields.notificationKey {
             return (.notificationKey(key), [:])
         }
-        throw .error(.missingRegistration, shape: .results(count: 1))
+        throw Refusal(.invalidTarget)
     }
 
-    private static func recipient(_ to: String) throws(LegacyRefusal) -> Target {
+    private static func recipient(_ to: String) throws(Refusal) -> Target {
         guard TopicName.hasLegacyPrefix(to) else { return .token(to) }
         let name = to.utf8.dropFirst(TopicName.legacyPrefix.utf8.count)
         guard let topic = TopicName(String(decoding: name, as: UTF8.self)) else {
-            throw .invalidParameters(reason: "to holds an invalid topic name")
+            throw Refusal(.invalidField, "to holds an invalid topic name")
         }
         return .topic(topic)
     }
@@ -111,11 +122,16 @@ package enum LegacyRequestDecoder {
         return errors
     }
 
-    private static func priority(of fields: LegacyRequestFields) throws(LegacyRefusal) -> Message.Priority? {
+    private static func priority(of fields: LegacyRequestFields) throws(Refusal) -> Message.Priority? {
         guard let text = fields.priority else { return nil }
         guard let priority = text.protocolWord.flatMap(Message.Priority.init) else {
-            throw .invalidParameters(reason: "priority must be normal or high")
+            throw Refusal(.invalidField, "priority must be normal or high")
         }
         return priority
     }
+}
+
+extension Refusal {
+    /// `InvalidTtl`, an invalid field among others.
+    static var invalidTTL: Refusal { Refusal(.invalidField, legacyName: .invalidTTL) }
 }

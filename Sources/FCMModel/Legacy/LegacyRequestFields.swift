@@ -19,9 +19,9 @@ struct LegacyRequestFields {
     private(set) var data: JSONMembers?
     private(set) var notification: JSONMembers?
 
-    init(document: JSONDocument) throws(LegacyRefusal) {
+    init(document: JSONDocument) throws(Refusal) {
         guard let members = document.root.members else {
-            throw .invalidJSON(reason: "The request must be a JSON object")
+            throw Refusal(.malformedJSON, "The request must be a JSON object")
         }
         for member in members where !member.value.isNull {
             guard let key = member.key.protocolWord else { continue }
@@ -29,7 +29,7 @@ struct LegacyRequestFields {
         }
     }
 
-    private mutating func read(_ key: String, _ value: JSONValue) throws(LegacyRefusal) {
+    private mutating func read(_ key: String, _ value: JSONValue) throws(Refusal) {
         switch key {
         case "to": self.to = try Self.text(key, value)
         case "registration_ids": self.registrationIDs = try Self.texts(key, value)
@@ -40,7 +40,7 @@ struct LegacyRequestFields {
         case "content_available": self.contentAvailable = try Self.flag(key, value)
         case "mutable_content": self.mutableContent = try Self.flag(key, value)
         case "time_to_live":
-            guard let number = value.number else { throw .wrongType(key, "a number") }
+            guard let number = value.number else { throw Refusal(.invalidField, "\(key) must be a number") }
             self.timeToLive = number
         case "restricted_package_name": self.restrictedPackageName = try Self.text(key, value)
         case "dry_run": self.dryRun = try Self.flag(key, value)
@@ -55,36 +55,29 @@ struct LegacyRequestFields {
         }
     }
 
-    private static func text(_ key: String, _ value: JSONValue) throws(LegacyRefusal) -> String? {
-        guard let text = value.string else { throw .wrongType(key, "a string") }
+    private static func text(_ key: String, _ value: JSONValue) throws(Refusal) -> String? {
+        guard let text = value.string else { throw Refusal(.invalidField, "\(key) must be a string") }
         return text.isEmpty ? nil : text
     }
 
-    private static func texts(_ key: String, _ value: JSONValue) throws(LegacyRefusal) -> [String] {
-        guard let elements = value.elements else { throw .wrongType(key, "an array of strings") }
+    private static func texts(_ key: String, _ value: JSONValue) throws(Refusal) -> [String] {
+        guard let elements = value.elements else { throw Refusal(.invalidField, "\(key) must be an array of strings") }
         var texts: [String] = []
         texts.reserveCapacity(elements.count)
         for element in elements {
-            guard let text = element.string else { throw .wrongType(key, "an array of strings") }
+            guard let text = element.string else { throw Refusal(.invalidField, "\(key) must be an array of strings") }
             texts.append(text)
         }
         return texts
     }
 
-    private static func flag(_ key: String, _ value: JSONValue) throws(LegacyRefusal) -> Bool {
-        guard let flag = value.bool else { throw .wrongType(key, "a boolean") }
+    private static func flag(_ key: String, _ value: JSONValue) throws(Refusal) -> Bool {
+        guard let flag = value.bool else { throw Refusal(.invalidField, "\(key) must be a boolean") }
         return flag
     }
 
-    private static func object(_ key: String, _ value: JSONValue) throws(LegacyRefusal) -> JSONMembers {
-        guard let members = value.members else { throw .wrongType(key, "an object") }
+    private static func object(_ key: String, _ value: JSONValue) throws(Refusal) -> JSONMembers {
+        guard let members = value.members else { throw Refusal(.invalidField, "\(key) must be an object") }
         return members
-    }
-}
-
-extension LegacyRefusal {
-    /// The refusal of a known field whose value has another JSON type; the key is one of the protocol's own.
-    static func wrongType(_ key: String, _ expected: String) -> LegacyRefusal {
-        .invalidParameters(reason: "\(key) must be \(expected)")
     }
 }

@@ -12,7 +12,7 @@ package enum RetryAfter {
     ///   - now: seconds since 1970, to which a date is compared.
     /// - Returns: `nil` for text that is neither; 0 for a date in the past.
     package static func seconds(_ text: String, now: Int) -> Int? {
-        if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+        if text.isDigits {
             // Digits beyond any number ask for a long wait, not for none.
             return Self.bounded(Int(text) ?? .max)
         }

@@ -1,6 +1,7 @@
-/// What became of a request or of one recipient, in the words of the REST contract.
+/// What became of a request or of one recipient, in the words of the REST contract (docs/api-guide.md).
 ///
-/// The raw value is the `code` member of a problem and of a result; it is stable and safe to show anybody.
+/// The raw value is the `code` member of a problem and of a result; it is stable and safe to show anybody. All else that
+/// is known of a code stands in its row of the table below: a new code is a case and a row.
 package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     // The body as text.
     case malformedJSON = "malformed_json"
@@ -36,10 +37,8 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     case unsupportedMediaType = "unsupported_media_type"
     case requestTimeout = "request_timeout"
 
-    // Topics.
+    // Topics and device groups.
     case tooManyTopics = "too_many_topics"
-
-    // Device groups.
     case groupTooLarge = "group_too_large"
     case noValidTokens = "no_valid_tokens"
     case groupConflict = "group_conflict"
@@ -65,51 +64,297 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
 }
 
 extension OutcomeCode {
-    /// Whether repeating the unchanged request later can succeed.
-    package var isRetryable: Bool {
-        switch self {
-        case .groupConflict, .idempotencyInProgress, .requestTimeout,
-            .tenantRateExceeded, .deviceRateExceeded, .topicRateExceeded,
-            .upstreamUnavailable, .upstreamInternal, .overloaded, .auditUnavailable:
-            true
-        case .malformedJSON, .duplicateKey, .tooDeep, .tooManyMembers,
-            .invalidField, .unknownField, .invalidTarget, .invalidDataKey, .messageTooBig,
-            .invalidToken, .unregistered, .senderMismatch, .packageMismatch,
-            .unauthenticated, .forbidden, .notFound, .conflict,
-            .methodNotAllowed, .headerTooLarge, .uriTooLong, .badRequest, .bodyTooLarge, .unsupportedMediaType,
-            .tooManyTopics, .groupTooLarge, .noValidTokens, .idempotencyConflict,
-            .upstreamCredentials, .upstreamProtocol, .outcomeUnknown, .internalError:
-            false
-        }
+    /// When the unchanged request may succeed.
+    enum Repeat {
+        /// Not at all, or nobody knows whether it did.
+        case never
+        /// Once an operator has mended something; nothing was taken, so that an idempotency key is free again.
+        case onceMended
+        /// After a while; nothing was taken, so that an idempotency key is free again.
+        case later
     }
 
+    /// Whose a cause is: where a whole list failed for a shared one, the call failed and not each recipient.
+    enum Cause {
+        /// One recipient's own.
+        case recipient
+        /// Shared by the devices whose subscriptions a call changes; a message's recipients are each told.
+        case subscriptions
+        /// Shared by all that a call is about: the way to FCM, or the tenant's credential.
+        case call
+    }
+
+    /// The HTTP status of a problem with this code.
+    package var status: Int { self.row.columns.status }
     /// Who must do what before a repeat makes sense; `nil` where nothing general can be advised.
-    package var action: CallerAction? {
+    package var action: CallerAction? { self.row.columns.action }
+    /// Whether repeating the unchanged request later can succeed.
+    package var isRetryable: Bool { self.row.columns.repeats == .later }
+    /// Whether nothing was taken, for a cause that waiting or an operator ends: a repeat under the same idempotency key
+    /// then sends.
+    package var freesKey: Bool { self.row.columns.repeats != .never }
+    /// Whether the cause is shared by all recipients of a call.
+    package var isShared: Bool { self.row.columns.cause == .call }
+    /// Whether the cause is shared by all devices whose subscriptions a call changes.
+    package var isSharedBySubscriptions: Bool { self.row.columns.cause != .recipient }
+    /// What the legacy protocol calls it (T9).
+    ///
+    /// Its few names: what callers must mend becomes `InvalidParameters`, what they can wait for `Unavailable`, what only
+    /// operators can mend `InternalServerError`, so that nobody deletes a token or changes a key because of it
+    /// (TB-OWNAUTH). An exhausted quota of the tenant is no device's and no topic's, hence `Unavailable`.
+    package var legacyErrorName: LegacyErrorName { self.row.columns.legacy }
+    /// What the Instance ID API calls it; what only operators can mend is `INTERNAL`, as in the legacy protocol.
+    package var instanceIDErrorName: InstanceIDErrorName { self.row.columns.instanceID }
+    /// What the v1 facade answers.
+    var v1Error: V1Error { self.row.columns.v1 }
+    /// A problem's title: the same words for every occurrence (RFC 9457, 3.1.3).
+    package var title: String { self.row.title }
+    /// What a problem says where nothing more is known of this occurrence: the cause and what can be done about it.
+    package var explanation: String { self.row.advice }
+}
+
+/// What the receiver of a refusal should do about it.
+package enum CallerAction: String, Sendable, Hashable {
+    case fixRequest = "fix_request"
+    case shrinkPayload = "shrink_payload"
+    case deleteToken = "delete_token"
+    case useMatchingSender = "use_matching_sender"
+    case fixCredentials = "fix_credentials"
+    case requestScope = "request_scope"
+    case wait
+    case callOperator = "call_operator"
+}
+
+// MARK: The table
+
+extension OutcomeCode {
+    private struct Row {
+        let columns: Columns
+        let title: String
+        let advice: String
+    }
+
+    private struct TitledColumns {
+        let columns: Columns
+        let title: String
+
+        func advice(_ text: String) -> Row { Row(columns: self.columns, title: self.title, advice: text) }
+    }
+
+    private struct Columns {
+        let status: Int
+        let action: CallerAction?
+        let repeats: Repeat
+        let cause: Cause
+        let legacy: LegacyErrorName
+        let instanceID: InstanceIDErrorName
+        let v1: V1Error
+
+        init(
+            _ status: Int,
+            _ action: CallerAction?,
+            _ repeats: Repeat,
+            _ cause: Cause,
+            _ legacy: LegacyErrorName,
+            _ instanceID: InstanceIDErrorName,
+            _ v1: V1Error
+        ) {
+            self.status = status
+            self.action = action
+            self.repeats = repeats
+            self.cause = cause
+            self.legacy = legacy
+            self.instanceID = instanceID
+            self.v1 = v1
+        }
+
+        func title(_ text: String) -> TitledColumns { TitledColumns(columns: self, title: text) }
+    }
+
+    /// Status, action, repeat, cause, legacy name, Instance ID name, v1 error.
+    private var row: Row {
         switch self {
-        case .malformedJSON, .duplicateKey, .tooDeep, .tooManyMembers,
-            .invalidField, .unknownField, .invalidTarget, .invalidDataKey,
-            .invalidToken, .packageMismatch, .notFound, .conflict,
-            .methodNotAllowed, .headerTooLarge, .uriTooLong, .badRequest, .bodyTooLarge, .unsupportedMediaType,
-            .tooManyTopics, .groupTooLarge, .noValidTokens:
-            .fixRequest
+        // The body as text.
+        case .malformedJSON:
+            Columns(400, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The body is not valid JSON")
+                .advice("Send one JSON object, in UTF-8")
+        case .duplicateKey:
+            Columns(400, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The body names one member twice")
+                .advice("Name each member of an object once")
+        case .tooDeep:
+            Columns(400, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The body is nested too deeply")
+                .advice("Nest objects and arrays less deeply")
+        case .tooManyMembers:
+            Columns(400, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The body has too many members")
+                .advice("Send fewer members")
+        // The message.
+        case .invalidField:
+            Columns(422, .fixRequest, .never, .subscriptions, .invalidParameters, .invalidArgument, .invalidArgument)
+                .title("A field has a value that is not allowed")
+                .advice("Correct the field's value")
+        case .unknownField:
+            Columns(422, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .invalidArgument)
+                .title("The body has a field that is not known")
+                .advice("Leave the field out, or correct its name")
+        case .invalidTarget:
+            Columns(422, .fixRequest, .never, .recipient, .missingRegistration, .invalidArgument, .invalidArgument)
+                .title("The message has no valid target")
+                .advice("Name one target in the form that its kind has")
+        case .invalidDataKey:
+            Columns(422, .fixRequest, .never, .recipient, .invalidDataKey, .invalidArgument, .invalidArgument)
+                .title("A data key is reserved")
+                .advice("Rename the data key: FCM keeps it to itself")
         case .messageTooBig:
-            .shrinkPayload
+            Columns(422, .shrinkPayload, .never, .recipient, .messageTooBig, .invalidArgument, .invalidArgument)
+                .title("The message's payload is too big")
+                .advice("Send less in notification and data")
+        // The recipient.
+        case .invalidToken:
+            Columns(422, .fixRequest, .never, .recipient, .invalidRegistration, .invalidArgument, .invalidArgument)
+                .title("The registration token is malformed")
+                .advice("Send the token exactly as the device reported it; do not delete it for this alone")
         case .unregistered:
-            .deleteToken
+            Columns(410, .deleteToken, .never, .recipient, .notRegistered, .notFound, .notFound)
+                .title("The device is no longer registered")
+                .advice("The app was removed from the device or got a new token; delete this one")
         case .senderMismatch:
-            .useMatchingSender
+            Columns(422, .useMatchingSender, .never, .recipient, .mismatchSenderID, .permissionDenied, .senderMismatch)
+                .title("The device is registered with another sender")
+                .advice("Send with the credentials of the sender that the device registered with")
+        case .packageMismatch:
+            Columns(422, .fixRequest, .never, .recipient, .invalidPackageName, .invalidArgument, .invalidArgument)
+                .title("The device's app is another package")
+                .advice("Correct restricted_package_name, or leave it out")
+        // The caller.
         case .unauthenticated:
-            .fixCredentials
+            Columns(401, .fixCredentials, .never, .recipient, .invalidParameters, .unauthenticated, .unauthenticated)
+                .title("The credentials are missing or not valid")
+                .advice("Send valid credentials in Authorization")
         case .forbidden:
-            .requestScope
-        case .requestTimeout, .groupConflict,
-            .tenantRateExceeded, .deviceRateExceeded, .topicRateExceeded,
-            .upstreamUnavailable, .upstreamInternal, .overloaded, .auditUnavailable:
-            .wait
-        case .upstreamCredentials, .upstreamProtocol, .internalError:
-            .callOperator
-        case .idempotencyConflict, .idempotencyInProgress, .outcomeUnknown:
-            nil
+            Columns(
+                403,
+                .requestScope,
+                .onceMended,
+                .recipient,
+                .invalidParameters,
+                .unauthenticated,
+                .permissionDenied
+            )
+            .title("The credentials do not allow this")
+            .advice("Ask an operator for credentials that allow this")
+        case .notFound:
+            Columns(404, .fixRequest, .onceMended, .recipient, .invalidParameters, .invalidArgument, .permissionDenied)
+                .title("There is nothing at this address")
+                .advice("Check the address")
+        case .conflict:
+            Columns(409, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The present state does not allow this")
+                .advice("Look at the present state and decide anew")
+        // HTTP itself.
+        case .methodNotAllowed:
+            Columns(405, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The method is not allowed here")
+                .advice("Use a method that Allow names")
+        case .headerTooLarge:
+            Columns(431, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The request's header is too large")
+                .advice("Send fewer or shorter header fields")
+        case .uriTooLong:
+            Columns(414, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The request's address is too long")
+                .advice("Send a shorter address")
+        case .badRequest:
+            Columns(400, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The request is malformed")
+                .advice("Correct the request")
+        case .bodyTooLarge:
+            Columns(413, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The request's body is too large")
+                .advice("Send a smaller body")
+        case .unsupportedMediaType:
+            Columns(415, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The body's media type is not supported")
+                .advice("Send the body as application/json")
+        case .requestTimeout:
+            Columns(408, .wait, .later, .recipient, .unavailable, .unavailable, .unavailable)
+                .title("The request did not arrive in time")
+                .advice("Send the whole request without a long pause")
+        // Topics and device groups.
+        case .tooManyTopics:
+            Columns(422, .fixRequest, .never, .recipient, .invalidParameters, .tooManyTopics, .tooManyTopics)
+                .title("The device is subscribed to too many topics")
+                .advice("Unsubscribe the device from other topics first: FCM allows 2,000 for each")
+        case .groupTooLarge:
+            Columns(422, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("The device group would be too large")
+                .advice("A device group holds at most 20 tokens")
+        case .noValidTokens:
+            Columns(422, .fixRequest, .never, .recipient, .invalidParameters, .invalidArgument, .badRequest)
+                .title("None of the tokens is valid")
+                .advice("Check the tokens")
+        case .groupConflict:
+            Columns(409, .wait, .later, .recipient, .unavailable, .unavailable, .aborted)
+                .title("The device group is being changed")
+                .advice("Repeat when the other change is done")
+        // Idempotency.
+        case .idempotencyConflict:
+            Columns(422, nil, .never, .recipient, .invalidParameters, .invalidArgument, .invalidArgument)
+                .title("The idempotency key was used for another request")
+                .advice("Use a new idempotency key for a new request")
+        case .idempotencyInProgress:
+            Columns(409, nil, .later, .recipient, .unavailable, .unavailable, .aborted)
+                .title("The first request with this idempotency key is still running")
+                .advice("Repeat when the first request is done")
+        // Quotas.
+        case .tenantRateExceeded:
+            Columns(429, .wait, .later, .subscriptions, .unavailable, .resourceExhausted, .quota)
+                .title("The tenant sends too fast")
+                .advice("The tenant's quota is used up; wait before the next message")
+        case .deviceRateExceeded:
+            Columns(429, .wait, .later, .recipient, .deviceMessageRateExceeded, .resourceExhausted, .quota)
+                .title("The device receives too many messages")
+                .advice("The device's quota is used up; wait before the next message to it")
+        case .topicRateExceeded:
+            Columns(429, .wait, .later, .recipient, .topicsMessageRateExceeded, .resourceExhausted, .quota)
+                .title("The topic receives too many messages")
+                .advice("The topic's quota is used up; wait before the next message to it")
+        // Upstream and the gateway itself.
+        case .upstreamCredentials:
+            Columns(502, .callOperator, .onceMended, .call, .internalServerError, .internal, .internal)
+                .title("The tenant's credentials for FCM are missing or refused")
+                .advice("FCM refuses the tenant's credentials; an operator must check them")
+        case .upstreamProtocol:
+            Columns(502, .callOperator, .never, .call, .internalServerError, .internal, .internal)
+                .title("FCM's answer can't be understood")
+                .advice("An operator must check the endpoint that the tenant's messages go to")
+        case .upstreamUnavailable:
+            Columns(503, .wait, .later, .call, .unavailable, .unavailable, .unavailable)
+                .title("FCM can't be reached or is overloaded")
+                .advice("Repeat after a while")
+        case .upstreamInternal:
+            Columns(502, .wait, .later, .call, .internalServerError, .internal, .internal)
+                .title("FCM failed")
+                .advice("FCM reported an error of its own; repeat after a while")
+        case .overloaded:
+            Columns(503, .wait, .later, .subscriptions, .unavailable, .unavailable, .unavailable)
+                .title("The gateway is overloaded")
+                .advice("Repeat after a while")
+        case .outcomeUnknown:
+            Columns(504, nil, .never, .recipient, .internalServerError, .deadlineExceeded, .deadlineExceeded)
+                .title("The message was sent, but FCM did not answer")
+                .advice("Nobody knows whether the message was delivered; repeating it may deliver it twice")
+        case .auditUnavailable:
+            Columns(503, .wait, .later, .recipient, .unavailable, .unavailable, .unavailable)
+                .title("The audit log can't be written, so nothing was done")
+                .advice("Nothing is done that can't be recorded; repeat after a while")
+        case .internalError:
+            Columns(500, .callOperator, .never, .recipient, .internalServerError, .internal, .internal)
+                .title("The gateway failed")
+                .advice("An operator must look into the log")
         }
     }
 }

@@ -7,6 +7,17 @@ package enum RecipientOutcome: Sendable, Hashable {
     package static func rejected(_ code: OutcomeCode) -> RecipientOutcome {
         .rejected(Rejection(code: code))
     }
+
+    /// Why the message was not taken; `nil` where it was.
+    package var code: OutcomeCode? {
+        switch self {
+        case .accepted: nil
+        case .rejected(let rejection): rejection.code
+        }
+    }
+
+    /// Whether the same can be tried again.
+    package var isRetryable: Bool { self.code?.isRetryable == true }
 }
 
 /// FCM took the message for one recipient.

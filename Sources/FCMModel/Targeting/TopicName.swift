@@ -30,13 +30,6 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether a byte may stand in a topic name.
     static func isTopicCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."),
-            UInt8(ascii: "~"), UInt8(ascii: "%"):
-            true
-        default:
-            false
-        }
+        byte.isUnreserved || byte == UInt8(ascii: "%")
     }
 }

@@ -11,33 +11,33 @@ package struct InstanceIDBatch: Sendable, Hashable {
     /// Reads a body; members that the API does not know are ignored.
     ///
     /// - Throws: `INVALID_ARGUMENT` with the reason.
-    package init(parsing body: ByteBuffer) throws(InstanceIDRefusal) {
+    package init(parsing body: ByteBuffer) throws(Refusal) {
         let root: JSONValue
         do {
             root = try JSONDocument(parsing: body).root
         } catch {
-            throw InstanceIDRefusal(.malformedJSON, reason: "\(error.reason) at position \(error.offset)")
+            throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset)")
         }
-        guard root.members != nil else { throw InstanceIDRefusal(.malformedJSON, reason: "The body must be an object") }
+        guard root.members != nil else { throw Refusal(.malformedJSON, "The body must be an object") }
         guard let to = root["to"]?.string, TopicName.hasLegacyPrefix(to),
             let topic = TopicName(String(Substring(to.utf8.dropFirst(TopicName.legacyPrefix.utf8.count))))
-        else { throw InstanceIDRefusal(.invalidField, reason: "to must be /topics/ and a topic's name") }
-        guard PathSegment.isAddressable(topic.text) else {
-            throw InstanceIDRefusal(.invalidField, reason: "to must not name a topic of dots alone")
+        else { throw Refusal(.invalidField, "to must be /topics/ and a topic's name") }
+        guard PercentEncoding.isAddressable(topic.text) else {
+            throw Refusal(.invalidField, "to must not name a topic of dots alone")
         }
         guard let elements = root["registration_tokens"]?.elements,
             (1...InstanceIDRequest.maxTokens).contains(elements.count)
         else {
-            throw InstanceIDRefusal(
+            throw Refusal(
                 .invalidField,
-                reason: "registration_tokens must be an array of 1 to \(InstanceIDRequest.maxTokens) strings"
+                "registration_tokens must be an array of 1 to \(InstanceIDRequest.maxTokens) strings"
             )
         }
         var tokens: [String] = []
         tokens.reserveCapacity(elements.count)
         for element in elements {
             guard let token = element.string else {
-                throw InstanceIDRefusal(.invalidField, reason: "registration_tokens must hold strings alone")
+                throw Refusal(.invalidField, "registration_tokens must hold strings alone")
             }
             tokens.append(token)
         }

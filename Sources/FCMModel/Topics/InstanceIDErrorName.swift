@@ -25,29 +25,6 @@ package enum InstanceIDErrorName: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// What a caller of the API is told of a rejection, whichever upstream or the gateway itself refused.
-    ///
-    /// What only operators can mend is `INTERNAL`, so that nobody drops a token or changes a key because of it.
-    package init(_ code: OutcomeCode) {
-        switch code {
-        case .unregistered: self = .notFound
-        case .senderMismatch: self = .permissionDenied
-        case .tooManyTopics: self = .tooManyTopics
-        case .tenantRateExceeded, .deviceRateExceeded, .topicRateExceeded: self = .resourceExhausted
-        case .unauthenticated, .forbidden: self = .unauthenticated
-        case .upstreamUnavailable, .overloaded, .auditUnavailable, .requestTimeout, .groupConflict,
-            .idempotencyInProgress:
-            self = .unavailable
-        case .outcomeUnknown: self = .deadlineExceeded
-        case .upstreamCredentials, .upstreamProtocol, .upstreamInternal, .internalError: self = .internal
-        case .malformedJSON, .duplicateKey, .tooDeep, .tooManyMembers, .invalidField, .unknownField, .invalidTarget,
-            .invalidDataKey, .messageTooBig, .invalidToken, .packageMismatch, .notFound, .conflict,
-            .methodNotAllowed, .headerTooLarge, .uriTooLong, .badRequest, .bodyTooLarge, .unsupportedMediaType,
-            .groupTooLarge, .noValidTokens, .idempotencyConflict:
-            self = .invalidArgument
-        }
-    }
-
     /// The status of an answer that is this error as a whole.
     var httpStatus: Int {
         switch self {

@@ -40,7 +40,7 @@ package struct InstanceIDReply: Sendable, Hashable {
             case .done:
                 isDone = true
             case .rejected(let rejection):
-                writer.member("error", InstanceIDErrorName(rejection.code).rawValue)
+                writer.member("error", rejection.code.instanceIDErrorName.rawValue)
                 code = code ?? rejection.code
                 if let delay = rejection.retryAfter { longestDelay = max(longestDelay ?? 0, delay) }
             }
@@ -91,19 +91,19 @@ package struct InstanceIDReply: Sendable, Hashable {
     }
 
     /// A request that was refused as a whole.
-    package init(_ refusal: InstanceIDRefusal) {
-        let code = refusal.rejection.code
-        let name = InstanceIDErrorName(code)
+    package init(_ refusal: Refusal) {
+        let code = refusal.code
+        let name = code.instanceIDErrorName
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("error", name.rawValue)
-        if let reason = refusal.reason { writer.member("reason", reason) }
+        if let reason = refusal.detail { writer.member("reason", reason) }
         writer.endObject()
         let waits = name == .unavailable || name == .resourceExhausted
         self.init(
             status: code == .methodNotAllowed ? 405 : code == .unsupportedMediaType ? 415 : name.httpStatus,
             writer,
-            retryAfter: refusal.rejection.retryAfter ?? (waits ? 5 : nil),
+            retryAfter: refusal.retryAfter ?? (waits ? 5 : nil),
             code: code
         )
     }

@@ -37,6 +37,6 @@ package enum InstanceIDRequest {
 
     /// Asks for what is known of a device, its subscriptions included.
     package static func info(_ token: String) -> TopicRequest {
-        TopicRequest(.get, "/iid/info/\(PathSegment.encoded(token))?details=true", of: "/iid/info/{token}")
+        TopicRequest(.get, "/iid/info/\(PercentEncoding.encoded(token))?details=true", of: "/iid/info/{token}")
     }
 }

@@ -6,7 +6,7 @@ package enum RegistrationToken {
     /// Whether a text can stand for a device: neither empty nor too long, nor what would address something else in a
     /// path or in a legacy `to`.
     package static func isPlausible(_ text: String) -> Bool {
-        PathSegment.isAddressable(text) && text.utf8.count <= Self.maxBytes && !TopicName.hasLegacyPrefix(text)
+        PercentEncoding.isAddressable(text) && text.utf8.count <= Self.maxBytes && !TopicName.hasLegacyPrefix(text)
     }
 }
 

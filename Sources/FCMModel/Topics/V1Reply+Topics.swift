@@ -57,10 +57,10 @@ extension V1Reply {
             return
         }
         self.init(
-            V1Fault(
-                status: .invalidArgument,
-                code: .invalidArgument,
-                message: "The registration token is not a valid FCM registration token"
+            V1Error(
+                .invalidArgument,
+                .invalidArgument,
+                "The registration token is not a valid FCM registration token"
             ),
             code: rejection.code
         )

@@ -13,12 +13,12 @@ package struct V1TopicRequest: Sendable {
     ///
     /// - Parameter project: its id or number.
     package init(project: String) {
-        self.registrations = "/v1/projects/\(PathSegment.encoded(project))/registrations/"
+        self.registrations = "/v1/projects/\(PercentEncoding.encoded(project))/registrations/"
     }
 
     /// Changes a device's subscription to a topic; ending one that there is not counts as done.
     package func change(_ change: SubscriptionChange, _ token: String, _ topic: TopicName) -> TopicRequest {
-        let topic = PathSegment.encoded(topic.text)
+        let topic = PercentEncoding.encoded(topic.text)
         let subscriptions = self.subscriptions(of: token)
         return switch change {
         case .subscribe:
@@ -46,12 +46,12 @@ package struct V1TopicRequest: Sendable {
     ///   - page: what the last page named, for the next one.
     /// - Returns: the request.
     package func list(_ token: String, page: String? = nil) -> TopicRequest {
-        let next = page.map { "&page_token=\(PathSegment.encoded($0))" } ?? ""
+        let next = page.map { "&page_token=\(PercentEncoding.encoded($0))" } ?? ""
         let path = "\(self.subscriptions(of: token))?page_size=\(Self.pageSize)\(next)"
         return TopicRequest(.get, path, of: Self.template)
     }
 
     private func subscriptions(of token: String) -> String {
-        "\(self.registrations)\(PathSegment.encoded(token))/topicSubscriptions"
+        "\(self.registrations)\(PercentEncoding.encoded(token))/topicSubscriptions"
     }
 }

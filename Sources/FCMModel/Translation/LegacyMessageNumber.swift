@@ -13,8 +13,8 @@ enum LegacyMessageNumber {
     /// Reads 1 to 19 digits without a leading zero.
     private static func integer(_ id: String) -> Int? {
         guard let first = id.utf8.first, first != UInt8(ascii: "0"), id.utf8.count <= 19,
-            id.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
+            let number = Int(digits: id)
         else { return nil }
-        return Int(id)
+        return number
     }
 }

@@ -20,8 +20,7 @@ extension UpstreamResult {
 
     /// What the calls achieved that a list of recipients became.
     ///
-    /// Where all failed for one cause that is nobody's own, such as an upstream that is down, the call failed as a
-    /// whole.
+    /// Where all failed for one shared cause, such as an upstream that is down, the call failed as a whole.
     ///
     /// - Parameter readings: the calls in the order of the recipients.
     package init(gathering readings: [V1Reading]) {
@@ -55,15 +54,12 @@ extension UpstreamResult {
         case none
         /// All failed for this. Next: `several`.
         case one(OutcomeCode)
-        /// They differ, or are somebody's own. Final.
+        /// They differ, or are a recipient's own. Final.
         case several
 
-        private static let codes: Set<OutcomeCode> = [
-            .upstreamUnavailable, .upstreamCredentials, .upstreamProtocol, .upstreamInternal,
-        ]
-
         mutating func meet(_ outcome: RecipientOutcome) {
-            guard case .rejected(let rejection) = outcome, Self.isNobodysOwn(rejection) else {
+            // A reason that legacy calls by a name of its own would be lost with the list.
+            guard case .rejected(let rejection) = outcome, rejection.code.isShared, rejection.legacyName == nil else {
                 self = .several
                 return
             }
@@ -72,11 +68,6 @@ extension UpstreamResult {
             case .one(rejection.code): break
             case .one, .several: self = .several
             }
-        }
-
-        private static func isNobodysOwn(_ rejection: Rejection) -> Bool {
-            // A reason that legacy calls by a name of its own would be lost with the list.
-            rejection.legacyName == nil && Self.codes.contains(rejection.code)
         }
     }
 }

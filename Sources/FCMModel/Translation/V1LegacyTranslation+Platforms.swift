@@ -4,7 +4,7 @@ extension V1LegacyTranslation {
     // MARK: Android
 
     /// Reads `android`.
-    mutating func readAndroid(_ value: JSONValue) throws(V1Refusal) {
+    mutating func readAndroid(_ value: JSONValue) throws(Refusal) {
         for (name, value) in Self.fields(of: value, .android) {
             let path = "message.android.\(name)"
             let text = value.string ?? ""
@@ -21,7 +21,7 @@ extension V1LegacyTranslation {
         }
     }
 
-    private mutating func readAndroidNotification(_ value: JSONValue) throws(V1Refusal) {
+    private mutating func readAndroidNotification(_ value: JSONValue) throws(Refusal) {
         for (name, value) in Self.fields(of: value, .androidNotification) {
             let path = "message.android.notification.\(name)"
             switch name {
@@ -47,7 +47,7 @@ extension V1LegacyTranslation {
     // MARK: Apple
 
     /// Reads `apns`.
-    mutating func readAPNS(_ value: JSONValue) throws(V1Refusal) {
+    mutating func readAPNS(_ value: JSONValue) throws(Refusal) {
         for (name, value) in Self.fields(of: value, .apns) {
             switch name {
             case "headers": try self.readAPNSHeaders(value)
@@ -57,18 +57,18 @@ extension V1LegacyTranslation {
         }
     }
 
-    private mutating func readAPNSHeaders(_ value: JSONValue) throws(V1Refusal) {
+    private mutating func readAPNSHeaders(_ value: JSONValue) throws(Refusal) {
         guard let headers = value.members else { return }
         for header in headers {
             guard let text = header.value.string else { continue }
             let name = header.key
-            let path = V1Refusal.path("message.apns.headers", name)
+            let path = Refusal.path("message.apns.headers", name)
             switch name.protocolWord?.lowercased() {
             case "apns-priority": self.apnsPriority = try Self.agreed(self.apnsPriority, text, path)
             case "apns-push-type": self.apnsPushType = try Self.agreed(self.apnsPushType, text, path)
             case "apns-collapse-id" where !text.isEmpty: try self.carryCollapseKey(text, from: path)
             case "apns-expiration":
-                guard let seconds = Self.digits(text) else { throw .notCarried(path) }
+                guard let seconds = Int(digits: text) else { throw .notCarried(path) }
                 guard self.apnsExpiration ?? seconds == seconds else { throw .disagreement(path) }
                 self.apnsExpiration = seconds
             default: throw .notCarried(path)
@@ -76,9 +76,9 @@ extension V1LegacyTranslation {
         }
     }
 
-    private mutating func readPayload(_ value: JSONValue) throws(V1Refusal) {
+    private mutating func readPayload(_ value: JSONValue) throws(Refusal) {
         for member in value.members.map(Array.init) ?? [] where !member.value.isNull {
-            let path = V1Refusal.path("message.apns.payload", member.key)
+            let path = Refusal.path("message.apns.payload", member.key)
             guard member.keyEquals("aps"), let aps = member.value.members else { throw .notCarried(path) }
             for member in aps where !member.value.isNull {
                 try self.readAPS(member.key, member.value)
@@ -86,8 +86,8 @@ extension V1LegacyTranslation {
         }
     }
 
-    private mutating func readAPS(_ name: String, _ value: JSONValue) throws(V1Refusal) {
-        let path = V1Refusal.path("message.apns.payload.aps", name)
+    private mutating func readAPS(_ name: String, _ value: JSONValue) throws(Refusal) {
+        let path = Refusal.path("message.apns.payload.aps", name)
         switch name.protocolWord {
         case "badge":
             guard let badge = value.number?.integer, (0...ValueRules.maxBadge).contains(badge) else {
@@ -112,8 +112,8 @@ extension V1LegacyTranslation {
     }
 
     /// Reads one key of an alert object (TR-ALERT).
-    private mutating func readAlert(_ name: String, _ value: JSONValue) throws(V1Refusal) {
-        let path = V1Refusal.path("message.apns.payload.aps.alert", name)
+    private mutating func readAlert(_ name: String, _ value: JSONValue) throws(Refusal) {
+        let path = Refusal.path("message.apns.payload.aps.alert", name)
         switch name.protocolWord {
         case "title": try self.carry(Self.text(value, path), as: .title, from: path)
         case "subtitle": try self.carry(Self.text(value, path), as: .subtitle, from: path)
@@ -129,13 +129,13 @@ extension V1LegacyTranslation {
     // MARK: Web
 
     /// Reads `webpush`.
-    mutating func readWebpush(_ value: JSONValue) throws(V1Refusal) {
+    mutating func readWebpush(_ value: JSONValue) throws(Refusal) {
         for (name, value) in Self.fields(of: value, .webpush) {
             switch name {
             case "headers": try self.readWebpushHeaders(value)
             case "notification":
                 for member in value.members.map(Array.init) ?? [] where !member.value.isNull {
-                    let path = V1Refusal.path("message.webpush.notification", member.key)
+                    let path = Refusal.path("message.webpush.notification", member.key)
                     guard member.keyEquals("icon") else { throw .notCarried(path) }
                     try self.carry(Self.text(member.value, path), as: .icon, from: path)
                 }
@@ -150,15 +150,15 @@ extension V1LegacyTranslation {
         }
     }
 
-    private mutating func readWebpushHeaders(_ value: JSONValue) throws(V1Refusal) {
+    private mutating func readWebpushHeaders(_ value: JSONValue) throws(Refusal) {
         guard let headers = value.members else { return }
         for header in headers {
             guard let text = header.value.string else { continue }
             let name = header.key
-            let path = V1Refusal.path("message.webpush.headers", name)
+            let path = Refusal.path("message.webpush.headers", name)
             switch name.protocolWord?.lowercased() {
             case "ttl":
-                guard let seconds = Self.digits(text) else { throw .notCarried(path) }
+                guard let seconds = Int(digits: text) else { throw .notCarried(path) }
                 try self.carryTimeToLive(seconds, from: path)
             case "urgency": try self.carryPriority(text, from: path)
             default: throw .notCarried(path)
@@ -168,18 +168,18 @@ extension V1LegacyTranslation {
 
     // MARK: Values
 
-    private mutating func carryTitleLocArgs(_ value: JSONValue, from path: String) throws(V1Refusal) {
+    private mutating func carryTitleLocArgs(_ value: JSONValue, from path: String) throws(Refusal) {
         guard let texts = try Self.texts(value, path) else { return }
         self.notification.titleLocArgs = try Self.agreed(self.notification.titleLocArgs, texts, path)
     }
 
-    private mutating func carryBodyLocArgs(_ value: JSONValue, from path: String) throws(V1Refusal) {
+    private mutating func carryBodyLocArgs(_ value: JSONValue, from path: String) throws(Refusal) {
         guard let texts = try Self.texts(value, path) else { return }
         self.notification.bodyLocArgs = try Self.agreed(self.notification.bodyLocArgs, texts, path)
     }
 
     /// A list of texts; `nil` for an empty one, which is absent.
-    private static func texts(_ value: JSONValue, _ path: String) throws(V1Refusal) -> [String]? {
+    private static func texts(_ value: JSONValue, _ path: String) throws(Refusal) -> [String]? {
         guard let elements = value.elements else { throw .notCarried(path) }
         var texts: [String] = []
         for element in elements {
@@ -190,16 +190,8 @@ extension V1LegacyTranslation {
     }
 
     /// A text where v1 takes anything; legacy has no empty ones.
-    private static func text(_ value: JSONValue, _ path: String) throws(V1Refusal) -> String {
+    private static func text(_ value: JSONValue, _ path: String) throws(Refusal) -> String {
         guard let text = value.string, !text.isEmpty else { throw .notCarried(path) }
         return text
-    }
-
-    /// The number that a text of decimal digits stands for.
-    private static func digits(_ text: String) -> Int? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
-            return nil
-        }
-        return Int(text)
     }
 }

@@ -27,7 +27,7 @@ struct V1LegacyTranslation {
     /// - Parameter content: the `message` object.
     /// - Returns: the message.
     /// - Throws: the first field that can't be carried.
-    mutating func message(from content: JSONValue) throws(V1Refusal) -> Message {
+    mutating func message(from content: JSONValue) throws(Refusal) -> Message {
         for (name, value) in Self.fields(of: content, .message) {
             switch name {
             case "token", "fid", "topic", "condition": break
@@ -48,12 +48,12 @@ struct V1LegacyTranslation {
     // MARK: Agreement
 
     /// Takes a text over under a key that other platforms may carry too.
-    mutating func carry(_ text: String, as key: NotificationKey, from path: String) throws(V1Refusal) {
+    mutating func carry(_ text: String, as key: NotificationKey, from path: String) throws(Refusal) {
         self.notification[key] = try Self.agreed(self.notification[key], text, path)
     }
 
     /// Takes a priority over, in the words of legacy.
-    mutating func carryPriority(_ word: String, from path: String) throws(V1Refusal) {
+    mutating func carryPriority(_ word: String, from path: String) throws(Refusal) {
         guard let priority = (word.protocolWord?.lowercased()).flatMap(Message.Priority.init) else {
             throw .notCarried(path)
         }
@@ -62,25 +62,25 @@ struct V1LegacyTranslation {
     }
 
     /// Takes a time to live over, in seconds.
-    mutating func carryTimeToLive(_ seconds: Int, from path: String) throws(V1Refusal) {
+    mutating func carryTimeToLive(_ seconds: Int, from path: String) throws(Refusal) {
         guard ValueRules.isTimeToLive(seconds) else { throw .notCarried(path) }
         guard self.message.timeToLive ?? seconds == seconds else { throw .disagreement(path) }
         self.message.timeToLive = seconds
     }
 
     /// Takes a collapse key over.
-    mutating func carryCollapseKey(_ key: String, from path: String) throws(V1Refusal) {
+    mutating func carryCollapseKey(_ key: String, from path: String) throws(Refusal) {
         self.message.collapseKey = try Self.agreed(self.message.collapseKey, key, path)
     }
 
     /// A text that other platforms may carry too, compared by its bytes.
-    static func agreed(_ present: String?, _ text: String, _ path: String) throws(V1Refusal) -> String {
+    static func agreed(_ present: String?, _ text: String, _ path: String) throws(Refusal) -> String {
         guard present?.utf8.elementsEqual(text.utf8) ?? true else { throw .disagreement(path) }
         return text
     }
 
     /// Arguments that other platforms may carry too.
-    static func agreed(_ present: [String]?, _ texts: [String], _ path: String) throws(V1Refusal) -> [String] {
+    static func agreed(_ present: [String]?, _ texts: [String], _ path: String) throws(Refusal) -> [String] {
         let agree = present?.elementsEqual(texts) { $0.utf8.elementsEqual($1.utf8) } ?? true
         guard agree else { throw .disagreement(path) }
         return texts
@@ -88,7 +88,7 @@ struct V1LegacyTranslation {
 
     // MARK: What depends on the rest
 
-    private mutating func settleExpiration() throws(V1Refusal) {
+    private mutating func settleExpiration() throws(Refusal) {
         guard let expiration = self.apnsExpiration else { return }
         let path = "message.apns.headers.apns-expiration"
         let drift = Self.toleratedDrift
@@ -104,7 +104,7 @@ struct V1LegacyTranslation {
         }
     }
 
-    private mutating func settleAPNSPriority() throws(V1Refusal) {
+    private mutating func settleAPNSPriority() throws(Refusal) {
         let path = "message.apns.headers.apns-priority"
         let isSilent = self.message.contentAvailable && self.message.notification == nil
         if self.apnsPushType != nil {
@@ -124,7 +124,7 @@ struct V1LegacyTranslation {
 
     // MARK: The common parts
 
-    private mutating func readData(_ value: JSONValue) throws(V1Refusal) {
+    private mutating func readData(_ value: JSONValue) throws(Refusal) {
         for member in value.members.map(Array.init) ?? [] {
             let key = member.key
             guard !ValueRules.isRefusedDataKey(key) else { throw .badDataKey(key) }
@@ -133,7 +133,7 @@ struct V1LegacyTranslation {
         }
     }
 
-    private mutating func readNotification(_ value: JSONValue) throws(V1Refusal) {
+    private mutating func readNotification(_ value: JSONValue) throws(Refusal) {
         for (name, value) in Self.fields(of: value, .notification) {
             guard let key = NotificationKey(rawValue: name), let text = value.string else { continue }
             try self.carry(text, as: key, from: "message.notification.\(name)")

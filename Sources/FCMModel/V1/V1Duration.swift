@@ -17,17 +17,13 @@ struct V1Duration: Sendable, Hashable {
         let number = bytes.dropLast()
         let whole = number.prefix { $0 != UInt8(ascii: ".") }
         let fraction = number[whole.endIndex...]
-        guard !whole.isEmpty, whole.allSatisfy(Self.isDigit), let seconds = Int(String(decoding: whole, as: UTF8.self))
+        guard !whole.isEmpty, whole.allSatisfy(\.isDigit), let seconds = Int(String(decoding: whole, as: UTF8.self))
         else { return nil }
         if !fraction.isEmpty {
             let digits = fraction.dropFirst()
-            guard (1...9).contains(digits.count), digits.allSatisfy(Self.isDigit) else { return nil }
+            guard (1...9).contains(digits.count), digits.allSatisfy(\.isDigit) else { return nil }
         }
         self.seconds = seconds
-        self.hasFraction = fraction.contains { (UInt8(ascii: "1")...UInt8(ascii: "9")).contains($0) }
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        self.hasFraction = fraction.contains { $0.isDigit && $0 != UInt8(ascii: "0") }
     }
 }

@@ -45,29 +45,70 @@ package struct V1Reply: Sendable, Hashable {
     /// The answer to a message that was taken for a device group: v1 tells nothing, not even of failed members.
     package static let groupAcceptance = V1Reply(status: 200, body: ByteBuffer(string: "{}"), retryAfter: nil)
 
+    /// What a v1 client gets to see of one recipient's outcome; the project is named as in the request's path.
+    package init(_ outcome: RecipientOutcome, project: String) {
+        switch outcome {
+        case .accepted(let acceptance): self.init(acceptance, project: project)
+        case .rejected(let rejection): self.init(refusing: rejection)
+        }
+    }
+
+    /// What a v1 client gets to see of a message that was not taken, whichever upstream refused it or the gateway
+    /// itself (V-FACADE; the table of the v1 facade on a legacy upstream).
+    package init(refusing rejection: Rejection) {
+        let name = rejection.legacyErrorName
+        let isAPNS = rejection.code == .upstreamCredentials && name == .invalidAPNSCredential
+        let error = isAPNS ? V1Error.thirdPartyAuth : rejection.code.v1Error
+        // Google's front end, which gives no code of FCM's, names no field here.
+        let violation = error == .invalidArgument ? name.v1Violation : nil
+        self.init(error, violation, retryAfter: rejection.retryAfter, code: rejection.code)
+    }
+
+    /// What a v1 client gets to see whose request can't be read or holds a bad value.
+    package init(refusing refusal: Refusal) {
+        let detail = refusal.detail ?? refusal.code.title
+        self.init(
+            V1Error(.invalidArgument, refusal.isSyntactic ? nil : .invalidArgument, detail),
+            refusal.fields.first.map { V1FieldViolation(field: $0.path, description: $0.detail) },
+            code: refusal.code
+        )
+    }
+
+    /// The answer to a request that is wrong in itself, whatever message it carries: 400 `INVALID_ARGUMENT`.
+    package static func badRequest(_ message: String, code: OutcomeCode = .badRequest) -> V1Reply {
+        V1Reply(V1Error(.invalidArgument, nil, message), code: code)
+    }
+
     /// An error in Google's form.
-    init(_ fault: V1Fault, code: OutcomeCode) {
+    init(
+        _ error: V1Error,
+        _ violation: V1FieldViolation? = nil,
+        retryAfter: Int? = nil,
+        code: OutcomeCode
+    ) {
         var writer = JSONWriter(reservingCapacity: 256)
         writer.beginObject()
         writer.key("error")
         writer.beginObject()
-        writer.member("code", fault.status.httpStatus)
-        writer.member("message", fault.message)
-        writer.member("status", fault.status.rawValue)
-        if fault.code != nil || fault.violation != nil {
+        writer.member("code", error.status.httpStatus)
+        writer.member("message", error.message)
+        writer.member("status", error.status.rawValue)
+        if error.code != nil || violation != nil {
             writer.key("details")
             writer.beginArray()
-            if let code = fault.code { Self.write(code, to: &writer) }
-            if let violation = fault.violation { Self.write(violation, to: &writer) }
+            if let code = error.code { Self.write(code, to: &writer) }
+            if let violation { Self.write(violation, to: &writer) }
             writer.endArray()
         }
         writer.endObject()
         writer.endObject()
-        self.init(
-            status: fault.status.httpStatus,
-            body: writer.finish(),
-            retryAfter: fault.retryAfter.map { String($0) }
-        )
+        let delay: Int? =
+            switch error.delay {
+            case .never: nil
+            case .named: retryAfter
+            case .seconds(let seconds): retryAfter ?? seconds
+            }
+        self.init(status: error.status.httpStatus, body: writer.finish(), retryAfter: delay.map { String($0) })
         self.code = code
     }
 

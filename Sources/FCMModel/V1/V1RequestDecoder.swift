@@ -8,7 +8,7 @@ package enum V1RequestDecoder {
     /// Decodes a body.
     ///
     /// - Throws: the first failing check.
-    package static func decode(_ body: ByteBuffer) throws(V1Refusal) -> V1SendRequest {
+    package static func decode(_ body: ByteBuffer) throws(Refusal) -> V1SendRequest {
         let root = try Self.parse(body)
         var checker = V1SchemaChecker()
         try checker.check(root, .request, at: "")
@@ -30,7 +30,7 @@ package enum V1RequestDecoder {
         return V1SendRequest(target: target, message: message, payloadBytes: payloadBytes, content: content)
     }
 
-    private static func parse(_ body: ByteBuffer) throws(V1Refusal) -> JSONValue {
+    private static func parse(_ body: ByteBuffer) throws(Refusal) -> JSONValue {
         do {
             return try JSONDocument(parsing: body).root
         } catch {
@@ -40,7 +40,7 @@ package enum V1RequestDecoder {
 
     // MARK: Target
 
-    private static func target(of content: JSONValue) throws(V1Refusal) -> Target {
+    private static func target(of content: JSONValue) throws(Refusal) -> Target {
         let given = ["token", "fid", "topic", "condition"].filter { content.field($0) != nil }
         guard given.count <= 1 else {
             throw .badTarget("message.\(given[1])", "Exactly one of token, fid, topic and condition is allowed")
@@ -69,7 +69,7 @@ package enum V1RequestDecoder {
             || bytes.starts(with: "google.".utf8) || bytes.starts(with: "gcm.notification.".utf8)
     }
 
-    private static func checkCollapseID(of content: JSONValue) throws(V1Refusal) {
+    private static func checkCollapseID(of content: JSONValue) throws(Refusal) {
         let id = content.field("apns")?.field("headers")?.text("apns-collapse-id")
         guard let id, id.utf8.count > V1MessageWriter.maxCollapseIDBytes else { return }
         throw .badValue("message.apns.headers.apns-collapse-id", "at most \(V1MessageWriter.maxCollapseIDBytes) bytes")

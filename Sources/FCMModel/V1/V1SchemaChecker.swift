@@ -4,7 +4,7 @@ import StrictJSON
 /// come before values.
 struct V1SchemaChecker {
     /// The first value that its field can't have.
-    private(set) var badValue: V1Refusal?
+    private(set) var badValue: Refusal?
 
     /// Checks an object and all that v1 knows within it; `null` is absent, wherever it stands.
     ///
@@ -13,20 +13,20 @@ struct V1SchemaChecker {
     ///   - schema: its fields.
     ///   - path: where it stands.
     /// - Throws: the first unknown name or wrong type.
-    mutating func check(_ value: JSONValue, _ schema: V1Schema, at path: String) throws(V1Refusal) {
+    mutating func check(_ value: JSONValue, _ schema: V1Schema, at path: String) throws(Refusal) {
         guard let members = value.members else { throw .wrongType(path, "an object") }
         var seen = Array(repeating: false, count: schema.count)
         for member in members {
             let name = member.key
-            guard let field = schema[name] else { throw .unknown(V1Refusal.path(path, name)) }
-            guard !seen[field.index] else { throw .repeated(V1Refusal.path(path, field.name)) }
+            guard let field = schema[name] else { throw .unknown(Refusal.path(path, name)) }
+            guard !seen[field.index] else { throw .repeated(Refusal.path(path, field.name)) }
             seen[field.index] = true
             guard !member.value.isNull else { continue }
-            try self.check(member.value, field.kind, at: V1Refusal.path(path, field.name))
+            try self.check(member.value, field.kind, at: Refusal.path(path, field.name))
         }
     }
 
-    private mutating func check(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) throws(V1Refusal) {
+    private mutating func check(_ value: JSONValue, _ kind: V1Schema.Kind, at path: String) throws(Refusal) {
         switch kind {
         case .text, .color, .label, .link, .choice, .duration, .timeToLive:
             guard value.kind == .string else { throw .wrongType(path, "TYPE_STRING") }
@@ -46,7 +46,7 @@ struct V1SchemaChecker {
         case .textMap:
             guard let members = value.members else { throw .wrongType(path, "a map of TYPE_STRING") }
             for member in members where member.value.kind != .string && !member.value.isNull {
-                throw .wrongType(V1Refusal.path(path, member.key), "TYPE_STRING")
+                throw .wrongType(Refusal.path(path, member.key), "TYPE_STRING")
             }
         case .structure:
             guard value.members != nil else { throw .wrongType(path, "an object") }

@@ -25,7 +25,7 @@ package struct V1SendRequest: Sendable {
     /// - Parameter now: seconds since 1970, to which an `apns-expiration` is compared.
     /// - Returns: the same message, with nothing lost.
     /// - Throws: the first field that legacy can't carry.
-    package func legacyRequest(now: Int) throws(V1Refusal) -> LegacySendRequest {
+    package func legacyRequest(now: Int) throws(Refusal) -> LegacySendRequest {
         switch self.target {
         case .installation, .installations:
             throw .notCarried("message.fid")

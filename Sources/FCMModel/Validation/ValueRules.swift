@@ -8,13 +8,7 @@ package enum ValueRules {
         var digits = text.utf8.makeIterator()
         guard text.utf8.count == 7, digits.next() == UInt8(ascii: "#") else { return false }
         while let digit = digits.next() {
-            switch digit {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-                UInt8(ascii: "A")...UInt8(ascii: "F"):
-                continue
-            default:
-                return false
-            }
+            guard digit.hexValue != nil else { return false }
         }
         return true
     }
@@ -56,12 +50,8 @@ package enum ValueRules {
         return "https://".utf8
             .allSatisfy { expected in
                 guard let byte = bytes.next() else { return false }
-                return byte == expected || (Self.isLetter(byte) && byte | 0x20 == expected)
+                return byte == expected || (byte.isLetter && byte | 0x20 == expected)
             }
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 
     /// What FCM's names of groups begin with that must not meet another tenant's; no caller's name of a group does.

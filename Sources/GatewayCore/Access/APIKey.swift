@@ -1,3 +1,5 @@
+import FCMModel
+
 /// A tenant's key in clear: `fgw_<id>_<secret>_<checksum>`.
 ///
 /// The checksum lets a mistyped key, and a scanner that looks for leaked ones, be judged without a look-up.
@@ -36,7 +38,7 @@ package struct APIKey: Sendable {
             bytes[secretStart - 1] == UInt8(ascii: "_"), bytes[checksumStart - 1] == UInt8(ascii: "_")
         else { return nil }
         let id = bytes[idStart..<secretStart - 1]
-        guard id.allSatisfy(Self.isIDCharacter), bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
+        guard id.allSatisfy(\.isLowerAlphanumeric), bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
             Base62.number(bytes[checksumStart...]) == UInt64(CRC32.checksum(bytes[..<(checksumStart - 1)]))
         else { return nil }
         return String(decoding: id, as: UTF8.self)
@@ -63,12 +65,5 @@ package struct APIKey: Sendable {
 
     private static func checksum(of bytes: ArraySlice<UInt8>) -> String {
         Base62.text(CRC32.checksum(bytes), width: Self.checksumLength)
-    }
-
-    private static func isIDCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: false
-        }
     }
 }

@@ -20,8 +20,8 @@ extension AuditLog {
         action: AuditAction,
         origin: RequestOrigin,
         at time: Timestamp
-    ) async -> SendRefusal {
-        let refusal = SendRefusal(code: .forbidden, detail: "The key lacks the scope \(scope.rawValue)")
+    ) async -> Refusal {
+        let refusal = Refusal(.forbidden, "The key lacks the scope \(scope.rawValue)")
         guard let place = self.reserve() else { return refusal }
         var record = AuditRecord(
             time: time,

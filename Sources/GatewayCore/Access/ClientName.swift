@@ -1,3 +1,5 @@
+import FCMModel
+
 /// A name by which a client's certificate vouches for it: a DNS name or a URI of its subject alternative names
 /// (RFC 5280, 4.2.1.6).
 ///
@@ -33,27 +35,19 @@ package struct ClientName: Sendable, Hashable {
     package static func uri(_ text: String) -> String? {
         guard text.utf8.count <= Self.maxBytes, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex,
-            text.utf8.index(after: colon) < text.endIndex, let first = text.utf8.first, Self.isLetter(first),
+            text.utf8.index(after: colon) < text.endIndex, let first = text.utf8.first, first.isLetter,
             text.utf8[..<colon].allSatisfy(Self.isSchemeCharacter)
         else { return nil }
         return text
     }
 
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-    }
-
     private static func isHostCharacter(_ byte: UInt8) -> Bool {
-        Self.isLetter(byte) || Self.isDigit(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+        byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
 
     /// RFC 3986, 3.1.
     private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
-        Self.isLetter(byte) || Self.isDigit(byte)
+        byte.isLetter || byte.isDigit
             || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
     }
 }

@@ -1,3 +1,5 @@
+package import FCMModel
+
 /// What went wrong inside the gateway, as opposed to a refusal that was to be expected.
 package struct GatewayError: Error, Sendable {
     /// The kinds, a closed set that metrics may use.
@@ -30,5 +32,20 @@ package struct GatewayError: Error, Sendable {
         self.code = code
         self.message = message
         self.cause = cause
+    }
+}
+
+extension Refusal {
+    /// What callers are told of an error.
+    package init(_ error: GatewayError) {
+        let code: OutcomeCode =
+            switch error.code {
+            case .storeUnavailable, .overloaded, .cancelled: .overloaded
+            case .notFound: .notFound
+            case .conflict: .conflict
+            case .auditUnavailable: .auditUnavailable
+            case .invalid: .invalidField
+            }
+        self.init(code, error.message)
     }
 }

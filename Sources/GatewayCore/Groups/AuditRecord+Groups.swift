@@ -8,7 +8,7 @@ extension AuditRecord {
     ///   - name: the group's name, or its key where a caller named no more; `nil` for a list of names.
     ///   - tokens: the tokens it was about.
     ///   - caller: who did it.
-    ///   - obstacle: why it was not done, if it was not.
+    ///   - refusal: why it was not done, if it was not.
     ///   - upstreamCode: what FCM said last, if it was asked.
     ///   - time: when the gateway took the request.
     /// - Returns: the record; name and tokens are in it by pseudonym.
@@ -17,7 +17,7 @@ extension AuditRecord {
         _ name: String?,
         tokens: [String],
         by caller: GroupCaller,
-        obstacle: OutcomeCode?,
+        refusal: OutcomeCode?,
         upstreamCode: String?,
         at time: Timestamp
     ) -> AuditRecord {
@@ -26,7 +26,7 @@ extension AuditRecord {
             tenant: caller.profile.id.text,
             principal: caller.principal.auditName,
             action: action.rawValue,
-            outcome: obstacle == nil ? .accepted : .rejected,
+            outcome: refusal == nil ? .accepted : .rejected,
             requestID: caller.origin.requestID
         )
         record.tenantUID = caller.profile.uid
@@ -36,8 +36,8 @@ extension AuditRecord {
             caller.profile.pseudonymizer.pseudonym(of: text).append(to: &record.targets)
         }
         record.recipients = tokens.count
-        record.accepted = obstacle == nil ? tokens.count : 0
-        record.code = obstacle?.rawValue
+        record.accepted = refusal == nil ? tokens.count : 0
+        record.code = refusal?.rawValue
         record.upstreamCode = upstreamCode
         record.traceID = caller.origin.traceID
         return record

@@ -10,13 +10,13 @@ extension DeviceGroups {
         _ tokens: [String],
         by caller: GroupCaller,
         at time: Timestamp
-    ) async throws(GroupObstacle) {
+    ) async throws(Refusal) {
         let refused = AuditRecord.group(
             action,
             name,
             tokens: tokens,
             by: caller,
-            obstacle: .auditUnavailable,
+            refusal: .auditUnavailable,
             upstreamCode: nil,
             at: time
         )
@@ -24,7 +24,7 @@ extension DeviceGroups {
             try await self.audit.announce(refused: refused)
         } catch {
             self.metrics.count(action, of: caller.profile.id, outcome: OutcomeCode.auditUnavailable.rawValue)
-            throw GroupObstacle(.auditUnavailable)
+            throw Refusal(.auditUnavailable)
         }
     }
 }

@@ -6,10 +6,10 @@ extension DeviceGroups {
     ///
     /// - Returns: FCM's answer.
     /// - Throws: why it was not handed on.
-    package func forward(_ request: GroupRequest, by caller: GroupCaller) async throws(GroupObstacle) -> GroupResult {
+    package func forward(_ request: GroupRequest, by caller: GroupCaller) async throws(Refusal) -> GroupResult {
         switch request {
         case .lookUp(let name):
-            return try await self.recording(name, .lookUp, [], by: caller) { trace throws(GroupObstacle) in
+            return try await self.recording(name, .lookUp, [], by: caller) { trace throws(Refusal) in
                 let upstreamName = try await self.upstreamName(name, caller)
                 let request = GroupRequest.lookUp(name: upstreamName)
                 let result = await self.ask(request, by: caller)
@@ -22,10 +22,10 @@ extension DeviceGroups {
             let label = name ?? change.key ?? ""
             return try await self.recording(label, .init(change.operation), change.tokens, by: caller) {
                 trace
-                    throws(GroupObstacle) in
+                    throws(Refusal) in
                 guard let name else { return await self.perform(change, by: caller, trace) }
                 return try await self.inTurn(name, of: caller.profile, until: caller.deadline) {
-                    () throws(GroupObstacle) in
+                    () throws(Refusal) in
                     try await self.forward(change, of: name, by: caller, trace)
                 }
             }
@@ -36,7 +36,7 @@ extension DeviceGroups {
     ///
     /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
     private func note(key: String, of name: String, by caller: GroupCaller) async {
-        try? await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(GroupObstacle) in
+        try? await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
             var group = try await self.stored(name, of: caller.profile) ?? self.unknown(name, of: caller.profile)
             guard group.key != key else { return }
             group.key = key
@@ -50,7 +50,7 @@ extension DeviceGroups {
         of name: String,
         by caller: GroupCaller,
         _ trace: GroupTrace
-    ) async throws(GroupObstacle) -> GroupResult {
+    ) async throws(Refusal) -> GroupResult {
         let known = try await self.stored(name, of: caller.profile)
         var request = change
         var group = known ?? self.unknown(name, of: caller.profile)
@@ -73,7 +73,7 @@ extension DeviceGroups {
         of change: GroupChange,
         _ before: DeviceGroup,
         _ group: inout DeviceGroup
-    ) async throws(GroupObstacle) {
+    ) async throws(Refusal) {
         switch result.answer {
         case .success(let key):
             if change.operation == .create { (group.members, group.isComplete) = ([], true) }
@@ -90,7 +90,7 @@ extension DeviceGroups {
         }
     }
 
-    private func restore(_ before: DeviceGroup, over group: DeviceGroup) async throws(GroupObstacle) {
+    private func restore(_ before: DeviceGroup, over group: DeviceGroup) async throws(Refusal) {
         guard before.isStored else { return try await self.forget(group) }
         var restored = before
         restored.version = group.version
@@ -114,17 +114,17 @@ extension DeviceGroups {
     }
 
     /// The tenant's name of the group that a change is for; `nil` where only FCM can tell.
-    private func name(of change: GroupChange, _ caller: GroupCaller) async throws(GroupObstacle) -> String? {
+    private func name(of change: GroupChange, _ caller: GroupCaller) async throws(Refusal) -> String? {
         if let name = change.name { return name }
         guard let key = change.key else { return nil }
         do {
             return try await self.store.group(withKey: key, of: caller.profile.id)?.name
         } catch {
-            throw GroupObstacle(error)
+            throw Refusal(ofGroups: error)
         }
     }
 
-    private func upstreamName(_ name: String, _ caller: GroupCaller) async throws(GroupObstacle) -> String {
+    private func upstreamName(_ name: String, _ caller: GroupCaller) async throws(Refusal) -> String {
         try await self.stored(name, of: caller.profile)?.upstreamName ?? caller.profile.upstreamGroupName(name)
     }
 

@@ -1,4 +1,4 @@
-import FCMModel
+package import FCMModel
 
 /// Tenants' device groups: what the gateway knows of them, kept in step with FCM.
 ///
@@ -55,8 +55,8 @@ package final class DeviceGroups: Sendable {
         _ name: String,
         tokens: [String],
         by caller: GroupCaller
-    ) async throws(GroupObstacle) -> (DeviceGroup, isNew: Bool) {
-        try await self.changing(name, .put, tokens, by: caller) { group, trace throws(GroupObstacle) in
+    ) async throws(Refusal) -> (DeviceGroup, isNew: Bool) {
+        try await self.changing(name, .put, tokens, by: caller) { group, trace throws(Refusal) in
             try Self.checkCount(tokens)
             let isNew = !group.isStored
             let reconciliation = GroupReconciliation(group, toward: tokens, verifies: true)
@@ -73,12 +73,12 @@ package final class DeviceGroups: Sendable {
         _ tokens: [String],
         to name: String,
         by caller: GroupCaller
-    ) async throws(GroupObstacle) -> DeviceGroup {
-        try await self.changing(name, .add, tokens, by: caller) { group, trace throws(GroupObstacle) in
+    ) async throws(Refusal) -> DeviceGroup {
+        try await self.changing(name, .add, tokens, by: caller) { group, trace throws(Refusal) in
             let wanted = group.tokens + tokens.filter { !group.tokens.containsToken($0) }
             try Self.checkCount(wanted)
             let reconciliation = GroupReconciliation(group, toward: wanted, mustExist: !group.isStored)
-            guard let result = try await self.reconcile(reconciliation, by: caller, trace) else { throw .notFound }
+            guard let result = try await self.reconcile(reconciliation, by: caller, trace) else { throw .groupNotFound }
             return result
         }
     }
@@ -91,8 +91,8 @@ package final class DeviceGroups: Sendable {
         _ tokens: [String],
         from name: String,
         by caller: GroupCaller
-    ) async throws(GroupObstacle) -> DeviceGroup? {
-        try await self.changing(name, .remove, tokens, by: caller) { group, trace throws(GroupObstacle) in
+    ) async throws(Refusal) -> DeviceGroup? {
+        try await self.changing(name, .remove, tokens, by: caller) { group, trace throws(Refusal) in
             let known = group.isStored ? group : try await self.adopted(group, by: caller, trace)
             let reconciliation = GroupReconciliation(
                 known,
@@ -108,10 +108,10 @@ package final class DeviceGroups: Sendable {
     ///
     /// - Throws: `not_found` for a group that neither the gateway nor FCM knows, `conflict` for one with members that the
     ///   gateway does not know, and as for ``put(_:tokens:by:)``.
-    package func delete(_ name: String, by caller: GroupCaller) async throws(GroupObstacle) {
-        try await self.changing(name, .delete, [], by: caller) { group, trace throws(GroupObstacle) in
+    package func delete(_ name: String, by caller: GroupCaller) async throws(Refusal) {
+        try await self.changing(name, .delete, [], by: caller) { group, trace throws(Refusal) in
             let result = try await self.reconcile(GroupReconciliation(group, toward: []), by: caller, trace)
-            if result == nil, !group.isStored { throw GroupObstacle.notFound }
+            if result == nil, !group.isStored { throw Refusal.groupNotFound }
         }
     }
 
@@ -120,18 +120,18 @@ package final class DeviceGroups: Sendable {
         _ group: DeviceGroup,
         by caller: GroupCaller,
         _ trace: GroupTrace
-    ) async throws(GroupObstacle) -> DeviceGroup {
+    ) async throws(Refusal) -> DeviceGroup {
         guard let found = try await self.lookUp(group, caller.profile, until: caller.deadline, trace) else {
-            throw .notFound
+            throw .groupNotFound
         }
         return found
     }
 
-    private static func checkCount(_ tokens: [String]) throws(GroupObstacle) {
+    private static func checkCount(_ tokens: [String]) throws(Refusal) {
         guard tokens.count <= GroupChange.maxTokens else {
-            throw GroupObstacle(
+            throw Refusal(
                 .groupTooLarge,
-                detail: "The group would have \(tokens.count) members; it may have \(GroupChange.maxTokens)"
+                "The group would have \(tokens.count) members; it may have \(GroupChange.maxTokens)"
             )
         }
     }
@@ -152,9 +152,9 @@ package final class DeviceGroups: Sendable {
         of profile: TenantProfile,
         until deadline: ContinuousClock.Instant,
         origin: RequestOrigin
-    ) async throws(GroupObstacle) -> DeviceGroup? {
+    ) async throws(Refusal) -> DeviceGroup? {
         if let known = try await self.stored(name, of: profile), known.key != nil { return known }
-        return try await self.inTurn(name, of: profile, until: deadline) { () throws(GroupObstacle) in
+        return try await self.inTurn(name, of: profile, until: deadline) { () throws(Refusal) in
             let known = try await self.stored(name, of: profile)
             if let known, known.key != nil { return known }
             let group = known ?? self.unknown(name, of: profile)
@@ -169,8 +169,8 @@ package final class DeviceGroups: Sendable {
     ///   - caller: who looks.
     /// - Returns: the group; `nil` where neither the gateway nor FCM knows it.
     /// - Throws: as ``group(_:of:until:origin:)``, and `auditUnavailable`.
-    package func show(_ name: String, by caller: GroupCaller) async throws(GroupObstacle) -> DeviceGroup? {
-        try await self.recording(name, .get, [], by: caller) { _ throws(GroupObstacle) in
+    package func show(_ name: String, by caller: GroupCaller) async throws(Refusal) -> DeviceGroup? {
+        try await self.recording(name, .get, [], by: caller) { _ throws(Refusal) in
             try await self.group(name, of: caller.profile, until: caller.deadline, origin: caller.origin)
         }
     }
@@ -178,13 +178,13 @@ package final class DeviceGroups: Sendable {
     /// A group as the gateway has it written down; FCM is not asked.
     ///
     /// - Throws: `overloaded` when the store does not answer.
-    package func stored(_ name: String, of profile: TenantProfile) async throws(GroupObstacle) -> DeviceGroup? {
+    package func stored(_ name: String, of profile: TenantProfile) async throws(Refusal) -> DeviceGroup? {
         do {
             let group = try await self.store.group(named: name, of: profile.id)
             // A tenant that was made anew has groups of its own.
             return group?.tenantCreatedAt == profile.tenant.createdAt ? group : nil
         } catch {
-            throw GroupObstacle(error)
+            throw Refusal(ofGroups: error)
         }
     }
 
@@ -195,12 +195,12 @@ package final class DeviceGroups: Sendable {
         after name: String?,
         limit: Int,
         by caller: GroupCaller
-    ) async throws(GroupObstacle) -> [String] {
-        try await self.recording(nil, .list, [], by: caller) { _ throws(GroupObstacle) in
+    ) async throws(Refusal) -> [String] {
+        try await self.recording(nil, .list, [], by: caller) { _ throws(Refusal) in
             do throws(GatewayError) {
                 return try await self.store.names(of: caller.profile.id, after: name, limit: limit)
             } catch {
-                throw GroupObstacle(error)
+                throw Refusal(ofGroups: error)
             }
         }
     }
@@ -214,7 +214,7 @@ package final class DeviceGroups: Sendable {
         _ profile: TenantProfile,
         until deadline: ContinuousClock.Instant
     ) async {
-        try? await self.inTurn(name, of: profile, until: deadline) { () throws(GroupObstacle) in
+        try? await self.inTurn(name, of: profile, until: deadline) { () throws(Refusal) in
             guard var group = try await self.stored(name, of: profile), group.key == key else { return }
             group.key = nil
             group.updatedAt = self.clock.now()
@@ -227,7 +227,7 @@ package final class DeviceGroups: Sendable {
         _ profile: TenantProfile,
         until deadline: ContinuousClock.Instant,
         _ trace: GroupTrace
-    ) async throws(GroupObstacle) -> DeviceGroup? {
+    ) async throws(Refusal) -> DeviceGroup? {
         var group = group
         let result = await self.upstream.perform(
             .lookUp(name: group.upstreamName),
@@ -241,7 +241,7 @@ package final class DeviceGroups: Sendable {
             group.key = key
             return try await self.save(group)
         case .failure(let failure):
-            guard failure.kind == .groupNotFound else { throw GroupObstacle(failure) }
+            guard failure.kind == .groupNotFound else { throw Refusal(failure) }
             return nil
         }
     }
@@ -255,7 +255,7 @@ package final class DeviceGroups: Sendable {
         _ reconciliation: GroupReconciliation,
         by caller: GroupCaller,
         _ trace: GroupTrace
-    ) async throws(GroupObstacle) -> DeviceGroup? {
+    ) async throws(Refusal) -> DeviceGroup? {
         var reconciliation = reconciliation
         var saved = reconciliation.original
         while true {
@@ -277,7 +277,7 @@ package final class DeviceGroups: Sendable {
                 trace.note(result.upstreamCode)
                 reconciliation.received(result, of: request)
             case .settled: return reconciliation.group
-            case .refused(let obstacle): throw obstacle
+            case .refused(let refusal): throw refusal
             case .absent: return nil
             }
         }
@@ -286,24 +286,24 @@ package final class DeviceGroups: Sendable {
     /// Stores a group.
     ///
     /// - Returns: the group with its new version.
-    func save(_ group: DeviceGroup) async throws(GroupObstacle) -> DeviceGroup {
+    func save(_ group: DeviceGroup) async throws(Refusal) -> DeviceGroup {
         var group = group
         group.updatedAt = self.clock.now()
         do {
             group.version = try await self.store.save(group)
             if let key = group.key { self.knownKeys.insert(key, of: group.tenant) }
         } catch {
-            throw GroupObstacle(error)
+            throw Refusal(ofGroups: error)
         }
         return group
     }
 
     /// Forgets a group that FCM does not have.
-    func forget(_ group: DeviceGroup) async throws(GroupObstacle) {
+    func forget(_ group: DeviceGroup) async throws(Refusal) {
         do {
             try await self.store.remove(group)
         } catch {
-            throw GroupObstacle(error)
+            throw Refusal(ofGroups: error)
         }
     }
 
@@ -315,10 +315,10 @@ package final class DeviceGroups: Sendable {
         _ action: GroupAction,
         _ tokens: [String],
         by caller: GroupCaller,
-        _ change: (DeviceGroup, GroupTrace) async throws(GroupObstacle) -> Answer
-    ) async throws(GroupObstacle) -> Answer {
-        try await self.recording(name, action, tokens, by: caller) { trace throws(GroupObstacle) in
-            try await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(GroupObstacle) in
+        _ change: (DeviceGroup, GroupTrace) async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
+        try await self.recording(name, action, tokens, by: caller) { trace throws(Refusal) in
+            try await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
                 let known = try await self.stored(name, of: caller.profile)
                 return try await change(known ?? self.unknown(name, of: caller.profile), trace)
             }
@@ -331,30 +331,30 @@ package final class DeviceGroups: Sendable {
         _ action: GroupAction,
         _ tokens: [String],
         by caller: GroupCaller,
-        _ body: (GroupTrace) async throws(GroupObstacle) -> Answer
-    ) async throws(GroupObstacle) -> Answer {
+        _ body: (GroupTrace) async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
         let now = self.clock.now()
         guard let place = self.audit.reserve() else {
             self.metrics.count(action, of: caller.profile.id, outcome: OutcomeCode.auditUnavailable.rawValue)
-            throw GroupObstacle(.auditUnavailable)
+            throw Refusal(.auditUnavailable)
         }
         if self.audit.isStrict { try await self.announce(action, name, tokens, by: caller, at: now) }
         let trace = GroupTrace(of: caller.origin)
-        let result: Result<Answer, GroupObstacle>
-        do throws(GroupObstacle) {
+        let result: Result<Answer, Refusal>
+        do throws(Refusal) {
             try await self.charge(action, caller.profile, now: now)
             result = .success(try await body(trace))
         } catch {
             result = .failure(error)
         }
-        let code: OutcomeCode? = if case .failure(let obstacle) = result { obstacle.code } else { trace.refusal }
+        let code: OutcomeCode? = if case .failure(let refusal) = result { refusal.code } else { trace.refusal }
         place.fill(
             .group(
                 action,
                 name,
                 tokens: tokens,
                 by: caller,
-                obstacle: code,
+                refusal: code,
                 upstreamCode: trace.upstreamCode,
                 at: now
             )
@@ -365,11 +365,11 @@ package final class DeviceGroups: Sendable {
     }
 
     /// Charges the tenant for a request; a list of names asks nothing of FCM and is free.
-    private func charge(_ action: GroupAction, _ profile: TenantProfile, now: Timestamp) async throws(GroupObstacle) {
+    private func charge(_ action: GroupAction, _ profile: TenantProfile, now: Timestamp) async throws(Refusal) {
         guard action != .list else { return }
         let decision = await self.limiter.admit(LimitRequest(calls: 1, of: profile), now: now)
         guard case .none(let denial) = decision.admission else { return }
-        throw GroupObstacle(.tenantRateExceeded, retryAfter: denial.retryAfter)
+        throw Refusal(denial)
     }
 
     /// Does something while nobody else changes a group.
@@ -377,11 +377,36 @@ package final class DeviceGroups: Sendable {
         _ name: String,
         of profile: TenantProfile,
         until deadline: ContinuousClock.Instant,
-        _ body: () async throws(GroupObstacle) -> Answer
-    ) async throws(GroupObstacle) -> Answer {
+        _ body: () async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
         let key = [profile.id.text, name]
-        guard await self.queue.enter(key, until: deadline) else { throw .conflict }
+        guard await self.queue.enter(key, until: deadline) else { throw .groupConflict }
         defer { self.queue.leave(key) }
         return try await body()
+    }
+}
+
+extension Refusal {
+    /// There is no such group.
+    static let groupNotFound = Refusal(.notFound, "The tenant has no device group of this name")
+    /// Somebody else changes the group at the same time.
+    static let groupConflict = Refusal(.groupConflict)
+
+    /// What FCM refused, or did not answer, or could not be asked.
+    init(_ failure: GroupFailure) {
+        let detail: String? =
+            switch failure.kind {
+            case .invalidField: "FCM does not take this group or these tokens"
+            case .upstreamCredentials: failure.text
+            case .groupExists, .groupNotFound, .noValidTokens, .groupKeyInvalid, .upstreamInternal,
+                .upstreamUnavailable, .upstreamProtocol:
+                nil
+            }
+        self.init(failure.outcomeCode, detail, retryAfter: failure.isRetryable ? failure.retryAfter : nil)
+    }
+
+    /// A store of groups that could not be read or written.
+    init(ofGroups error: GatewayError) {
+        self = error.code == .conflict ? .groupConflict : Refusal(error)
     }
 }

@@ -14,7 +14,7 @@ struct GroupReconciliation: Sendable {
         /// FCM has no such group.
         case absent
         /// It can't be done, or not now.
-        case refused(GroupObstacle)
+        case refused(Refusal)
     }
 
     /// Far more requests than any change takes: beyond them somebody else must be changing the group.
@@ -38,7 +38,7 @@ struct GroupReconciliation: Sendable {
     private var isConfirmed = false
     private var hasRenewedKey = false
     private var mayEmpty = false
-    private var obstacle: GroupObstacle?
+    private var refusal: Refusal?
     /// The group before the request that is under way.
     private var before: DeviceGroup
 
@@ -71,10 +71,10 @@ struct GroupReconciliation: Sendable {
 
     /// Decides what comes next, and notes the intent in the group.
     mutating func next() -> Step {
-        if let obstacle = self.obstacle { return .refused(obstacle) }
+        if let refusal = self.refusal { return .refused(refusal) }
         guard let request = self.nextRequest() else { return self.ending }
         self.calls += 1
-        guard self.calls <= Self.maxCalls else { return .refused(.conflict) }
+        guard self.calls <= Self.maxCalls else { return .refused(.groupConflict) }
         self.before = self.group
         if case .change(let change) = request {
             if change.operation == .create { self.group.isComplete = true }
@@ -95,7 +95,7 @@ struct GroupReconciliation: Sendable {
         if self.isAbsent { return .absent }
         guard self.wanted.isEmpty, !self.mayRemain else { return .settled }
         return .refused(
-            GroupObstacle(.conflict, detail: "FCM's group has members that the gateway does not know and can't remove")
+            Refusal(.conflict, "FCM's group has members that the gateway does not know and can't remove")
         )
     }
 
@@ -155,7 +155,7 @@ struct GroupReconciliation: Sendable {
                 self.isAbsent = true
                 self.forgetMembers()
             } else {
-                self.obstacle = GroupObstacle(failure)
+                self.refusal = Refusal(failure)
             }
         case (.change(let change), .success(let key)):
             self.group.finish(change.operation, change.tokens, key: key)
@@ -183,7 +183,7 @@ struct GroupReconciliation: Sendable {
             self.group.drop(
                 self.group.members.filter { $0.standing != .member }.map(\.token).filter(change.tokens.contains)
             )
-            self.obstacle = GroupObstacle(failure)
+            self.refusal = Refusal(failure)
         case (.add, .groupKeyInvalid), (.add, .upstreamInternal), (.remove, .groupKeyInvalid),
             (.remove, .upstreamInternal):
             // FCM fails so over keys that are damaged or foreign.
@@ -204,7 +204,7 @@ struct GroupReconciliation: Sendable {
     /// Ends with a failure; what FCM surely did not do is taken back.
     private mutating func give(up failure: GroupFailure) {
         if failure.isDefinite { self.group = self.before }
-        self.obstacle = GroupObstacle(failure)
+        self.refusal = Refusal(failure)
     }
 
     private mutating func forgetMembers() {

@@ -1,3 +1,5 @@
+package import FCMModel
+
 /// What becomes of a request that carries an idempotency key.
 package enum KeyedAnswer: Sendable {
     /// It was answered for the first time.
@@ -9,5 +11,5 @@ package enum KeyedAnswer: Sendable {
     /// It was answered before; the same answer once more.
     case replayed([UInt8])
     /// It was not looked at further: nothing was sent, spent or recorded.
-    case refused(SendRefusal)
+    case refused(Refusal)
 }

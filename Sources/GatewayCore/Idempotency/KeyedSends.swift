@@ -112,7 +112,7 @@ package final class KeyedSends: Sendable {
 
     // MARK: What runs
 
-    private func enter(_ identity: IdempotencyIdentity, _ fingerprint: [UInt8]) -> SendRefusal? {
+    private func enter(_ identity: IdempotencyIdentity, _ fingerprint: [UInt8]) -> Refusal? {
         let running = self.state.withLock { state -> [UInt8]? in
             if let running = state.running[identity] { return running }
             state.running[identity] = fingerprint
@@ -121,16 +121,16 @@ package final class KeyedSends: Sendable {
         guard let running else { return nil }
         guard running == fingerprint else { return self.conflict() }
         self.metrics.count(.inProgress)
-        return SendRefusal(code: .idempotencyInProgress, retryAfter: 1)
+        return Refusal(.idempotencyInProgress, retryAfter: 1)
     }
 
     private func leave(_ identity: IdempotencyIdentity) {
         self.state.withLock { _ = $0.running.removeValue(forKey: identity) }
     }
 
-    private func conflict() -> SendRefusal {
+    private func conflict() -> Refusal {
         self.metrics.count(.conflict)
-        return SendRefusal(code: .idempotencyConflict)
+        return Refusal(.idempotencyConflict)
     }
 
     private func hand(_ job: Job) {
@@ -147,7 +147,7 @@ package final class KeyedSends: Sendable {
     func turnAway(_ job: Job) {
         self.leave(job.identity)
         job.continuation.resume(
-            returning: .refused(SendRefusal(code: .overloaded, detail: "The gateway is shutting down"))
+            returning: .refused(Refusal(.overloaded, "The gateway is shutting down"))
         )
     }
 
@@ -215,7 +215,7 @@ package final class KeyedSends: Sendable {
         _ sealer: IdempotencySealer
     ) async -> KeyedAnswer {
         // As for every send: without a place in the audit nothing is done.
-        guard let place = self.pipeline.audit.reserve() else { return .refused(SendRefusal(code: .auditUnavailable)) }
+        guard let place = self.pipeline.audit.reserve() else { return .refused(Refusal(.auditUnavailable)) }
         let attempt = self.attempt(job, stored.record, recordID: stored.id, earlier: earlier, sealer)
         var outcome = SendOutcome(messageID: stored.record.messageID, answer: .refused(.lost))
         var later: [RecipientOutcome] = []
@@ -229,7 +229,7 @@ package final class KeyedSends: Sendable {
             later = SendPipeline.outcomes(of: outcome.answer, count: rest.recipientCount)
         }
         let results = earlier.results(with: later)
-        let isKnown = results.contains { !$0.isUnknown }
+        let isKnown = results.contains { $0.code != .outcomeUnknown }
         outcome.answer = isKnown && job.command.target.isList ? .multiple(results) : .refused(.lost)
         self.recordEarlier(job.command, outcome, earlier, in: place)
         if self.pipeline.audit.isStrict { await self.pipeline.audit.settle() }
@@ -322,7 +322,7 @@ package final class KeyedSends: Sendable {
     }
 
     /// What is kept does not open: the message may have left.
-    private func unreadable(_ job: Job) -> SendRefusal {
+    private func unreadable(_ job: Job) -> Refusal {
         self.metrics.count(.unknown)
         self.logger.error(
             "What is kept of an idempotency key does not open",
@@ -332,11 +332,11 @@ package final class KeyedSends: Sendable {
     }
 }
 
-extension SendRefusal {
+extension Refusal {
     /// What is told of a message that may have been sent, and of whose end nothing is kept.
-    fileprivate static let lost = SendRefusal(
-        code: .outcomeUnknown,
-        detail: "The gateway was stopped, or its store failed, while this was being sent; it may have been delivered"
+    fileprivate static let lost = Refusal(
+        .outcomeUnknown,
+        "The gateway was stopped, or its store failed, while this was being sent; it may have been delivered"
     )
 }
 
@@ -357,18 +357,11 @@ extension SendOutcome.Answer {
         let causes = outcomes.compactMap { if case .rejected(let cause) = $0 { cause } else { nil } }
         guard let first = causes.first else { return self }
         return .refused(
-            SendRefusal(
-                code: first.code,
+            Refusal(
+                first.code,
                 retryAfter: causes.compactMap(\.retryAfter).max(),
                 limitedBy: first.limitedBy
             )
         )
-    }
-}
-
-extension RecipientOutcome {
-    /// Whether nobody knows whether FCM took the message, in whichever words.
-    fileprivate var isUnknown: Bool {
-        if case .rejected(let cause) = self { cause.code == .outcomeUnknown } else { false }
     }
 }

@@ -5,8 +5,8 @@ struct KeyedUpstream: UpstreamSender {
     let upstream: any UpstreamSender
     let attempt: SendAttempt
 
-    func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
-        self.upstream.objection(to: target, of: profile)
+    func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
+        self.upstream.refusal(of: target, for: profile)
     }
 
     func send(_ call: UpstreamCall) async -> UpstreamResult {

@@ -8,7 +8,7 @@ final class SendAttempt: Sendable {
         var recordID: Int64?
         var progress: SendProgress
         /// Why the key could not be taken, or the progress not be kept.
-        var refusal: SendRefusal?
+        var refusal: Refusal?
     }
 
     /// The message's id, the same however often the send is tried.
@@ -64,7 +64,7 @@ final class SendAttempt: Sendable {
     var recordID: Int64? { self.state.withLock { $0.recordID } }
 
     /// Why nothing could leave.
-    var refusal: SendRefusal? { self.state.withLock { $0.refusal } }
+    var refusal: Refusal? { self.state.withLock { $0.refusal } }
 
     // MARK: Starting
 
@@ -91,14 +91,14 @@ final class SendAttempt: Sendable {
                 self.state.withLock { $0.recordID = id }
                 return true
             }
-            return self.refuse(places, SendRefusal(outcome))
+            return self.refuse(places, Refusal(outcome))
         } catch {
             self.metrics.count(.failed)
             return self.refuse(places, .unkeepable)
         }
     }
 
-    private func refuse(_ places: [Int], _ refusal: SendRefusal) -> Bool {
+    private func refuse(_ places: [Int], _ refusal: Refusal) -> Bool {
         self.state.withLock { state in
             state.progress.takeBack(places)
             state.refusal = refusal
@@ -160,22 +160,19 @@ final class SendAttempt: Sendable {
     private static var unsealed: GatewayError { GatewayError(.storeUnavailable, "The record can't be sealed") }
 }
 
-extension SendRefusal {
+extension Refusal {
     /// Why a key could not be taken.
     fileprivate init(_ outcome: IdempotencyChange.Outcome) {
         switch outcome {
         case .full:
-            self.init(code: .overloaded, detail: "As many idempotency keys are kept as may be; repeat later")
+            self.init(.overloaded, "As many idempotency keys are kept as may be; repeat later")
         case .tenantGone:
-            self.init(code: .notFound, detail: "There is no such tenant any more")
+            self.init(.notFound, "There is no such tenant any more")
         case .taken, .reserved, .done:
-            self.init(code: .idempotencyInProgress, retryAfter: 1)
+            self.init(.idempotencyInProgress, retryAfter: 1)
         }
     }
 
     /// Why nothing is sent while the store refuses.
-    static let unkeepable = SendRefusal(
-        code: .overloaded,
-        detail: "The idempotency key can't be kept, so nothing is sent"
-    )
+    static let unkeepable = Refusal(.overloaded, "The idempotency key can't be kept, so nothing is sent")
 }

@@ -1,6 +1,8 @@
+import FCMModel
+
 /// Bytes as lower-case hexadecimal text.
 package enum Hex {
-    private static let digits = Array("0123456789abcdef".utf8)
+    package static let digits = Array("0123456789abcdef".utf8)
 
     /// Two digits for each byte.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
@@ -26,10 +28,6 @@ package enum Hex {
     }
 
     private static func value(_ digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
+        digit.isLowerAlphanumeric ? digit.hexValue : nil
     }
 }

@@ -2,7 +2,6 @@ import Synchronization
 
 /// Makes time-ordered identifiers: UUID version 7 (RFC 9562, 5.7).
 package enum UUIDv7 {
-    private static let hexDigits = Array("0123456789abcdef".utf8)
     /// Where each byte's first digit stands.
     private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
     private static let randomness = Mutex(RandomReserve())
@@ -21,8 +20,8 @@ package enum UUIDv7 {
                 let word = index < 8 ? high : low
                 let byte = UInt8(truncatingIfNeeded: word >> UInt64(56 - index % 8 * 8))
                 let position = Self.positions[index]
-                unsafe text[position] = Self.hexDigits[Int(byte >> 4)]
-                unsafe text[position + 1] = Self.hexDigits[Int(byte & 0xF)]
+                unsafe text[position] = Hex.digits[Int(byte >> 4)]
+                unsafe text[position + 1] = Hex.digits[Int(byte & 0xF)]
             }
             return 36
         }

@@ -67,7 +67,7 @@ package final class SendMetrics: Sendable {
     }
 
     /// Counts a send that was refused before it was known whom it is for.
-    func count(_ refusal: SendRefusal, of principal: Principal) {
+    func count(_ refusal: Refusal, of principal: Principal) {
         let tenant = self.tenantLabels.label(of: principal.profile.id)
         self.add(1, MessageKey(tenant: tenant, kind: nil, outcome: refusal.code.rawValue))
     }

@@ -64,7 +64,7 @@ package final class TopicMetrics: Sendable {
     }
 
     /// Counts a change that was refused before its devices were known.
-    func count(_ refusal: SendRefusal, of principal: Principal, _ change: SubscriptionChange) {
+    func count(_ refusal: Refusal, of principal: Principal, _ change: SubscriptionChange) {
         let tenant = self.tenantLabels.label(of: principal.profile.id)
         self.add(1, Key(tenant: tenant, change: change, outcome: refusal.code.rawValue))
     }

@@ -11,7 +11,9 @@ package struct SendOutcome: Sendable {
         /// Counts for a device group.
         case group(GroupOutcome)
         /// Nothing could be tried, for one cause.
-        case refused(SendRefusal)
+        ///
+        /// Indirect, so that the answers of nearly all sends stay small.
+        indirect case refused(Refusal)
     }
 
     /// The message's id, under which it is audited.
@@ -37,15 +39,62 @@ extension SendOutcome {
     package var code: OutcomeCode? {
         switch self.answer {
         case .refused(let refusal): refusal.code
-        case .single(let outcome): outcome.refusalCode
-        case .multiple(let outcomes): outcomes.lazy.compactMap(\.refusalCode).first
+        case .single(let outcome): outcome.code
+        case .multiple(let outcomes): outcomes.lazy.compactMap(\.code).first
         case .group: nil
         }
     }
 }
 
-extension RecipientOutcome {
-    fileprivate var refusalCode: OutcomeCode? {
-        if case .rejected(let rejection) = self { rejection.code } else { nil }
+extension SendOutcome.Answer {
+    /// Whether nothing reached FCM, or FCM itself said that it took nothing, for causes that pass: a repeat under the same
+    /// idempotency key then sends.
+    var freesKey: Bool {
+        switch self {
+        case .refused(let refusal): refusal.code.freesKey
+        case .single(let outcome): outcome.code?.freesKey == true
+        case .multiple(let outcomes): outcomes.allSatisfy { $0.code?.freesKey == true }
+        case .group: false
+        }
+    }
+
+    /// Whether it is unknown of some recipient if the message was delivered.
+    var hasUnknown: Bool {
+        switch self {
+        case .refused(let refusal): refusal.code == .outcomeUnknown
+        case .single(let outcome): outcome.code == .outcomeUnknown
+        case .multiple(let outcomes): outcomes.contains { $0.code == .outcomeUnknown }
+        case .group: false
+        }
+    }
+}
+
+extension LimitScope {
+    /// The code that tells of an exhausted quota.
+    package var outcomeCode: OutcomeCode {
+        switch self {
+        case .tenant: .tenantRateExceeded
+        case .device, .deviceCollapsible: .deviceRateExceeded
+        case .topic: .topicRateExceeded
+        }
+    }
+}
+
+extension LimitDenial {
+    /// What a single recipient's result says.
+    var rejection: Rejection {
+        Rejection(code: self.scope.outcomeCode, retryAfter: self.retryAfter, limitedBy: .gateway)
+    }
+}
+
+extension Refusal {
+    /// A request whose quota is used up.
+    package init(_ denial: LimitDenial) {
+        self.init(
+            denial.scope.outcomeCode,
+            retryAfter: denial.retryAfter,
+            limitedBy: .gateway,
+            limit: denial.scope.rawValue
+        )
     }
 }

@@ -1,4 +1,4 @@
-import FCMModel
+package import FCMModel
 
 extension SendPipeline {
     /// Commits that a message is about to be sent.
@@ -11,7 +11,7 @@ extension SendPipeline {
         targets: SendTargets,
         at time: Timestamp
     ) async -> Bool {
-        let outcome = SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
+        let outcome = SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
         let refused = AuditRecord.send(command, outcome, targets: targets, upstreamCode: nil, at: time)
         return (try? await self.audit.announce(refused: refused)) != nil
     }
@@ -19,7 +19,7 @@ extension SendPipeline {
 
 extension SendPipeline {
     /// Refuses a send by a key that may not send, before its body is read, and records that.
-    package func refuse(_ principal: Principal, origin: RequestOrigin) async -> SendRefusal {
+    package func refuse(_ principal: Principal, origin: RequestOrigin) async -> Refusal {
         let refusal = await self.audit.refuse(
             principal,
             lacking: .sendMessages,

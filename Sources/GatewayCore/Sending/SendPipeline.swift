@@ -38,13 +38,13 @@ package struct SendPipeline: Sendable {
         let now = self.clock.now()
         let messageID = self.messageID ?? UUIDv7.generate(at: now)
         guard let place = self.audit.reserve() else {
-            self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
-            return SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
+            self.metrics.count(command, .refused(Refusal(.auditUnavailable)))
+            return SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
         }
         let targets = SendTargets(command.target, profile: command.principal.profile)
         if self.audit.isStrict, !(await self.announce(command, messageID, targets: targets, at: now)) {
-            self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
-            return SendOutcome(messageID: messageID, answer: .refused(SendRefusal(code: .auditUnavailable)))
+            self.metrics.count(command, .refused(Refusal(.auditUnavailable)))
+            return SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
         }
         var charged = targets
         if let groups = self.groups, groups.mayBeAddressed(by: command) {
@@ -114,7 +114,7 @@ package struct SendPipeline: Sendable {
         let quotas = decision.tenantQuotas
         switch decision.admission {
         case .none(let denial):
-            return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
+            return Delivery(answer: .refused(Refusal(denial)), quotas: quotas)
         case .all where command.groupName != nil:
             return await self.deliverToGroup(command, quotas: quotas)
         case .all:
@@ -161,15 +161,15 @@ package struct SendPipeline: Sendable {
     }
 
     /// Why nobody would be sent to, where all recipients are retired.
-    func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> SendRefusal? {
+    func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> Refusal? {
         guard case .refused(let isRefused) = self.screening(of: command, targets, now), !isRefused.contains(false)
         else {
             return nil
         }
-        return SendRefusal(
-            code: .unregistered,
-            field: command.target.kind.rawValue,
-            detail: "FCM called this unregistered within the last day, so that it is not asked again"
+        return Refusal(
+            .unregistered,
+            "FCM called this unregistered within the last day, so that it is not asked again",
+            field: command.target.kind.rawValue
         )
     }
 
@@ -217,7 +217,7 @@ package struct SendPipeline: Sendable {
     @inline(never)  // As for `record`.
     private func deliverToGroup(_ command: SendCommand, quotas: [QuotaStatus]) async -> Delivery {
         let profile = command.principal.profile
-        do throws(GroupObstacle) {
+        do throws(Refusal) {
             guard let groups = self.groups, let name = command.groupName,
                 let group = try await groups.group(
                     name,
@@ -225,18 +225,14 @@ package struct SendPipeline: Sendable {
                     until: command.deadline,
                     origin: command.origin
                 ), let key = group.key
-            else { throw .notFound }
+            else { throw .groupNotFound }
             var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key))).inCounts
             if result.isUnregistered { await groups.forget(key: key, of: name, profile, until: command.deadline) }
             if profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
             return Self.delivery(result, to: command, quotas: quotas)
         } catch {
-            let refusal = SendRefusal(
-                code: error.code,
-                retryAfter: error.retryAfter,
-                field: error.code == .notFound ? "device_group" : nil,
-                detail: error.detail
-            )
+            let field = error.code == .notFound ? "device_group" : nil
+            let refusal = Refusal(error.code, error.detail, retryAfter: error.retryAfter, field: field)
             return Delivery(answer: .refused(refusal), quotas: quotas)
         }
     }
@@ -264,17 +260,14 @@ package struct SendPipeline: Sendable {
     }
 
     @inline(never)  // As for `record`.
-    func refusal(of command: SendCommand) -> SendRefusal? {
+    func refusal(of command: SendCommand) -> Refusal? {
         guard command.principal.has(.sendMessages) else {
-            return SendRefusal(code: .forbidden, detail: "The key lacks the scope messages:send")
+            return Refusal(.forbidden, "The key lacks the scope messages:send")
         }
         for topic in command.target.topics where !command.principal.key.mayAddress(topic: topic.text) {
-            return SendRefusal(code: .forbidden, detail: "The key may not address this topic")
+            return Refusal(.forbidden, "The key may not address this topic")
         }
-        if let objection = self.upstream.objection(to: command.target, of: command.principal.profile) {
-            return SendRefusal(code: objection.code, field: objection.field, detail: objection.detail)
-        }
-        return nil
+        return self.upstream.refusal(of: command.target, for: command.principal.profile)
     }
 
     /// Sends to the recipients that were not denied and puts every result at its recipient's place.
@@ -290,7 +283,7 @@ package struct SendPipeline: Sendable {
         guard let target = command.target.keeping(isAdmitted) else {
             // Only a list of recipients can be admitted in part.
             let denial = denials.lazy.compactMap { $0 }.first ?? LimitDenial(scope: .tenant, retryAfter: 1)
-            return Delivery(answer: .refused(SendRefusal(denial)), quotas: quotas)
+            return Delivery(answer: .refused(Refusal(denial)), quotas: quotas)
         }
         var outcomes = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
         guard target.recipientCount > 0 else {
@@ -323,11 +316,11 @@ package struct SendPipeline: Sendable {
         switch result.answer {
         case .failed(let code):
             return .refused(
-                SendRefusal(
-                    code: code,
+                Refusal(
+                    code,
+                    code == .upstreamCredentials ? command.principal.profile.missingCredential : nil,
                     retryAfter: code.isRetryable ? result.retryAfter : nil,
                     limitedBy: code.isRateLimit ? .fcm : nil,
-                    detail: code == .upstreamCredentials ? command.principal.profile.missingCredential : nil,
                     legacyName: result.legacyName
                 )
             )
@@ -359,13 +352,6 @@ package struct SendPipeline: Sendable {
         case .group:
             return Array(repeating: .rejected(.upstreamProtocol), count: count)
         }
-    }
-}
-
-extension RecipientOutcome {
-    /// Whether the same can be tried again.
-    fileprivate var isRetryable: Bool {
-        if case .rejected(let rejection) = self { rejection.code.isRetryable } else { false }
     }
 }
 

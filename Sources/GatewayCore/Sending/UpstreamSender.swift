@@ -3,7 +3,7 @@ package import FCMModel
 /// Carries messages to FCM.
 package protocol UpstreamSender: Sendable {
     /// Why a tenant's upstream has no form for a target; `nil` when it has one. Nothing is sent or spent.
-    func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection?
+    func refusal(of target: Target, for profile: TenantProfile) -> Refusal?
 
     /// Sends a message and says what became of it.
     ///

@@ -35,7 +35,7 @@ package final class ServiceAccountCredential: Sendable {
         allowing hosts: TokenHosts
     ) throws(ServiceAccountProblem) {
         try self.init(json: json, endpoint: endpoint)
-        switch hosts.objection(to: self.tokenURI) {
+        switch hosts.rejection(of: self.tokenURI) {
         case nil: break
         case .unencrypted:
             throw ServiceAccountProblem("token_uri", "This must be an https URL; \(PlainHTTP.exception)")

@@ -53,11 +53,19 @@ package struct TokenHosts: Sendable, Hashable {
         self.admitsLoopback = admitsLoopback
     }
 
+    /// Why access tokens may not be asked for at an address.
+    package enum Rejection: Sendable, Hashable {
+        /// The way there is not encrypted, and leads to a host for which that is not allowed.
+        case unencrypted
+        /// The operator's list of hosts does not have it.
+        case unlisted
+    }
+
     /// Whether tokens may be asked for at an address: a listed host, and without encryption only where that is allowed.
-    package func admits(_ uri: TokenURI) -> Bool { self.objection(to: uri) == nil }
+    package func admits(_ uri: TokenURI) -> Bool { self.rejection(of: uri) == nil }
 
     /// What keeps tokens from being asked for at an address; `nil` where nothing does.
-    package func objection(to uri: TokenURI) -> TokenHostObjection? {
+    package func rejection(of uri: TokenURI) -> Rejection? {
         if uri.isLoopback, self.admitsLoopback { return nil }
         // Said first, since no list helps.
         guard self.plainHTTP.admits(uri) else { return .unencrypted }

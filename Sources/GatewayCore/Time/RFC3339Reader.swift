@@ -1,3 +1,5 @@
+import FCMModel
+
 /// Reads a moment in RFC 3339 form (section 5.6), and nothing before or after it.
 ///
 /// A leap second, which no count of seconds since 1970 has room for, is refused.
@@ -49,7 +51,7 @@ struct RFC3339Reader {
         var value = 0
         var rest = self.rest
         for _ in 0..<digits {
-            guard let byte = rest.popFirst(), (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+            guard let byte = rest.popFirst(), byte.isDigit else { return nil }
             value = value * 10 + Int(byte - UInt8(ascii: "0"))
         }
         self.rest = rest

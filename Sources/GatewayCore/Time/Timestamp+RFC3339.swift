@@ -1,3 +1,5 @@
+import FCMModel
+
 extension Timestamp {
     /// The moment in RFC 3339 form, UTC, with milliseconds: `2026-03-01T12:00:00.000Z`.
     package var rfc3339: String {

@@ -45,7 +45,7 @@ extension AuditRecord {
         upstreamCode: String?,
         at time: Timestamp
     ) -> AuditRecord {
-        var refusal: SendRefusal?
+        var refusal: Refusal?
         if case .refused(let cause) = content { refusal = cause }
         var record = AuditRecord(
             command.principal,

@@ -1,3 +1,5 @@
+package import FCMModel
+
 /// What a request about subscriptions came to.
 package struct TopicAnswer<Value: Sendable>: Sendable {
     /// The shapes of an answer.
@@ -5,7 +7,7 @@ package struct TopicAnswer<Value: Sendable>: Sendable {
         /// What was asked for.
         case value(Value)
         /// Nothing could be done, for one cause.
-        case refused(SendRefusal)
+        case refused(Refusal)
     }
 
     /// The answer.

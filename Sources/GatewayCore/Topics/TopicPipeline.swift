@@ -32,10 +32,10 @@ package struct TopicPipeline: Sendable {
     package func change(_ command: SubscriptionCommand) async -> TopicAnswer<[SubscriptionOutcome]> {
         let now = self.clock.now()
         guard let place = self.audit.reserve() else {
-            self.metrics.count(command, .refused(SendRefusal(code: .auditUnavailable)))
-            return TopicAnswer(.refused(SendRefusal(code: .auditUnavailable)))
+            self.metrics.count(command, .refused(Refusal(.auditUnavailable)))
+            return TopicAnswer(.refused(Refusal(.auditUnavailable)))
         }
-        let unrecordable = SendRefusal(code: .auditUnavailable)
+        let unrecordable = Refusal(.auditUnavailable)
         if self.audit.isStrict,
             !(await self.announce(.subscription(command, .refused(unrecordable), upstreamCode: nil, at: now)))
         {
@@ -53,9 +53,9 @@ package struct TopicPipeline: Sendable {
     package func look(up command: RegistrationCommand) async -> TopicAnswer<RegistrationInfo> {
         let now = self.clock.now()
         guard let place = self.audit.reserve() else {
-            return TopicAnswer(.refused(SendRefusal(code: .auditUnavailable)))
+            return TopicAnswer(.refused(Refusal(.auditUnavailable)))
         }
-        let unrecordable = SendRefusal(code: .auditUnavailable)
+        let unrecordable = Refusal(.auditUnavailable)
         if self.audit.isStrict,
             !(await self.announce(.registration(command, .refused(unrecordable), upstreamCode: nil, at: now)))
         {
@@ -78,7 +78,7 @@ package struct TopicPipeline: Sendable {
         _ principal: Principal,
         _ change: SubscriptionChange?,
         origin: RequestOrigin
-    ) async -> SendRefusal {
+    ) async -> Refusal {
         let refusal = await self.audit.refuse(
             principal,
             lacking: .manageTopics,
@@ -110,7 +110,7 @@ package struct TopicPipeline: Sendable {
         let quotas = decision.tenantQuotas
         switch decision.admission {
         case .none(let denial):
-            return Delivery(answer: TopicAnswer(.refused(SendRefusal(denial)), quotas: quotas))
+            return Delivery(answer: TopicAnswer(.refused(Refusal(denial)), quotas: quotas))
         case .all:
             let result = await self.upstream.change(SubscriptionCall(command, tokens: distinct.tokens))
             let content = Self.content(distinct.spread(result.outcomes), of: command.principal.profile)
@@ -127,12 +127,14 @@ package struct TopicPipeline: Sendable {
         }
     }
 
-    /// The outcomes, or the one cause that all of them share and that is no device's own.
+    /// The outcomes, or the one cause that all of them share.
     private static func content(
         _ outcomes: [SubscriptionOutcome],
         of profile: TenantProfile
     ) -> TopicAnswer<[SubscriptionOutcome]>.Content {
-        guard case .rejected(let first)? = outcomes.first, first.isNobodysOwn else { return .value(outcomes) }
+        guard case .rejected(let first)? = outcomes.first, first.code.isSharedBySubscriptions else {
+            return .value(outcomes)
+        }
         var longestDelay: Int?
         for outcome in outcomes {
             guard case .rejected(let rejection) = outcome, rejection.code == first.code,
@@ -141,11 +143,11 @@ package struct TopicPipeline: Sendable {
             if let delay = rejection.retryAfter { longestDelay = max(longestDelay ?? 0, delay) }
         }
         return .refused(
-            SendRefusal(
-                code: first.code,
+            Refusal(
+                first.code,
+                first.code == .upstreamCredentials ? profile.missingCredential : nil,
                 retryAfter: longestDelay,
-                limitedBy: first.limitedBy,
-                detail: first.code == .upstreamCredentials ? profile.missingCredential : nil
+                limitedBy: first.limitedBy
             )
         )
     }
@@ -157,13 +159,13 @@ package struct TopicPipeline: Sendable {
             return Delivery(answer: TopicAnswer(.refused(refusal)))
         }
         guard RegistrationToken.isPlausible(command.token) else {
-            return Delivery(answer: TopicAnswer(.refused(SendRefusal(code: .invalidToken))))
+            return Delivery(answer: TopicAnswer(.refused(Refusal(.invalidToken))))
         }
         let decision = await self.charge(command.principal, 1, now: now)
         let quotas = decision.tenantQuotas
         switch decision.admission {
         case .none(let denial):
-            return Delivery(answer: TopicAnswer(.refused(SendRefusal(denial)), quotas: quotas))
+            return Delivery(answer: TopicAnswer(.refused(Refusal(denial)), quotas: quotas))
         case .all, .some:
             let result = await self.upstream.look(up: RegistrationCall(command))
             let content: TopicAnswer<RegistrationInfo>.Content =
@@ -171,12 +173,12 @@ package struct TopicPipeline: Sendable {
                 case .found(let info): .value(info.showing(to: command.principal))
                 case .rejected(let rejection):
                     .refused(
-                        SendRefusal(
-                            code: rejection.code,
+                        Refusal(
+                            rejection.code,
+                            rejection.code == .upstreamCredentials
+                                ? command.principal.profile.missingCredential : nil,
                             retryAfter: rejection.retryAfter,
-                            limitedBy: rejection.limitedBy,
-                            detail: rejection.code == .upstreamCredentials
-                                ? command.principal.profile.missingCredential : nil
+                            limitedBy: rejection.limitedBy
                         )
                     )
                 }
@@ -190,12 +192,12 @@ package struct TopicPipeline: Sendable {
         (try? await self.audit.announce(refused: refused)) != nil
     }
 
-    private static func refusal(of principal: Principal, topic: TopicName?) -> SendRefusal? {
+    private static func refusal(of principal: Principal, topic: TopicName?) -> Refusal? {
         guard principal.has(.manageTopics) else {
-            return SendRefusal(code: .forbidden, detail: "The key lacks the scope topics:manage")
+            return Refusal(.forbidden, "The key lacks the scope topics:manage")
         }
         if let topic, !principal.key.mayAddress(topic: topic.text) {
-            return SendRefusal(code: .forbidden, detail: "The key may not address this topic")
+            return Refusal(.forbidden, "The key may not address this topic")
         }
         return nil
     }
@@ -237,23 +239,5 @@ extension RegistrationInfo {
         var info = self
         info.subscriptions.removeAll { !principal.key.mayAddress(topic: $0.topic) }
         return info
-    }
-}
-
-extension Rejection {
-    /// Whether the cause lies with no device: the way to FCM, the tenant's credential, its quota.
-    fileprivate var isNobodysOwn: Bool {
-        switch self.code {
-        case .upstreamUnavailable, .upstreamCredentials, .upstreamProtocol, .upstreamInternal, .tenantRateExceeded,
-            .overloaded, .invalidField:
-            true
-        case .malformedJSON, .duplicateKey, .tooDeep, .tooManyMembers, .unknownField, .invalidTarget,
-            .invalidDataKey, .messageTooBig, .invalidToken, .unregistered, .senderMismatch, .packageMismatch,
-            .unauthenticated, .forbidden, .notFound, .conflict, .methodNotAllowed, .headerTooLarge, .uriTooLong,
-            .badRequest, .bodyTooLarge, .unsupportedMediaType, .requestTimeout, .tooManyTopics, .groupTooLarge,
-            .noValidTokens, .groupConflict, .idempotencyConflict, .idempotencyInProgress, .deviceRateExceeded,
-            .topicRateExceeded, .outcomeUnknown, .auditUnavailable, .internalError:
-            false
-        }
     }
 }

@@ -11,7 +11,7 @@ extension LegacyCredential {
     ///   - members: the body.
     ///   - plainHTTP: where the key may be sent without encryption.
     /// - Throws: a problem with every field at fault.
-    init(_ members: JSONMembers, allowing plainHTTP: PlainHTTP) throws(Problem) {
+    init(_ members: JSONMembers, allowing plainHTTP: PlainHTTP) throws(Refusal) {
         var problems = FieldProblems()
         var serverKey: String?
         var endpoint: String?
@@ -45,7 +45,7 @@ extension ServiceAccountCredential {
     /// Reads the body that puts a service account.
     ///
     /// - Throws: a problem with every field at fault; of the account's own members, the first.
-    convenience init(_ members: JSONMembers, allowing hosts: TokenHosts) throws(Problem) {
+    convenience init(_ members: JSONMembers, allowing hosts: TokenHosts) throws(Refusal) {
         let accountPointer = JSONPointer().appending("service_account")
         var problems = FieldProblems()
         var account: JSONValue?
@@ -78,13 +78,13 @@ extension ServiceAccountCredential {
             writer.value(member.value)
         }
         writer.endObject()
-        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
         do {
             try self.init(json: Array(writer.finish().readableBytesView), endpoint: endpoint, allowing: hosts)
         } catch {
             let pointer = error.member.map { accountPointer.appending($0) } ?? accountPointer
             problems.report(.invalidField, at: pointer, error.message)
-            throw Problem(problems.list)
+            throw Refusal(problems.list)
         }
     }
 }
@@ -106,10 +106,10 @@ extension FieldProblems {
     }
 
     /// What was found, or else that a member is missing.
-    fileprivate mutating func orMissing(_ member: String) -> Problem {
+    fileprivate mutating func orMissing(_ member: String) -> Refusal {
         if self.list.isEmpty {
             self.report(.invalidField, at: JSONPointer().appending(member), "This must be given")
         }
-        return Problem(self.list)
+        return Refusal(self.list)
     }
 }

@@ -27,7 +27,7 @@ struct CredentialsController {
     private func stored(_ kind: UpstreamKind, _ context: GatewayRequestContext) throws -> StoredCredential {
         let profile = try self.administration.profile(of: context.tenantID())
         guard let stored = profile.storedCredentials.first(where: { $0.kind == kind }) else {
-            throw Problem(.notFound, "The tenant has no \(kind.rawValue) credential")
+            throw Refusal(.notFound, "The tenant has no \(kind.rawValue) credential")
         }
         return stored
     }

@@ -27,7 +27,7 @@ struct KeysController {
         let after = try query.cursor()
         var keys = try self.administration.keys(of: context.tenantID())[...]
         if let after {
-            guard let index = keys.firstIndex(where: { $0.id == after }) else { throw Cursor.problem }
+            guard let index = keys.firstIndex(where: { $0.id == after }) else { throw Cursor.refusal }
             keys = keys[(index + 1)...]
         }
         var writer = JSONWriter()
@@ -88,10 +88,10 @@ struct KeysController {
             let pointer = JSONPointer().appending("overlap_s")
             overlap = problems.integer(member.value, in: 0...Self.maxOverlapSeconds, at: pointer)
         }
-        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
         guard let overlap else {
             problems.report(.invalidField, at: JSONPointer().appending("overlap_s"), "This must be given")
-            throw Problem(problems.list)
+            throw Refusal(problems.list)
         }
         let (key, record) = try await self.administration.rotateKey(
             context.parameters.get("key") ?? "",
@@ -131,7 +131,7 @@ private struct KeyBody {
     /// Reads the body.
     ///
     /// - Throws: a problem with every field at fault.
-    init(_ members: JSONMembers) throws(Problem) {
+    init(_ members: JSONMembers) throws(Refusal) {
         var problems = FieldProblems()
         var draft = APIKeyDraft(name: "", scopes: [])
         var imported: APIKey?
@@ -168,7 +168,7 @@ private struct KeyBody {
             let scopes = Scope.allCases.map(\.rawValue).joined(separator: ", ")
             problems.report(.invalidField, at: JSONPointer().appending("scopes"), "Give an array of some of: \(scopes)")
         }
-        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
         self.draft = draft
         self.key = imported
     }

@@ -65,7 +65,7 @@ extension LimitOverrides {
     /// Reads a tenant's limits.
     ///
     /// - Throws: a problem with every field at fault.
-    fileprivate init(_ members: JSONMembers) throws(Problem) {
+    fileprivate init(_ members: JSONMembers) throws(Refusal) {
         var problems = FieldProblems()
         var overrides = LimitOverrides()
         for member in members where !problems.isFull {
@@ -82,7 +82,7 @@ extension LimitOverrides {
             case .topic: overrides.topic = policies
             }
         }
-        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
         self = overrides
     }
 }

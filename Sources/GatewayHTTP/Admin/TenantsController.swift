@@ -80,9 +80,9 @@ extension GatewayRequestContext {
     /// The tenant that the path names.
     ///
     /// - Throws: `not_found` for a name that no tenant can have.
-    func tenantID() throws(Problem) -> TenantID {
+    func tenantID() throws(Refusal) -> TenantID {
         guard let id = self.parameters.get("tenant").flatMap({ TenantID($0) }) else {
-            throw Problem(.notFound, "A tenant's name is 1 to 63 characters of a-z 0-9 -, and starts with none of -")
+            throw Refusal(.notFound, "A tenant's name is 1 to 63 characters of a-z 0-9 -, and starts with none of -")
         }
         return id
     }
@@ -92,7 +92,7 @@ extension TenantDraft {
     /// Reads a tenant's body; without a name for people, the tenant's id stands for it.
     ///
     /// - Throws: a problem with every field at fault.
-    fileprivate init(_ members: JSONMembers, id: TenantID) throws(Problem) {
+    fileprivate init(_ members: JSONMembers, id: TenantID) throws(Refusal) {
         var problems = FieldProblems()
         var draft = TenantDraft(displayName: id.text, upstream: .legacy)
         for member in members where !problems.isFull {
@@ -107,9 +107,7 @@ extension TenantDraft {
                 draft.projectID = problems.text(member.value, at: pointer())
             case "sender_id":
                 draft.senderID = problems.text(member.value, at: pointer())
-                if let id = draft.senderID,
-                    !id.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-                {
+                if let id = draft.senderID, !id.isDigits {
                     problems.report(.invalidField, at: pointer(), "A sender id is a number, written as a string")
                 }
             case "disabled":
@@ -120,7 +118,7 @@ extension TenantDraft {
                 problems.unknown(pointer())
             }
         }
-        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
         self = draft
     }
 }

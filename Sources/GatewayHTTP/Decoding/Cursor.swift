@@ -9,7 +9,7 @@ import Foundation
 /// The opaque text by which a list is continued.
 enum Cursor {
     /// What a caller is told who made a cursor up.
-    static let problem = Problem(.invalidField, "cursor must be a next_cursor of an earlier page")
+    static let refusal = Refusal(.invalidField, "cursor must be a next_cursor of an earlier page")
 
     /// Makes a cursor from what is needed to continue.
     static func text(of content: String) -> String {

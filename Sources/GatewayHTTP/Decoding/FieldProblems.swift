@@ -8,7 +8,7 @@ struct FieldProblems {
     /// Problems beyond this many are not worth a caller's time.
     private static let maxCount = 20
 
-    private(set) var list: [FieldProblem] = []
+    private(set) var list: [Refusal.Field] = []
 
     /// Whether further problems are not reported, so that there is no use in reading on.
     var isFull: Bool { self.list.count >= Self.maxCount }
@@ -20,7 +20,7 @@ struct FieldProblems {
         _ detail: @autoclosure () -> String
     ) {
         guard !self.isFull else { return }
-        self.list.append(FieldProblem(code: code, pointer: pointer(), detail: detail()))
+        self.list.append(Refusal.Field(code, at: pointer().description, detail()))
     }
 
     /// Notes a member that the body should not have.

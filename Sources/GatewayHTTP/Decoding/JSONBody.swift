@@ -11,21 +11,18 @@ enum JSONBody {
         of body: ByteBuffer,
         contentType: String?,
         limits: JSONLimits = JSONLimits()
-    ) throws(Problem) -> JSONMembers {
+    ) throws(Refusal) -> JSONMembers {
         guard Self.isJSON(contentType) else {
-            throw Problem(.unsupportedMediaType, "Send the body as application/json")
+            throw Refusal(.unsupportedMediaType, "Send the body as application/json")
         }
         let document: JSONDocument
         do {
             document = try JSONDocument(parsing: body, limits: limits)
         } catch {
-            throw Problem(error)
+            throw Refusal(error)
         }
         guard let members = document.root.members else {
-            var problem = Problem(.malformedJSON, "The body must be a JSON object")
-            problem.offset = document.root.offset
-            problem.pointer = ""
-            throw problem
+            throw .noObject(at: document.root.offset)
         }
         return members
     }

@@ -12,13 +12,13 @@ struct SendBody {
     /// Reads a body.
     ///
     /// - Throws: a problem with every field at fault.
-    init(_ members: JSONMembers) throws(Problem) {
+    init(_ members: JSONMembers) throws(Refusal) {
         var reader = SendBodyReader()
         for member in members where !reader.problems.isFull {
             reader.read(member.key, member.value)
         }
         guard let target = reader.finishedTarget(), reader.problems.list.isEmpty else {
-            throw Problem(reader.problems.list)
+            throw Refusal(reader.problems.list)
         }
         self.target = target
         self.message = reader.message

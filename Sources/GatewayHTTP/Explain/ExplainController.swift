@@ -22,8 +22,8 @@ struct ExplainController {
     private func explain(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
-        guard principal.has(.sendMessages) else { throw Problem(.forbidden, "The key lacks the scope messages:send") }
-        if let refusal = await self.pipeline.charge(principal) { throw Problem(refusal) }
+        guard principal.has(.sendMessages) else { throw Refusal(.forbidden, "The key lacks the scope messages:send") }
+        if let refusal = await self.pipeline.charge(principal) { throw refusal }
         let body = try ExplainedBody(
             context.body,
             contentType: request.headers[.contentType],
@@ -46,10 +46,10 @@ struct ExplainController {
         return Response(json: explanation.json)
     }
 
-    private static func form(of request: Request) throws(Problem) -> ExplainedBody.Form {
+    private static func form(of request: Request) throws(Refusal) -> ExplainedBody.Form {
         guard let text = try QueryReader(request, allowed: ["form"]).text("form") else { return .rest }
         guard let form = ExplainedBody.Form(rawValue: text) else {
-            throw Problem(.invalidField, "form must be rest or legacy")
+            throw Refusal(.invalidField, "form must be rest or legacy")
         }
         return form
     }
@@ -57,16 +57,10 @@ struct ExplainController {
     /// The target in FCM's own terms.
     ///
     /// - Throws: `not_found` for a device group whose key the gateway does not know: FCM is not asked for it here.
-    private func target(of command: SendCommand) async throws(Problem) -> Target {
+    private func target(of command: SendCommand) async throws(Refusal) -> Target {
         guard let name = command.groupName else { return command.target }
-        let group: DeviceGroup?
-        do {
-            group = try await self.groups.stored(name, of: command.principal.profile)
-        } catch {
-            throw Problem(error)
-        }
-        guard let key = group?.key else {
-            throw Problem(.notFound, "The gateway knows no key of such a device group; a send asks FCM for one")
+        guard let key = try await self.groups.stored(name, of: command.principal.profile)?.key else {
+            throw Refusal(.notFound, "The gateway knows no key of such a device group; a send asks FCM for one")
         }
         return .notificationKey(key)
     }

@@ -22,7 +22,7 @@ struct ExplainedBody {
     /// Reads a body.
     ///
     /// - Throws: why no send could have it.
-    init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Problem) {
+    init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
         switch form {
         case .rest:
             let body = try SendBody(JSONBody.members(of: body, contentType: contentType))
@@ -31,11 +31,11 @@ struct ExplainedBody {
             self.payloadBytes = body.message.payloadBytes
         case .legacy:
             guard JSONBody.isJSON(contentType) else {
-                throw Problem(.unsupportedMediaType, "Send the body as application/json")
+                throw Refusal(.unsupportedMediaType, "Send the body as application/json")
             }
             let request = try Self.legacyRequest(body)
             guard let target = request.sentTarget, !target.isDisguisedTopic else {
-                throw Problem(.invalidTarget, "None of the recipients is a registration token")
+                throw Refusal(.invalidTarget, "None of the recipients is a registration token")
             }
             self.target = .direct(target)
             self.message = request.message
@@ -43,7 +43,7 @@ struct ExplainedBody {
         }
         let options = [self.target.text, self.message.collapseKey, self.message.restrictedPackageName]
         guard options.reduce(0, { $0 + ($1?.utf8.count ?? 0) }) <= Self.maxOptionBytes else {
-            throw Problem(.invalidField, "The target, the collapse key and the package name are too long to be shown")
+            throw Refusal(.invalidField, "The target, the collapse key and the package name are too long to be shown")
         }
     }
 
@@ -58,11 +58,11 @@ struct ExplainedBody {
         )
     }
 
-    private static func legacyRequest(_ body: ByteBuffer) throws(Problem) -> LegacySendRequest {
+    private static func legacyRequest(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
         do {
             return try LegacyRequestDecoder.decode(body)
         } catch {
-            throw Problem(error)
+            throw error.explained
         }
     }
 }
@@ -78,31 +78,15 @@ extension SendBodyTarget {
     }
 }
 
-extension Problem {
+extension Refusal {
     /// What the legacy protocol would refuse, in this contract's terms.
-    fileprivate init(_ refusal: LegacyRefusal) {
-        switch refusal {
-        case .invalidJSON(let reason):
-            self.init(.malformedJSON, reason)
-        case .invalidParameters(let reason):
-            self.init(.invalidField, "The legacy protocol answers InvalidParameters: \(reason)")
-        case .error(let name, _):
-            self.init(name.explainedCode, "The legacy protocol answers \(name.rawValue)")
-        case .messageTooBig(let bytes, _):
-            self.init(.messageTooBig, "The payload has \(bytes) bytes; the legacy protocol answers MessageTooBig")
-        }
-    }
-}
-
-extension LegacyErrorName {
-    /// The code of a request that is refused for this before it is sent.
-    fileprivate var explainedCode: OutcomeCode {
-        switch self {
-        case .missingRegistration: .invalidTarget
-        case .invalidRegistration: .invalidToken
-        case .invalidDataKey: .invalidDataKey
-        case .messageTooBig: .messageTooBig
-        default: .invalidField
+    fileprivate var explained: Refusal {
+        let name = self.legacyErrorName.rawValue
+        switch (self.code, self.detail) {
+        case (.malformedJSON, _): return self
+        case (.messageTooBig, let detail?): return Refusal(self.code, "\(detail); the legacy protocol answers \(name)")
+        case (_, let detail?): return Refusal(self.code, "The legacy protocol answers \(name): \(detail)")
+        case (_, nil): return Refusal(self.code, "The legacy protocol answers \(name)")
         }
     }
 }

@@ -65,12 +65,12 @@ extension JSONWriter {
         self.endObject()
     }
 
-    fileprivate mutating func write(_ refusal: SendRefusal) {
+    fileprivate mutating func write(_ refusal: Refusal) {
         self.key("refused")
         self.beginObject()
         self.member("code", refusal.code.rawValue)
         self.member("detail", refusal.detail ?? refusal.code.explanation)
-        if let field = refusal.field { self.member("pointer", "/\(field)") }
+        if let field = refusal.fields.first { self.member("pointer", field.path) }
         self.endObject()
     }
 

@@ -26,7 +26,7 @@ package struct SendExplanation: Sendable {
     /// The payload's size in bytes.
     package let payloadBytes: Int
     /// Why the send would be refused whatever its quotas, if it would be.
-    package let refusal: SendRefusal?
+    package let refusal: Refusal?
     /// What is left of the quotas that it would be charged to.
     package let limits: LimitStatus
     /// What the caller may not expect.
@@ -52,7 +52,8 @@ package struct SendExplanation: Sendable {
         now: Int
     ) {
         let plan = UpstreamPlan(profile: profile, endpoints: endpoints, now: now)
-        let tooBig = Self.refusal(ofBytes: payloadBytes, to: target)
+        let isTooBig = payloadBytes > target.maxPayloadBytes
+        let tooBig = isTooBig ? Refusal.messageTooBig(payloadBytes, to: target) : nil
         // What is too big is not written out: its size is all there is to say.
         let requests = tooBig == nil ? plan.requests(message, to: target) : []
         let traces = requests.first.map { FieldTrace.all(of: message, in: $0.body, of: plan.kind) } ?? []
@@ -65,14 +66,6 @@ package struct SendExplanation: Sendable {
         self.requestCount = self.requests.isEmpty ? 0 : plan.requestCount(to: target)
         self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [plan.targetMember(target)])] + traces
         self.warnings = Self.warnings(message, traces, upstream: plan.kind, profile: profile)
-    }
-
-    private static func refusal(ofBytes payloadBytes: Int, to target: Target) -> SendRefusal? {
-        guard payloadBytes > target.maxPayloadBytes else { return nil }
-        return SendRefusal(
-            code: .messageTooBig,
-            detail: Problem.messageTooBigDetail(payloadBytes: payloadBytes, limit: target.maxPayloadBytes)
-        )
     }
 
     private static func warnings(

@@ -74,7 +74,7 @@ struct FacadeExchange: Sendable {
     /// What a send says of itself beside its body.
     ///
     /// - Throws: why the request can't be served as it was sent, in words for a developer.
-    func terms(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Problem) -> Terms {
+    func terms(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Refusal) -> Terms {
         let fields = request.head.fields
         let key = try KeyedExchange.key(in: fields)
         let limit = self.requestDeadline.current
@@ -90,7 +90,7 @@ struct FacadeExchange: Sendable {
     /// When the caller of a request stops waiting that is no send.
     ///
     /// - Throws: why the request can't be served as it was sent, in words for a developer.
-    func deadline(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Problem) -> ContinuousClock.Instant {
+    func deadline(of request: HTTPServerRequest, _ arrival: RequestArrival) throws(Refusal) -> ContinuousClock.Instant {
         let fields = request.head.fields
         try KeyedExchange.refuseKey(fields[.idempotencyKey])
         let timeout = try DeadlineMiddleware.timeout(

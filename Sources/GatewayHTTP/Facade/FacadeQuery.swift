@@ -10,7 +10,9 @@ struct FacadeQuery {
         for pair in path[(start + 1)...].split(separator: UInt8(ascii: "&")) {
             let end = pair.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
             let value = pair[end...].dropFirst().map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
-            guard let name = PathSegment.decoded(pair[..<end]), let value = PathSegment.decoded(value) else { continue }
+            guard let name = PercentEncoding.decoded(pair[..<end]), let value = PercentEncoding.decoded(value) else {
+                continue
+            }
             self.values[name] = value
         }
     }

@@ -42,7 +42,7 @@ struct GroupFacade: Sendable {
     }
 
     private func answer(_ request: GroupRequest, _ caller: GroupCaller) async -> LegacyReply {
-        do throws(GroupObstacle) {
+        do throws(Refusal) {
             return LegacyReply(try await self.groups.forward(request, by: caller))
         } catch {
             return .groupsUnavailable(error.code, retryAfter: error.retryAfter)
@@ -81,39 +81,24 @@ struct GroupFacade: Sendable {
         guard principal.has(.manageDeviceGroups), senderID == nil || senderID == tenant.senderID else {
             return answered(.unauthorized(.forbidden))
         }
-        do throws(GroupRefusal) {
-            let deadline = try self.deadline(of: request, arrival)
+        do throws(Refusal) {
+            let deadline = try self.exchange.deadline(of: request, arrival)
             let origin = self.exchange.origin(of: request, arrival)
             let caller = GroupCaller(principal: principal, origin: origin, deadline: deadline)
             return .forwarding(try Self.groupRequest(in: request), caller)
         } catch {
-            return answered(LegacyReply(error))
+            return answered(LegacyReply(refusingGroupRequest: error))
         }
     }
 
-    private static func groupRequest(in request: HTTPServerRequest) throws(GroupRefusal) -> GroupRequest {
+    private static func groupRequest(in request: HTTPServerRequest) throws(Refusal) -> GroupRequest {
         guard request.head.method == .post else {
             let query = request.head.pathBytes.dropFirst(Self.path.count + 1)
             return try GroupRequestDecoder.decode(query: ByteBuffer(bytes: query))
         }
         guard !FacadeExchange.isEncoded(request) else {
-            throw GroupRefusal("The body must be sent without Content-Encoding", code: .unsupportedMediaType)
+            throw Refusal(.unsupportedMediaType, "The body must be sent without Content-Encoding")
         }
         return try GroupRequestDecoder.decode(request.body, contentType: request.head.fields[.contentType])
     }
-
-    private func deadline(
-        of request: HTTPServerRequest,
-        _ arrival: RequestArrival
-    ) throws(GroupRefusal) -> ContinuousClock.Instant {
-        do {
-            return try self.exchange.deadline(of: request, arrival)
-        } catch {
-            throw GroupRefusal(error.detail ?? error.code.title, code: error.code)
-        }
-    }
-}
-
-extension HTTPFieldKey {
-    fileprivate static let projectID = HTTPFieldKey(HTTPField.Name(constant: "project_id"))
 }

@@ -18,7 +18,7 @@ struct InstanceIDFacade: Sendable {
         guard route.methods.contains(request.head.method.rawValue) else {
             return FacadeExchange.Reply(
                 response: HTTPServerResponse(
-                    InstanceIDReply(InstanceIDRefusal(.methodNotAllowed)),
+                    InstanceIDReply(Refusal(.methodNotAllowed)),
                     allow: route.methods
                 )
             )
@@ -26,7 +26,7 @@ struct InstanceIDFacade: Sendable {
         let key = request.head.fields.bytes(of: .authorization).flatMap(LegacyKey.bytes(in:))
         guard let principal = self.exchange.principal(of: request, key: key, arrival) else {
             return FacadeExchange.Reply(
-                response: HTTPServerResponse(InstanceIDReply(InstanceIDRefusal(.unauthenticated)))
+                response: HTTPServerResponse(InstanceIDReply(Refusal(.unauthenticated)))
             )
         }
         if let reason = self.exchange.gate.enter(principal, lag: request.lag) {
@@ -35,11 +35,11 @@ struct InstanceIDFacade: Sendable {
         defer { self.exchange.gate.leave(principal) }
         var quotas: [QuotaStatus] = []
         let reply: InstanceIDReply
-        do throws(InstanceIDRefusal) {
+        do throws(Refusal) {
             guard principal.has(.manageTopics) else {
                 let origin = self.exchange.origin(of: request, arrival)
                 let refusal = await self.topics.refuse(principal, route.change(by: request.head.method), origin: origin)
-                throw InstanceIDRefusal(refusal.rejection)
+                throw Refusal(refusal.rejection)
             }
             let ask = try self.ask(request, arrival, of: principal)
             switch route {
@@ -50,7 +50,7 @@ struct InstanceIDFacade: Sendable {
             case .info(let token):
                 reply = try await self.info(ask, token, request, &quotas)
             case .collection, .subscription:
-                throw InstanceIDRefusal(.notFound)
+                throw Refusal(.notFound)
             }
         } catch {
             reply = InstanceIDReply(error)
@@ -71,12 +71,9 @@ struct InstanceIDFacade: Sendable {
         _ request: HTTPServerRequest,
         _ arrival: RequestArrival,
         of principal: Principal
-    ) throws(InstanceIDRefusal) -> Ask {
+    ) throws(Refusal) -> Ask {
         guard !FacadeExchange.isEncoded(request) else {
-            throw InstanceIDRefusal(
-                .unsupportedMediaType,
-                reason: "The body must be sent without Content-Encoding"
-            )
+            throw Refusal(.unsupportedMediaType, "The body must be sent without Content-Encoding")
         }
         do {
             return Ask(
@@ -85,7 +82,7 @@ struct InstanceIDFacade: Sendable {
                 deadline: try self.exchange.deadline(of: request, arrival)
             )
         } catch {
-            throw InstanceIDRefusal(error.code, reason: error.detail ?? error.code.title)
+            throw Refusal(error.code, error.detail ?? error.code.title)
         }
     }
 
@@ -94,11 +91,11 @@ struct InstanceIDFacade: Sendable {
         _ change: SubscriptionChange,
         _ request: HTTPServerRequest,
         _ quotas: inout [QuotaStatus]
-    ) async throws(InstanceIDRefusal) -> InstanceIDReply {
+    ) async throws(Refusal) -> InstanceIDReply {
         let batch = try InstanceIDBatch(parsing: request.body)
         let devices = batch.tokens.count
         if let rejection = self.exchange.gate.beginSubscriptions(of: devices, by: ask.principal, lag: request.lag) {
-            throw InstanceIDRefusal(rejection)
+            throw Refusal(rejection)
         }
         defer { self.exchange.gate.endSubscriptions(of: devices, by: ask.principal) }
         let answer = await self.change(ask, change, batch.topic, batch.tokens)
@@ -110,7 +107,7 @@ struct InstanceIDFacade: Sendable {
             // As legacy FCM has it for limits: each device's own error, which clients know how to repeat.
             return InstanceIDReply(Array(repeating: .rejected(refusal.rejection), count: batch.tokens.count))
         case .refused(let refusal):
-            throw InstanceIDRefusal(refusal)
+            throw refusal.withoutCredential
         }
     }
 
@@ -120,9 +117,9 @@ struct InstanceIDFacade: Sendable {
         _ topic: String,
         _ request: HTTPServerRequest,
         _ quotas: inout [QuotaStatus]
-    ) async throws(InstanceIDRefusal) -> InstanceIDReply {
-        guard let topic = TopicName(topic), PathSegment.isAddressable(topic.text) else {
-            throw InstanceIDRefusal(.invalidField, reason: "The path names no topic")
+    ) async throws(Refusal) -> InstanceIDReply {
+        guard let topic = TopicName(topic), PercentEncoding.isAddressable(topic.text) else {
+            throw Refusal(.invalidField, "The path names no topic")
         }
         let change: SubscriptionChange = request.head.method == .delete ? .unsubscribe : .subscribe
         let answer = await self.change(ask, change, topic, [token])
@@ -130,9 +127,9 @@ struct InstanceIDFacade: Sendable {
         switch answer.content {
         case .value([.done]): return .done
         case .value(let outcomes):
-            guard case .rejected(let rejection)? = outcomes.first else { throw InstanceIDRefusal(.internalError) }
-            throw InstanceIDRefusal(rejection)
-        case .refused(let refusal): throw InstanceIDRefusal(refusal)
+            guard case .rejected(let rejection)? = outcomes.first else { throw Refusal(.internalError) }
+            throw Refusal(rejection)
+        case .refused(let refusal): throw refusal.withoutCredential
         }
     }
 
@@ -159,7 +156,7 @@ struct InstanceIDFacade: Sendable {
         _ token: String,
         _ request: HTTPServerRequest,
         _ quotas: inout [QuotaStatus]
-    ) async throws(InstanceIDRefusal) -> InstanceIDReply {
+    ) async throws(Refusal) -> InstanceIDReply {
         let answer = await self.topics.look(
             up: RegistrationCommand(
                 principal: ask.principal,
@@ -175,7 +172,7 @@ struct InstanceIDFacade: Sendable {
             let details = FacadeQuery(request.head.pathBytes).text("details")
             return InstanceIDReply(info, includesTopics: details?.lowercased() == "true")
         case .refused(let refusal):
-            throw InstanceIDRefusal(refusal)
+            throw refusal.withoutCredential
         }
     }
 }
@@ -196,9 +193,11 @@ extension HTTPServerResponse {
     }
 }
 
-extension InstanceIDRefusal {
-    /// A refusal of the pipeline's; that the gateway lacks a credential is an internal error to a caller in FCM's own words.
-    fileprivate init(_ refusal: SendRefusal) {
-        self.init(refusal.rejection, reason: refusal.code == .upstreamCredentials ? nil : refusal.detail)
+extension Refusal {
+    /// That the gateway lacks a credential is an internal error to a caller in FCM's own words.
+    fileprivate var withoutCredential: Refusal {
+        var refusal = self
+        if refusal.code == .upstreamCredentials { refusal.detail = nil }
+        return refusal
     }
 }

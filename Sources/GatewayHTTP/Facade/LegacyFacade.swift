@@ -84,24 +84,15 @@ struct LegacyFacade: Sendable {
         }
         let format = LegacyFormat(contentType: fields[.contentType])
         let multicastID = Int.random(in: 1..<(1 << 53))
-        let terms: FacadeExchange.Terms
-        do {
-            terms = try self.exchange.terms(of: request, arrival)
-        } catch {
-            let refusal = LegacyRefusal.invalidParameters(reason: error.detail ?? error.code.title)
-            var reply = format == .form ? refusal.formReply : refusal.reply(multicastID: multicastID)
-            reply.code = error.code
-            return answered(reply)
-        }
-        do throws(LegacyRefusal) {
+        var shape = LegacyReply.Shape.results(count: 1)
+        do throws(Refusal) {
+            let terms = try self.exchange.terms(of: request, arrival)
             let message =
                 switch format {
-                case .json: try LegacyRequestDecoder.decode(request.body)
+                case .json: try LegacyRequestDecoder.decode(request.body, shape: &shape)
                 case .form: try LegacyFormDecoder.decode(request.body)
                 }
-            guard !message.target.isDisguisedTopic else {
-                throw .error(.invalidRegistration, shape: .results(count: 1))
-            }
+            guard !message.target.isDisguisedTopic else { throw Refusal(.invalidToken) }
             let writer = LegacyReplyWriter(answering: message, format: format, multicastID: multicastID)
             guard let target = message.sentTarget else { return answered(writer.reply(with: [])) }
             let command = SendCommand(
@@ -125,7 +116,9 @@ struct LegacyFacade: Sendable {
             )
             return .sendingOnce(command, writer, keyed)
         } catch {
-            return answered(format == .form ? error.formReply : error.reply(multicastID: multicastID))
+            return answered(
+                LegacyReply(refusing: error, format: format, shape: shape, multicastID: multicastID)
+            )
         }
     }
 

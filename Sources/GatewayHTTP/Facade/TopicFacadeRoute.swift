@@ -25,7 +25,7 @@ enum TopicFacadeRoute: Sendable, Hashable {
             .dropFirst()
             .map(Array.init)
         // What is no text is no token and no topic, and is refused as such.
-        func text(_ index: Int) -> String { PathSegment.decoded(segments[index]) ?? "" }
+        func text(_ index: Int) -> String { PercentEncoding.decoded(segments[index]) ?? "" }
         func isAt(_ index: Int, _ name: StaticString) -> Bool {
             text(index) == name.description
         }

@@ -103,7 +103,7 @@ struct V1Facade: Sendable {
         } catch {
             return answered(.badRequest(error.detail ?? error.code.title, code: error.code))
         }
-        do throws(V1Refusal) {
+        do throws(Refusal) {
             let given = try V1RequestDecoder.decode(request.body)
             let message = try Self.reworded(given, for: principal.profile, now: arrival.time)
             guard !message.target.isDisguisedTopic else {
@@ -130,7 +130,7 @@ struct V1Facade: Sendable {
             )
             return .sendingOnce(command, keyed)
         } catch {
-            return answered(error.reply)
+            return answered(V1Reply(refusing: error))
         }
     }
 
@@ -145,7 +145,7 @@ struct V1Facade: Sendable {
         _ given: V1SendRequest,
         for profile: TenantProfile,
         now: Timestamp
-    ) throws(V1Refusal) -> Reworded {
+    ) throws(Refusal) -> Reworded {
         switch profile.tenant.upstream {
         case .v1:
             return Reworded(target: given.target, message: given.message, payloadBytes: given.payloadBytes)

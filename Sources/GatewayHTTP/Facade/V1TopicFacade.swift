@@ -96,7 +96,7 @@ struct V1TopicFacade: Sendable {
             return .answered(.badRequest("Invalid JSON payload received.", code: .malformedJSON))
         }
         let given = path.topic ?? FacadeQuery(request.head.pathBytes).text("topic_name", or: "topicName")
-        guard let topic = given.flatMap(TopicName.init), PathSegment.isAddressable(topic.text) else {
+        guard let topic = given.flatMap(TopicName.init), PercentEncoding.isAddressable(topic.text) else {
             return .answered(.badRequest("Invalid topic name", code: .invalidTarget))
         }
         return .change(

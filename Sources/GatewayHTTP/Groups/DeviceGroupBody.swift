@@ -10,7 +10,7 @@ struct DeviceGroupBody {
     /// Reads a body.
     ///
     /// - Throws: a problem with every field at fault; `group_too_large` for more tokens than a group can have.
-    init(_ members: JSONMembers) throws(Problem) {
+    init(_ members: JSONMembers) throws(Refusal) {
         var problems = FieldProblems()
         var given: [String]?
         var isThere = false
@@ -40,7 +40,7 @@ struct DeviceGroupBody {
         if tokens.count > GroupChange.maxTokens {
             problems.report(.groupTooLarge, at: pointer, "This may hold \(GroupChange.maxTokens) different tokens")
         }
-        guard problems.list.isEmpty else { throw Problem(problems.list) }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
         self.tokens = tokens
     }
 

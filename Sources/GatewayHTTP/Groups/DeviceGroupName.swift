@@ -8,11 +8,11 @@ enum DeviceGroupName {
     /// Reads a segment of a path.
     ///
     /// - Throws: `invalid_field` for a name that no group can have.
-    static func read(_ segment: String?) throws(Problem) -> String {
-        guard let name = segment.flatMap({ PathSegment.decoded($0.utf8) }), name.utf8.count <= Self.maxBytes,
+    static func read(_ segment: String?) throws(Refusal) -> String {
+        guard let name = segment.flatMap({ PercentEncoding.decoded($0.utf8) }), name.utf8.count <= Self.maxBytes,
             ValueRules.isGroupName(name)
         else {
-            throw Problem(
+            throw Refusal(
                 .invalidField,
                 """
                 A device group's name has 1 to \(Self.maxBytes) bytes of UTF-8, percent-encoded, no control characters, \

@@ -26,9 +26,7 @@ struct DeviceGroupsController {
         let query = try QueryReader(request, allowed: ["limit", "cursor"])
         let limit = try query.limit()
         let cursor = try query.cursor()
-        let names = try await Self.served { () throws(GroupObstacle) in
-            try await self.groups.names(after: cursor, limit: limit + 1, by: caller)
-        }
+        let names = try await self.groups.names(after: cursor, limit: limit + 1, by: caller)
         var writer = JSONWriter()
         writer.beginObject()
         writer.key("device_groups")
@@ -46,38 +44,29 @@ struct DeviceGroupsController {
     private func get(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let caller = try Self.caller(request, context)
         let name = try DeviceGroupName.read(context.parameters.get("name"))
-        let group = try await Self.served { () throws(GroupObstacle) in
-            try await self.groups.show(name, by: caller)
+        guard let group = try await self.groups.show(name, by: caller) else {
+            throw Refusal(.notFound, "The tenant has no device group of this name")
         }
-        guard let group else { throw Problem(.notFound, "The tenant has no device group of this name") }
         return Self.response(group)
     }
 
     @Sendable
     private func put(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let change = try Self.change(request, context)
-        let (group, isNew) = try await Self.served { () throws(GroupObstacle) in
-            try await self.groups.put(change.name, tokens: change.tokens, by: change.caller)
-        }
+        let (group, isNew) = try await self.groups.put(change.name, tokens: change.tokens, by: change.caller)
         return Self.response(group, status: isNew ? .created : .ok)
     }
 
     @Sendable
     private func add(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let change = try Self.change(request, context)
-        return try await Self.response(
-            Self.served { () throws(GroupObstacle) in
-                try await self.groups.add(change.tokens, to: change.name, by: change.caller)
-            }
-        )
+        return Self.response(try await self.groups.add(change.tokens, to: change.name, by: change.caller))
     }
 
     @Sendable
     private func remove(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let change = try Self.change(request, context)
-        let group = try await Self.served { () throws(GroupObstacle) in
-            try await self.groups.remove(change.tokens, from: change.name, by: change.caller)
-        }
+        let group = try await self.groups.remove(change.tokens, from: change.name, by: change.caller)
         // Gone with its last member: answered as its deletion is.
         return group.map { Self.response($0) } ?? Response(status: .noContent)
     }
@@ -86,9 +75,7 @@ struct DeviceGroupsController {
     private func delete(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let caller = try Self.caller(request, context)
         let name = try DeviceGroupName.read(context.parameters.get("name"))
-        try await Self.served { () throws(GroupObstacle) in
-            try await self.groups.delete(name, by: caller)
-        }
+        try await self.groups.delete(name, by: caller)
         return Response(status: .noContent)
     }
 
@@ -100,7 +87,7 @@ struct DeviceGroupsController {
         var caller: GroupCaller
     }
 
-    private static func change(_ request: Request, _ context: GatewayRequestContext) throws(Problem) -> Change {
+    private static func change(_ request: Request, _ context: GatewayRequestContext) throws(Refusal) -> Change {
         let caller = try Self.caller(request, context)
         let name = try DeviceGroupName.read(context.parameters.get("name"))
         let members = try JSONBody.members(
@@ -111,7 +98,7 @@ struct DeviceGroupsController {
         return Change(name: name, tokens: try DeviceGroupBody(members).tokens, caller: caller)
     }
 
-    private static func caller(_ request: Request, _ context: GatewayRequestContext) throws(Problem) -> GroupCaller {
+    private static func caller(_ request: Request, _ context: GatewayRequestContext) throws(Refusal) -> GroupCaller {
         GroupCaller(
             principal: try Self.principal(context),
             origin: context.origin(method: request.method.rawValue),
@@ -119,26 +106,16 @@ struct DeviceGroupsController {
         )
     }
 
-    private static func principal(_ context: GatewayRequestContext) throws(Problem) -> Principal {
+    private static func principal(_ context: GatewayRequestContext) throws(Refusal) -> Principal {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.manageDeviceGroups) else {
-            throw Problem(.forbidden, "The key lacks the scope device-groups:manage")
+            throw Refusal(.forbidden, "The key lacks the scope device-groups:manage")
         }
         return principal
     }
 
     // MARK: Answering
-
-    private static func served<Answer: Sendable>(
-        _ body: () async throws(GroupObstacle) -> Answer
-    ) async throws(Problem) -> Answer {
-        do {
-            return try await body()
-        } catch {
-            throw Problem(error)
-        }
-    }
 
     private static func response(_ group: DeviceGroup, status: HTTPResponse.Status = .ok) -> Response {
         var writer = JSONWriter(reservingCapacity: 128 + group.members.count * 192)

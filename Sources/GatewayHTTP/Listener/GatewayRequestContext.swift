@@ -74,8 +74,8 @@ package struct GatewayRequestContext: RequestContext {
     /// Who calls.
     ///
     /// - Throws: `unauthenticated`, where a route was left without its middleware.
-    func authenticatedPrincipal() throws(Problem) -> Principal {
-        guard let principal = self.principal else { throw Problem(.unauthenticated) }
+    func authenticatedPrincipal() throws(Refusal) -> Principal {
+        guard let principal = self.principal else { throw Refusal(.unauthenticated) }
         return principal
     }
 }

@@ -40,7 +40,7 @@ package struct RoutedResponder: HTTPServerResponder {
             return answer
         } catch {
             self.logger.error("A request failed outside its middleware", metadata: ["error": "\(type(of: error))"])
-            return Problem(.internalError).response
+            return Refusal(.internalError).response
         }
     }
 }

@@ -37,10 +37,8 @@ package struct ServerRefusals: Sendable {
         if case .tooManyBufferedBytes(let path) = refusal, let gate = self.gate {
             return gate.answer(.bufferedBytes, in: ShedWording(path: path))
         }
-        var problem = Problem(code, refusal.reason)
         // The protocol's own faults have statuses of their own beside the common 400.
-        problem.ownStatus = refusal.status
-        return problem.response
+        return Refusal(code, refusal.reason).response(status: refusal.status)
     }
 
     /// Counts a connection that the server ended without an answer.

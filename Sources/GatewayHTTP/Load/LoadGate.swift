@@ -132,10 +132,10 @@ package final class LoadGate: Sendable {
         let rejection = Rejection(code: .overloaded, retryAfter: retryAfter)
         var response =
             switch wording {
-            case .rest: Problem(rejection).response
+            case .rest: Refusal(rejection).response
             case .legacy: HTTPServerResponse(LegacyReply.overloaded(retryAfter: retryAfter))
             case .v1: HTTPServerResponse(V1Reply(refusing: rejection))
-            case .instanceID: HTTPServerResponse(InstanceIDReply(InstanceIDRefusal(rejection)))
+            case .instanceID: HTTPServerResponse(InstanceIDReply(Refusal(rejection)))
             case .groups: HTTPServerResponse(LegacyReply.groupsUnavailable(.overloaded, retryAfter: retryAfter))
             }
         response.isPaced = true

@@ -22,7 +22,7 @@ struct AdminAuthenticationMiddleware: RouterMiddleware {
         guard let token = given, self.token.matches(token) else {
             self.metrics.refused(result: "refused")
             if let given, APIKey.id(in: given[...]) == nil { await self.pause() }
-            throw Problem(.unauthenticated, "Send the admin token as Authorization: Bearer <token>")
+            throw Refusal(.unauthenticated, "Send the admin token as Authorization: Bearer <token>")
         }
         self.metrics.authenticated()
         return try await next(request, context)

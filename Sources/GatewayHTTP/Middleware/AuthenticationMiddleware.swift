@@ -31,11 +31,11 @@ struct AuthenticationMiddleware: RouterMiddleware {
     /// Whose key the bytes of an `Authorization` field carry, on a connection whose client has these names.
     ///
     /// - Throws: `unauthenticated`.
-    func principal(authorization: [UInt8]?, clientNames: [String], now: Timestamp) throws(Problem) -> Principal {
+    func principal(authorization: [UInt8]?, clientNames: [String], now: Timestamp) throws(Refusal) -> Principal {
         let key = authorization.flatMap(BearerToken.bytes(in:))
         guard let principal = self.principal(key: key, clientNames: clientNames, now: now) else {
             // Why a key is refused would help only those who guess.
-            throw Problem(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
+            throw Refusal(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
         }
         return principal
     }

@@ -21,10 +21,10 @@ struct DeadlineMiddleware: RouterMiddleware {
     /// How long the caller waits.
     ///
     /// - Throws: `bad_request` for a header that is no number of milliseconds.
-    static func timeout(given text: String?, limit: Duration) throws(Problem) -> Duration {
+    static func timeout(given text: String?, limit: Duration) throws(Refusal) -> Duration {
         guard let text else { return limit }
         guard let milliseconds = Int(digits: text), milliseconds > 0 else {
-            throw Problem(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
+            throw Refusal(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
         }
         return min(limit, .milliseconds(milliseconds))
     }

@@ -20,6 +20,8 @@ extension HTTPFieldKey {
     static let contentType = HTTPFieldKey(.contentType)
     static let idempotencyKey = HTTPFieldKey(.idempotencyKey)
     static let idempotentReplayed = HTTPFieldKey(.idempotentReplayed)
+    /// The sender whose device groups a request manages.
+    static let projectID = HTTPFieldKey(HTTPField.Name(constant: "project_id"))
     static let rateLimit = HTTPFieldKey(.rateLimit)
     static let rateLimitPolicy = HTTPFieldKey(.rateLimitPolicy)
     static let requestID = HTTPFieldKey(.requestID)

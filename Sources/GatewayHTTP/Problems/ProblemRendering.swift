@@ -1,22 +1,18 @@
-import EventLoopHTTP
-import FCMModel
+package import EventLoopHTTP
+package import FCMModel
 import GatewayCore
+import HTTPTypes
 import Hummingbird
 import Logging
+import NIOCore
+import StrictJSON
 
 /// Turns whatever a route throws into problem details.
 struct ProblemRendering: Sendable {
     let routes: RouteTable
     let logger: Logger
 
-    /// The answer to a failed request.
-    ///
-    /// - Parameters:
-    ///   - error: what was thrown.
-    ///   - path: the request's path, to name the methods that are served there.
-    ///   - requestID: the request's id, for the log.
-    ///   - trace: the trace that the request belongs to, for the log.
-    /// - Returns: the problem as an answer.
+    /// The answer to a failed request; its path tells which methods are served there.
     func response(
         for error: any Error,
         path: String,
@@ -24,8 +20,8 @@ struct ProblemRendering: Sendable {
         trace: RequestTrace?
     ) -> HTTPServerResponse {
         switch error {
-        case let problem as Problem:
-            return problem.response
+        case let refusal as Refusal:
+            return refusal.response
         case let error as GatewayError:
             if error.cause != nil {
                 self.logger.warning(
@@ -34,15 +30,15 @@ struct ProblemRendering: Sendable {
                         .merging(["code": "\(error.code.rawValue)", "reason": "\(error.message)"]) { $1 }
                 )
             }
-            return Problem(error).response
+            return Refusal(error).response
         case let error as HTTPError where error.status == .notFound:
-            return self.unserved(path).response
+            return self.unserved(path)
         default:
             self.logger.error(
                 "A request failed unexpectedly",
                 metadata: Self.metadata(requestID, trace).merging(["error": "\(type(of: error))"]) { $1 }
             )
-            return Problem(.internalError).response
+            return Refusal(.internalError).response
         }
     }
 
@@ -53,11 +49,86 @@ struct ProblemRendering: Sendable {
         return metadata
     }
 
-    private func unserved(_ path: String) -> Problem {
+    private func unserved(_ path: String) -> HTTPServerResponse {
         let methods = self.routes.methods(at: path)
-        guard !methods.isEmpty else { return Problem(.notFound, "There is no such route") }
-        var problem = Problem(.methodNotAllowed, "Use \(methods.joined(separator: " or ")) here")
-        problem.allowedMethods = methods
-        return problem
+        guard !methods.isEmpty else { return Refusal(.notFound, "There is no such route").response }
+        return Refusal(.methodNotAllowed, "Use \(methods.joined(separator: " or ")) here").response(allow: methods)
+    }
+}
+
+// MARK: Problem details (RFC 9457)
+
+extension Refusal {
+    /// The refusal as problem details.
+    package var response: HTTPServerResponse { self.response() }
+
+    /// The refusal as problem details, with the id of the message that was refused, a status other than the code's, and
+    /// the methods that are allowed.
+    func response(
+        messageID: String? = nil,
+        status ownStatus: HTTPResponse.Status? = nil,
+        allow methods: [String] = []
+    ) -> HTTPServerResponse {
+        let status = ownStatus ?? HTTPResponse.Status(code: self.code.status)
+        let retryAfter = self.delay(status)
+        var headers: HTTPHeaderLines = [.contentType: "application/problem+json"]
+        if let retryAfter { headers.append(.retryAfter, String(retryAfter)) }
+        if !methods.isEmpty { headers.append(.allow, methods.joined(separator: ", ")) }
+        if self.code == .unauthenticated { headers.append(.wwwAuthenticate, "Bearer") }
+        let body = self.problem(status: status, retryAfter: retryAfter, messageID: messageID)
+        var response = HTTPServerResponse(status: status, headers: headers, body: body)
+        response.code = self.code.rawValue
+        return response
+    }
+
+    /// The delay that goes into `Retry-After`: 429 and 503 always name one.
+    private func delay(_ status: HTTPResponse.Status) -> Int? {
+        self.retryAfter ?? (status == .tooManyRequests || status == .serviceUnavailable ? 5 : nil)
+    }
+
+    private func problem(status: HTTPResponse.Status, retryAfter: Int?, messageID: String?) -> ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: 384)
+        writer.beginObject()
+        writer.member("type", "/problems/\(self.code.rawValue)")
+        writer.member("title", self.code.title)
+        writer.member("status", status.code)
+        writer.member("code", self.code.rawValue)
+        writer.member("detail", self.detail ?? self.code.explanation)
+        writer.member("retryable", self.code.isRetryable)
+        if let action = self.code.action { writer.member("action", action.rawValue) }
+        if let retryAfter { writer.member("retry_after", retryAfter) }
+        if let limitedBy = self.limitedBy { writer.member("limited_by", limitedBy.rawValue) }
+        if let position = self.position {
+            writer.member("offset", position.offset)
+            writer.member("pointer", position.pointer)
+        }
+        if let messageID { writer.member("id", messageID) }
+        if let limit = self.limit {
+            writer.key("violated_policies")
+            writer.beginArray()
+            writer.string(limit)
+            writer.endArray()
+        }
+        if !self.fields.isEmpty {
+            writer.key("errors")
+            writer.beginArray()
+            for field in self.fields {
+                writer.beginObject()
+                writer.member("pointer", field.path)
+                writer.member("code", field.code.rawValue)
+                writer.member("detail", field.detail)
+                writer.endObject()
+            }
+            writer.endArray()
+        }
+        writer.endObject()
+        return writer.finish()
+    }
+
+    /// A payload over its limit.
+    static func messageTooBig(_ payloadBytes: Int, to target: Target) -> Refusal {
+        let limit = target.maxPayloadBytes
+        let text = "The payload has \(payloadBytes) bytes; at most \(limit) are allowed for this target"
+        return Refusal(.messageTooBig, text)
     }
 }

@@ -22,7 +22,7 @@ struct AuditController {
     private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
-        guard principal.has(.readAudit) else { throw Problem(.forbidden, "The key lacks the scope audit:read") }
+        guard principal.has(.readAudit) else { throw Refusal(.forbidden, "The key lacks the scope audit:read") }
         let query = try QueryReader(request, allowed: AuditQuery.parameters)
         var auditQuery = try AuditQuery(query, profile: principal.profile)
         let uid = principal.profile.uid
@@ -31,11 +31,9 @@ struct AuditController {
         let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
         var answer: HTTPServerResponse
         if case .none(let denial) = decision.admission {
-            var problem = Problem(SendRefusal(denial), messageID: "")
-            // There is no message.
-            problem.messageID = nil
-            problem.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
-            answer = problem.response
+            var refusal = Refusal(denial)
+            refusal.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
+            answer = refusal.response
         } else {
             let page = try await self.audit.page(auditQuery)
             answer = HTTPServerResponse(
@@ -61,7 +59,7 @@ extension AuditQuery {
     ///   - query: the request's parameters.
     ///   - profile: whose pseudonyms the target has; `nil` for nobody's.
     /// - Throws: `invalid_field` that names the parameter.
-    init(_ query: QueryReader, profile: TenantProfile?) throws(Problem) {
+    init(_ query: QueryReader, profile: TenantProfile?) throws(Refusal) {
         self.init(limit: try query.limit())
         self.from = try query.time("from")
         self.to = try query.time("to")
@@ -73,7 +71,7 @@ extension AuditQuery {
         self.messageID = query.text("message")
         if let target = query.text("target") {
             guard let profile else {
-                throw Problem(
+                throw Refusal(
                     .invalidField,
                     "target needs a tenant that exists: pseudonyms differ from tenant to tenant"
                 )
@@ -87,9 +85,9 @@ extension AuditCursorSealer {
     /// Where a list is to go on.
     ///
     /// - Throws: `invalid_field` for a cursor of somebody else's list, or none at all.
-    func position(_ query: QueryReader, for uid: UInt64?) throws(Problem) -> AuditPosition? {
+    func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditPosition? {
         guard let text = query.text("cursor") else { return nil }
-        guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.problem }
+        guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.refusal }
         return position
     }
 }

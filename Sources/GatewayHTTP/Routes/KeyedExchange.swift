@@ -19,10 +19,10 @@ struct KeyedExchange: Sendable {
     /// The key of a request; `nil` for a request without one.
     ///
     /// - Throws: `bad_request` for a field that is no key, or is there more than once.
-    static func key(in fields: HTTPFieldLines) throws(Problem) -> IdempotencyKey? {
+    static func key(in fields: HTTPFieldLines) throws(Refusal) -> IdempotencyKey? {
         guard fields[.idempotencyKey] != nil else { return nil }
         guard let key = fields.bytes(of: .idempotencyKey).flatMap(IdempotencyKey.init) else {
-            throw Problem(
+            throw Refusal(
                 .badRequest,
                 "Idempotency-Key must be given once and have 1 to \(IdempotencyKey.maxBytes) printable ASCII characters"
             )
@@ -35,9 +35,9 @@ struct KeyedExchange: Sendable {
     /// Nothing would be kept of it, and to ignore it would break the promise that callers attach to it.
     ///
     /// - Throws: `bad_request`.
-    static func refuseKey(_ key: String?) throws(Problem) {
+    static func refuseKey(_ key: String?) throws(Refusal) {
         guard key == nil else {
-            throw Problem(.badRequest, "Only sends take Idempotency-Key; leave it out here")
+            throw Refusal(.badRequest, "Only sends take Idempotency-Key; leave it out here")
         }
     }
 
@@ -55,7 +55,7 @@ struct KeyedExchange: Sendable {
         _ command: SendCommand,
         once keyed: KeyedRequest,
         render: @escaping Rendering,
-        refuse: (SendRefusal) -> HTTPServerResponse
+        refuse: (Refusal) -> HTTPServerResponse
     ) async -> HTTPServerResponse {
         let answer = await self.sends.send(
             command,
@@ -65,12 +65,12 @@ struct KeyedExchange: Sendable {
         )
         switch answer {
         case .sent(let outcome, let bytes):
-            var response = StoredAnswer(bytes)?.response ?? Problem(.internalError).response
+            var response = StoredAnswer(bytes)?.response ?? Refusal(.internalError).response
             response.headers.append(outcome.quotas)
             return response
         case .replayed(let bytes):
             guard var response = StoredAnswer(bytes)?.response else {
-                return refuse(SendRefusal(code: .outcomeUnknown, detail: "The kept answer can't be read"))
+                return refuse(Refusal(.outcomeUnknown, "The kept answer can't be read"))
             }
             response.headers.append(.idempotentReplayed, "true")
             return response

@@ -19,7 +19,7 @@ struct RetiredTokensController {
     private func list(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
-        guard principal.has(.readTokens) else { throw Problem(.forbidden, "The key lacks the scope tokens:read") }
+        guard principal.has(.readTokens) else { throw Refusal(.forbidden, "The key lacks the scope tokens:read") }
         let query = try QueryReader(request, allowed: ["limit", "cursor"])
         let limit = try query.limit()
         var position = 0
@@ -27,7 +27,7 @@ struct RetiredTokensController {
             guard content.hasPrefix(Self.cursorPrefix),
                 let place = Int(digits: content.dropFirst(Self.cursorPrefix.count)),
                 place >= 0
-            else { throw Cursor.problem }
+            else { throw Cursor.refusal }
             position = place
         }
         let feed = try await self.retired.feed(
@@ -43,14 +43,14 @@ struct RetiredTokensController {
     private func delete(_ request: Request, context: GatewayRequestContext) async throws -> Response {
         let principal = try context.authenticatedPrincipal()
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
-        guard principal.has(.manageTokens) else { throw Problem(.forbidden, "The key lacks the scope tokens:manage") }
+        guard principal.has(.manageTokens) else { throw Refusal(.forbidden, "The key lacks the scope tokens:manage") }
         let query = try QueryReader(request, allowed: ["token", "fid"])
         let named: (String, RetiredTokenKind)
         switch (query.text("token"), query.text("fid")) {
         case (let token?, nil): named = (token, .token)
         case (nil, let id?): named = (id, .installation)
         case (nil, nil), (_?, _?):
-            throw Problem(.invalidField, "Either token or fid must name what is taken off the list")
+            throw Refusal(.invalidField, "Either token or fid must name what is taken off the list")
         }
         let wasListed = try await self.retired.delete(
             named.0,
@@ -58,7 +58,7 @@ struct RetiredTokensController {
             by: principal,
             origin: context.origin(method: request.method.rawValue)
         )
-        guard wasListed else { throw Problem(.notFound, "The list of retired tokens does not have it") }
+        guard wasListed else { throw Refusal(.notFound, "The list of retired tokens does not have it") }
         return Response(status: .noContent)
     }
 

@@ -26,9 +26,9 @@ struct SendAnswer {
     private var content: HTTPServerResponse {
         switch self.outcome.answer {
         case .refused(let refusal):
-            Problem(refusal, messageID: self.outcome.messageID).response
+            refusal.response(messageID: self.outcome.messageID)
         case .single(.rejected(let rejection)):
-            Problem(rejection, messageID: self.outcome.messageID).response
+            Refusal(rejection).response(messageID: self.outcome.messageID)
         case .single(.accepted(let acceptance)):
             Self.ok(self.accepted(acceptance))
         case .multiple(let results):

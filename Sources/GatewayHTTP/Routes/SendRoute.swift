@@ -61,7 +61,7 @@ struct SendRoute: Sendable {
         case .forbidden(let principal):
             let origin = RequestOrigin(method: "POST", requestID: arrival.requestID, trace: arrival.trace)
             let refusal = await self.pipeline.refuse(principal, origin: origin)
-            let response = self.refusal(Problem(refusal), arrival)
+            let response = refusal.response
             return self.finished(response, to: request, tenant: tenant, arrival, principal)
         case .refusal(let response, let principal):
             return self.finished(response, to: request, tenant: tenant, arrival, principal)
@@ -114,12 +114,8 @@ struct SendRoute: Sendable {
                 ),
                 deadline: arrival.instant + timeout
             )
-            let limit = command.target.maxPayloadBytes
-            guard command.payloadBytes <= limit else {
-                throw Problem(
-                    .messageTooBig,
-                    Problem.messageTooBigDetail(payloadBytes: command.payloadBytes, limit: limit)
-                )
+            guard command.payloadBytes <= command.target.maxPayloadBytes else {
+                throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
             }
             guard let key else { return .command(command) }
             let keyed = KeyedRequest(
@@ -156,7 +152,7 @@ struct SendRoute: Sendable {
             command,
             once: keyed,
             render: { SendAnswer(outcome: $0, target: command.target).answer },
-            refuse: { Problem($0).response }
+            refuse: { $0.response }
         )
     }
 
@@ -223,7 +219,7 @@ extension Principal {
     /// Makes sure that a path's tenant is the caller's own; a foreign one is as good as none.
     ///
     /// - Throws: `not_found`.
-    func checkTenant(_ text: some Sequence<UInt8>) throws(Problem) {
-        guard self.profile.id.text.utf8.elementsEqual(text) else { throw Problem(.notFound, "There is no such tenant") }
+    func checkTenant(_ text: some Sequence<UInt8>) throws(Refusal) {
+        guard self.profile.id.text.utf8.elementsEqual(text) else { throw Refusal(.notFound, "There is no such tenant") }
     }
 }

@@ -81,14 +81,12 @@ enum SubscriptionAnswer {
         return response
     }
 
-    private static func response(_ refusal: SendRefusal, _ quotas: [QuotaStatus]) -> HTTPServerResponse {
-        var problem = Problem(refusal, messageID: "")
-        // There is no message.
-        problem.messageID = nil
+    private static func response(_ refusal: Refusal, _ quotas: [QuotaStatus]) -> HTTPServerResponse {
+        var refusal = refusal
         if refusal.code == .upstreamUnavailable, refusal.detail == nil {
-            problem.detail = "FCM did not confirm it; repeat after a while, which is harmless"
+            refusal.detail = "FCM did not confirm it; repeat after a while, which is harmless"
         }
-        var response = problem.response
+        var response = refusal.response
         response.headers.append(quotas)
         return response
     }

@@ -9,7 +9,7 @@ struct SubscriptionBody {
     /// Reads a body.
     ///
     /// - Throws: a problem with every field at fault.
-    init(_ members: JSONMembers) throws(Problem) {
+    init(_ members: JSONMembers) throws(Refusal) {
         var problems = FieldProblems()
         var tokens: [String]?
         var isGiven = false
@@ -24,7 +24,7 @@ struct SubscriptionBody {
         if !isGiven {
             problems.report(.invalidField, at: JSONPointer().appending("tokens"), "This must be present")
         }
-        guard let tokens, problems.list.isEmpty else { throw Problem(problems.list) }
+        guard let tokens, problems.list.isEmpty else { throw Refusal(problems.list) }
         self.tokens = tokens
     }
 }

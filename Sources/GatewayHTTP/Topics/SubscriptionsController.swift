@@ -31,7 +31,7 @@ struct SubscriptionsController {
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.manageTopics) else {
             let origin = context.origin(method: request.method.rawValue)
-            throw Problem(await self.topics.refuse(principal, change, origin: origin))
+            throw await self.topics.refuse(principal, change, origin: origin)
         }
         let topic = try Self.topic(context.parameters.get("topic") ?? "")
         let tokens = try SubscriptionBody(
@@ -40,7 +40,7 @@ struct SubscriptionsController {
         .tokens
         if let rejection = self.gate.beginSubscriptions(of: tokens.count, by: principal, lag: context.lag) {
             context.notes.withLockedValue { $0.isShed = true }
-            throw Problem(rejection)
+            throw Refusal(rejection)
         }
         defer { self.gate.endSubscriptions(of: tokens.count, by: principal) }
         let answer = await self.topics.change(
@@ -62,16 +62,16 @@ struct SubscriptionsController {
         try principal.checkTenant((context.parameters.get("tenant") ?? "").utf8)
         guard principal.has(.manageTopics) else {
             let origin = context.origin(method: request.method.rawValue)
-            throw Problem(await self.topics.refuse(principal, nil, origin: origin))
+            throw await self.topics.refuse(principal, nil, origin: origin)
         }
         let query = try QueryReader(request, allowed: ["token", "limit", "cursor"])
         let limit = try query.limit()
         let cursor = try query.cursor()
         guard let token = query.text("token") else {
-            throw Problem(.invalidField, "token must name the device whose topics are asked for")
+            throw Refusal(.invalidField, "token must name the device whose topics are asked for")
         }
         guard RegistrationToken.isPlausible(token) else {
-            throw Problem(.invalidToken, "token is no registration token")
+            throw Refusal(.invalidToken, "token is no registration token")
         }
         let answer = await self.topics.look(
             up: RegistrationCommand(
@@ -86,11 +86,11 @@ struct SubscriptionsController {
     }
 
     /// The topic in a path, escaped as paths are.
-    private static func topic(_ segment: String) throws(Problem) -> TopicName {
-        guard let topic = PathSegment.decoded(segment.utf8).flatMap(TopicName.init),
-            PathSegment.isAddressable(topic.text)
+    private static func topic(_ segment: String) throws(Refusal) -> TopicName {
+        guard let topic = PercentEncoding.decoded(segment.utf8).flatMap(TopicName.init),
+            PercentEncoding.isAddressable(topic.text)
         else {
-            throw Problem(
+            throw Refusal(
                 .invalidTarget,
                 "The topic in the path is 1 to \(TopicName.maxLength) characters of A-Z a-z 0-9 - _ . ~ %, without "
                     + "/topics/ and not of dots alone; % is written %25"

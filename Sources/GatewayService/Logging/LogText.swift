@@ -1,7 +1,7 @@
+import GatewayCore
+
 /// Writes texts into lines so that they stay what they are: text within one line.
 enum LogText {
-    private static let digits = Array("0123456789abcdef".utf8)
-
     /// Appends text as a JSON string.
     static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
@@ -35,7 +35,7 @@ enum LogText {
             case _ where Self.needsEscape(scalar):
                 for unit in String(scalar).utf16 {
                     bytes += [UInt8(ascii: "\\"), UInt8(ascii: "u")]
-                    for shift in [12, 8, 4, 0] as [UInt16] { bytes.append(Self.digits[Int(unit >> shift & 0xF)]) }
+                    for shift in [12, 8, 4, 0] as [UInt16] { bytes.append(Hex.digits[Int(unit >> shift & 0xF)]) }
                 }
             default:
                 bytes += UTF8.encode(scalar).map { Array($0) } ?? []

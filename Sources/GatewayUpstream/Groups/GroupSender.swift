@@ -199,10 +199,3 @@ extension GroupResult {
         self.init(.failure(GroupFailure(kind, retryAfter: failure.retryAfter)), upstreamCode: failure.code)
     }
 }
-
-extension HTTPFieldKey {
-    fileprivate static let authorization = HTTPFieldKey(.authorization)
-    fileprivate static let contentType = HTTPFieldKey(.contentType)
-    fileprivate static let projectID = HTTPFieldKey(HTTPField.Name(constant: "project_id"))
-    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
-}

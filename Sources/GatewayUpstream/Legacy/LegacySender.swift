@@ -38,23 +38,23 @@ package final class LegacySender: UpstreamSender {
     }
 
     /// The legacy protocol knows no installation ids, no negation and at most two operators in a condition.
-    package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
+    package func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
         switch target {
         case .token, .tokens, .topic, .notificationKey:
             nil
         case .installation, .installations:
-            UpstreamObjection(
-                code: .invalidTarget,
-                field: target.kind.rawValue,
-                detail: "This tenant sends by the legacy protocol, which knows registration tokens only"
+            Refusal(
+                .invalidTarget,
+                "This tenant sends by the legacy protocol, which knows registration tokens only",
+                field: target.kind.rawValue
             )
         case .condition(let condition):
             condition.fits(.legacy)
                 ? nil
-                : UpstreamObjection(
-                    code: .invalidField,
-                    field: target.kind.rawValue,
-                    detail: "This tenant sends by the legacy protocol: at most two operators and no negation"
+                : Refusal(
+                    .invalidField,
+                    "This tenant sends by the legacy protocol: at most two operators and no negation",
+                    field: target.kind.rawValue
                 )
         }
     }
@@ -252,10 +252,4 @@ package final class LegacySender: UpstreamSender {
             isIdempotent: call.gate != nil
         )
     }
-}
-
-extension HTTPFieldKey {
-    fileprivate static let authorization = HTTPFieldKey(.authorization)
-    fileprivate static let contentType = HTTPFieldKey(.contentType)
-    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
 }

@@ -1,5 +1,4 @@
 import EventLoopHTTP
-import HTTPTypes
 
 /// An access token in the form that every call needs it.
 ///
@@ -30,10 +29,4 @@ extension AccessToken: CustomStringConvertible, CustomReflectable {
     var description: String { "<redacted>" }
     /// A mirror without children, so that dumps tell nothing either.
     var customMirror: Mirror { Mirror(self, children: [:]) }
-}
-
-extension HTTPFieldKey {
-    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name(constant: "access_token_auth"))
-    fileprivate static let authorization = HTTPFieldKey(.authorization)
-    fileprivate static let contentType = HTTPFieldKey(.contentType)
 }

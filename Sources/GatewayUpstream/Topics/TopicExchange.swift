@@ -95,9 +95,3 @@ extension AccessToken {
         return headers
     }
 }
-
-extension HTTPFieldKey {
-    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
-    /// Tells the Instance ID API that the bearer token is an access token; the text is well-formed.
-    fileprivate static let accessTokenAuth = HTTPFieldKey(HTTPField.Name(constant: "access_token_auth"))
-}

@@ -33,13 +33,9 @@ package final class V1Sender: UpstreamSender {
     }
 
     /// HTTP v1 has a form for every target; a condition must keep to its profile.
-    package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
+    package func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
         guard case .condition(let condition) = target, !condition.fits(.v1) else { return nil }
-        return UpstreamObjection(
-            code: .invalidField,
-            field: target.kind.rawValue,
-            detail: "A condition names at most five topics"
-        )
+        return Refusal(.invalidField, "A condition names at most five topics", field: target.kind.rawValue)
     }
 
     /// Sends a message and reads the answers.
@@ -290,9 +286,4 @@ extension TargetKind {
         case .token, .installation, .topic, .condition, .group: false
         }
     }
-}
-
-extension HTTPFieldKey {
-    fileprivate static let retryAfter = HTTPFieldKey(.retryAfter)
-    fileprivate static let contentType = HTTPFieldKey(.contentType)
 }

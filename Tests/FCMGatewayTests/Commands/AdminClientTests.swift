@@ -76,7 +76,7 @@ struct AdminClientTests {
             )
         }
         try await StubServer.withClient(answer) { api, _ in
-            let refusal = await #expect(throws: Refusal.self) { try await AdminClient(api).call(.get, ["tenants"]) }
+            let refusal = await #expect(throws: APIError.self) { try await AdminClient(api).call(.get, ["tenants"]) }
             #expect(refusal?.code == "invalid_field")
             #expect(
                 refusal?.description == """
@@ -101,7 +101,7 @@ struct AdminClientTests {
             .init(status: status, headers: ["Location": "/elsewhere"], body: body)
         }
         try await StubServer.withClient(answer) { api, server in
-            let refusal = await #expect(throws: Refusal.self) { try await api.call(.get, ["x"]) }
+            let refusal = await #expect(throws: APIError.self) { try await api.call(.get, ["x"]) }
             #expect(refusal?.description == message)
             #expect(server.requests.count == 1)
         }

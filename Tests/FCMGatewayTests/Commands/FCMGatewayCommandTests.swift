@@ -106,7 +106,7 @@ struct FCMGatewayCommandTests {
 
     @Test("A refusal and a failure exit with 1, a missing token with 64")
     func failures() throws {
-        let refusal = Refusal(status: 404, requestID: nil, problem: nil)
+        let refusal = APIError(status: 404, requestID: nil, problem: nil)
         #expect(FCMGatewayCommand.exitCode(for: refusal) == .failure)
         #expect(FCMGatewayCommand.exitCode(for: CommandFailure("x")) == .failure)
         let command = try #require(try FCMGatewayCommand.parseAsRoot(["tenant", "list"]) as? TenantCommand.List)

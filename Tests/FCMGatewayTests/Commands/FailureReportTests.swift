@@ -21,13 +21,13 @@ struct FailureReportTests {
     @Test("The gateway's problem is passed on as it is, with its request's id and a hint")
     func refusal() throws {
         let problem = try JSONValue(parsing: Data(#"{"code":"unauthenticated","detail":"no","retryable":false}"#.utf8))
-        let refusal = Refusal(status: 401, requestID: "r1", problem: problem, hint: "set it")
+        let refusal = APIError(status: 401, requestID: "r1", problem: problem, hint: "set it")
         let expected: JSONValue = .object([
             "code": "unauthenticated", "detail": "no", "retryable": .bool(false), "status": .integer(401),
             "request_id": "r1", "hint": "set it",
         ])
         #expect(FailureReport(refusal)?.problem == expected)
-        let other = FailureReport(Refusal(status: 502, requestID: nil, problem: .array([])))
+        let other = FailureReport(APIError(status: 502, requestID: nil, problem: .array([])))
         #expect(other?.problem["code"]?.text == "unexpected_answer")
         #expect(other?.problem["status"] == .integer(502))
     }

@@ -95,15 +95,6 @@ struct DoctorChecksTests {
         #expect(ClockCheck.finding(newestRecord: nil, now: now) == nil)
     }
 
-    @Test("A server's date is read; other forms are none")
-    func date() {
-        let expected = Timestamp(rfc3339: "1994-11-06T08:49:37Z")
-        #expect(HTTPDate.timestamp("Sun, 06 Nov 1994 08:49:37 GMT") == expected)
-        for text in ["Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT", ""] {
-            #expect(HTTPDate.timestamp(text) == nil)
-        }
-    }
-
     @Test("Secrets that others can read are a problem, unless a directory above keeps them out")
     func files() async throws {
         try await TemporaryDirectory.with { directory in

@@ -116,7 +116,7 @@ struct TenantApplicationTests {
             let refused = await Self.apply(
                 try Self.plan(["a"]),
                 isJSON: isJSON,
-                answer: { _ in throw Refusal(status: status, requestID: nil, problem: problem, hint: nil) }
+                answer: { _ in throw APIError(status: status, requestID: nil, problem: problem, hint: nil) }
             )
             let message = "\(try #require(refused.error))"
             #expect(message.contains("key list shop shows it, revoke it") == isDoubtful, "\(message)")

@@ -32,9 +32,9 @@ struct GroupRequestTests {
         ]
     )
     func refusals(body: String) throws {
-        let refusal = try #require(throws: GroupRefusal.self) { try Self.decode(body) }
-        #expect(!refusal.reason.isEmpty)
-        #expect(!refusal.reason.contains("secret"))
+        let refusal = try #require(throws: Refusal.self) { try Self.decode(body) }
+        #expect(refusal.detail?.isEmpty == false)
+        #expect(refusal.detail?.contains("secret") == false)
     }
 
     @Test(
@@ -46,7 +46,7 @@ struct GroupRequestTests {
         ]
     )
     func queries(query: String) {
-        #expect(throws: GroupRefusal.self) { try GroupRequestDecoder.decode(query: ByteBuffer(string: query)) }
+        #expect(throws: Refusal.self) { try GroupRequestDecoder.decode(query: ByteBuffer(string: query)) }
     }
 
     @Test("Tokens that only look alike are different devices")

@@ -17,9 +17,9 @@ struct GroupVectorTests {
                     : try GroupRequestDecoder.decode(vector.body, contentType: vector.contentType)
                 let upstream = try #require(vector.upstream, "\(vector.id) is not refused").members()
                 self.compare(request, upstream, vector.id)
-            } catch let refusal as GroupRefusal {
-                #expect(vector.upstream == nil, "\(vector.id): \(refusal.reason)")
-                let reply = LegacyReply(refusal)
+            } catch let refusal as Refusal {
+                #expect(vector.upstream == nil, "\(vector.id): \(refusal)")
+                let reply = LegacyReply(refusingGroupRequest: refusal)
                 #expect(reply.status == vector.status, "\(vector.id)")
                 if let expected = vector.replyBody {
                     let body = try VectorJSON(parsing: reply.body)

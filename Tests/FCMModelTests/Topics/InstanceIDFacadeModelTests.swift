@@ -5,12 +5,12 @@ import Testing
 @Suite("InstanceIDBatch and InstanceIDReply")
 struct InstanceIDFacadeModelTests {
     private func code(_ body: String) -> OutcomeCode? {
-        do throws(InstanceIDRefusal) {
+        do throws(Refusal) {
             _ = try InstanceIDBatch(parsing: ByteBuffer(string: body))
             return nil
         } catch {
-            #expect(error.reason?.isEmpty == false)
-            return error.rejection.code
+            #expect(error.detail?.isEmpty == false)
+            return error.code
         }
     }
 
@@ -77,9 +77,9 @@ struct InstanceIDFacadeModelTests {
     @Test("Only the death of a device is told as one, and only our own key as one that is refused")
     func names() {
         for code in OutcomeCode.allCases {
-            #expect((InstanceIDErrorName(code) == .notFound) == (code == .unregistered), "\(code)")
+            #expect((code.instanceIDErrorName == .notFound) == (code == .unregistered), "\(code)")
             let isCaller = code == .unauthenticated || code == .forbidden
-            #expect((InstanceIDErrorName(code) == .unauthenticated) == isCaller, "\(code)")
+            #expect((code.instanceIDErrorName == .unauthenticated) == isCaller, "\(code)")
         }
     }
 
@@ -95,7 +95,7 @@ struct InstanceIDFacadeModelTests {
         ]
     )
     func refusals(code: OutcomeCode, status: Int, name: String, retryAfter: Int?) {
-        let reply = InstanceIDReply(InstanceIDRefusal(code))
+        let reply = InstanceIDReply(Refusal(code))
         #expect(reply.status == status)
         #expect(String(buffer: reply.body) == #"{"error":"\#(name)"}"#)
         #expect(reply.retryAfter == retryAfter)

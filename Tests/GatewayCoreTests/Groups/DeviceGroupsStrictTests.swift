@@ -30,7 +30,7 @@ struct DeviceGroupsStrictTests {
             #expect(Set(records.map(\.action)).count == 1)
             #expect(records.map(\.accepted) == [0, 2])
             store.refuse()
-            let error = await #expect(throws: GroupObstacle.self) {
+            let error = await #expect(throws: Refusal.self) {
                 _ = try await groups.put("other", tokens: ["a"], by: caller)
             }
             #expect(error?.code == .auditUnavailable)

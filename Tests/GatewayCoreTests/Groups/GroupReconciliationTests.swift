@@ -73,7 +73,7 @@ struct GroupReconciliationTests {
         #expect(!reconciliation.group.isExact)
         reconciliation.stored(version: 2, at: .sample)
         reconciliation.received(.failing(.upstreamCredentials), of: request)
-        let obstacle = GroupObstacle(.upstreamCredentials, detail: "upstream_credentials")
+        let obstacle = Refusal(.upstreamCredentials, "upstream_credentials")
         #expect(reconciliation.next() == .refused(obstacle))
         #expect(reconciliation.group.tokens == ["old-0"])
         #expect(reconciliation.group.isExact)
@@ -105,7 +105,7 @@ struct GroupReconciliationTests {
             }
         }
         #expect(calls < 30)
-        #expect(reconciliation.next() == .refused(GroupObstacle(.groupConflict)))
+        #expect(reconciliation.next() == .refused(Refusal(.groupConflict)))
     }
 
     @Test("A key that FCM does not take is replaced once")
@@ -121,7 +121,7 @@ struct GroupReconciliationTests {
             }
         }
         #expect(lookUps == 1)
-        #expect(reconciliation.next() == .refused(GroupObstacle(.upstreamProtocol)))
+        #expect(reconciliation.next() == .refused(Refusal(.upstreamProtocol)))
     }
 
     @Test("Where the last of the old members takes the room of the new ones, it goes first")

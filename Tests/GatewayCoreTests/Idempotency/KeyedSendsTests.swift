@@ -114,7 +114,7 @@ struct KeyedSendsTests {
                 Issue.record("not answered")
                 return
             }
-            #expect(again.answer == .refused(SendRefusal(code: .outcomeUnknown, detail: Self.detail(of: again))))
+            #expect(again.answer == .refused(Refusal(.outcomeUnknown, Self.detail(of: again))))
             #expect(again.messageID == outcome.messageID)
             #expect(fixture.upstream.calls.count == 1)
         }

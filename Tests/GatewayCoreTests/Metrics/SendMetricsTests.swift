@@ -38,7 +38,7 @@ struct SendMetricsTests {
         let metrics = SendMetrics(factory: factory)
         let command = SendCommand.sample(from: try .sample(), to: .notificationKey("group"))
         metrics.count(command, .group(GroupOutcome(success: 3, failure: 2, failedTokens: [])))
-        metrics.count(command, .refused(SendRefusal(code: .upstreamCredentials)))
+        metrics.count(command, .refused(Refusal(.upstreamCredentials)))
         func total(_ outcome: String) -> Int64 {
             factory.counterTotal(
                 label: "fcmgw_messages_total",

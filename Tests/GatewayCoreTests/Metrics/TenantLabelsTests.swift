@@ -35,11 +35,11 @@ struct TenantLabelsTests {
     func messages() throws {
         let metrics = SendMetrics(factory: self.factory, tenantLabels: self.labels)
         let shop = try Principal.sample(tenant: "shop")
-        metrics.count(.sample(from: shop, to: .token("a")), .refused(SendRefusal(code: .upstreamUnavailable)))
+        metrics.count(.sample(from: shop, to: .token("a")), .refused(Refusal(.upstreamUnavailable)))
         self.takeAllRoom()
         for target in [Target.token("a"), .tokens(["a", "b"]), .installation("a")] {
             for code in [OutcomeCode.upstreamUnavailable, .upstreamCredentials, .unregistered] {
-                metrics.count(.sample(from: shop, to: target), .refused(SendRefusal(code: code)))
+                metrics.count(.sample(from: shop, to: target), .refused(Refusal(code)))
             }
         }
         #expect(
@@ -56,7 +56,7 @@ struct TenantLabelsTests {
         let metrics = SendMetrics(factory: self.factory, tenantLabels: self.labels)
         self.takeAllRoom()
         let other = try Principal.sample(tenant: "other")
-        metrics.count(.sample(from: other, to: .token("a")), .refused(SendRefusal(code: .upstreamUnavailable)))
+        metrics.count(.sample(from: other, to: .token("a")), .refused(Refusal(.upstreamUnavailable)))
         #expect(self.counts("fcmgw_messages_total") == ["other token upstream_unavailable": 1])
     }
 
@@ -73,7 +73,7 @@ struct TenantLabelsTests {
                 origin: .sample,
                 deadline: .now
             )
-            metrics.count(command, .refused(SendRefusal(code: .upstreamCredentials)))
+            metrics.count(command, .refused(Refusal(.upstreamCredentials)))
             metrics.count(command, .value([.done, .rejected(.unregistered)]))
         }
         let counts = self.counts("fcmgw_subscription_changes_total")

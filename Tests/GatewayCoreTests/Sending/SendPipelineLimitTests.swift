@@ -27,7 +27,7 @@ struct SendPipelineLimitTests {
         let command = SendCommand.sample(from: try .sample(limits: self.limits), to: .token("a"))
         for _ in 0..<2 { _ = await fixture.pipeline.send(command) }
         let outcome = await fixture.pipeline.send(command)
-        let refusal = SendRefusal(code: .deviceRateExceeded, retryAfter: 10, limitedBy: .gateway, limitScope: .device)
+        let refusal = Refusal(.deviceRateExceeded, retryAfter: 10, limitedBy: .gateway, limit: "device")
         #expect(outcome.answer == .refused(refusal))
         #expect(outcome.quotas.map(\.remaining) == [98])
         #expect(fixture.upstream.calls.count == 2)
@@ -61,7 +61,7 @@ struct SendPipelineLimitTests {
         let command = SendCommand.sample(from: try .sample(limits: limits), to: target, message: message)
         let fixture = PipelineFixture()
         _ = await fixture.pipeline.send(command)
-        let refusal = SendRefusal(code: code, retryAfter: 60, limitedBy: .gateway, limitScope: scope)
+        let refusal = Refusal(code, retryAfter: 60, limitedBy: .gateway, limit: scope.rawValue)
         #expect(await fixture.pipeline.send(command).answer == .refused(refusal))
         #expect(fixture.upstream.calls.count == 1)
     }
@@ -138,7 +138,7 @@ struct SendPipelineLimitTests {
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .token("a")))
         let detail = principal.profile.missingCredential
         #expect((detail == nil) == (upstream == .legacy))
-        #expect(outcome.answer == .refused(SendRefusal(code: .upstreamCredentials, detail: detail)))
+        #expect(outcome.answer == .refused(Refusal(.upstreamCredentials, detail)))
     }
 
     @Test("A list of which every recipient is over its limit is one refusal")
@@ -147,7 +147,7 @@ struct SendPipelineLimitTests {
         let fixture = PipelineFixture()
         _ = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "a", "b", "b"])))
         let outcome = await fixture.pipeline.send(.sample(from: principal, to: .tokens(["a", "b"])))
-        let refusal = SendRefusal(code: .deviceRateExceeded, retryAfter: 10, limitedBy: .gateway, limitScope: .device)
+        let refusal = Refusal(.deviceRateExceeded, retryAfter: 10, limitedBy: .gateway, limit: "device")
         #expect(outcome.answer == .refused(refusal))
         #expect(fixture.upstream.calls.count == 1)
     }
@@ -178,7 +178,7 @@ struct SendPipelineLimitTests {
         }
         for topic in ["a", "b"] {
             let outcome = await fixture.pipeline.send(.sample(from: principal, to: try .topic(named: topic)))
-            let refusal = SendRefusal(code: .topicRateExceeded, retryAfter: 5, limitedBy: .gateway, limitScope: .topic)
+            let refusal = Refusal(.topicRateExceeded, retryAfter: 5, limitedBy: .gateway, limit: "topic")
             #expect(outcome.answer == .refused(refusal))
         }
     }

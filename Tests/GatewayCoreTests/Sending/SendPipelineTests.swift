@@ -112,11 +112,9 @@ struct SendPipelineTests {
     @Test("What the upstream has no form for is refused with its reason, and costs nothing")
     func objection() async throws {
         let fixture = PipelineFixture()
-        fixture.upstream.object(
-            with: UpstreamObjection(code: .invalidTarget, field: "fid", detail: "Only HTTP v1 knows these")
-        )
+        fixture.upstream.refuse(with: Refusal(.invalidTarget, "Only HTTP v1 knows these", field: "fid"))
         let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: .installation("fid")))
-        let refusal = SendRefusal(code: .invalidTarget, field: "fid", detail: "Only HTTP v1 knows these")
+        let refusal = Refusal(.invalidTarget, "Only HTTP v1 knows these", field: "fid")
         #expect(outcome.answer == .refused(refusal))
         #expect(fixture.upstream.calls.isEmpty)
         #expect(fixture.limiter.bucketCount == 0)
@@ -129,7 +127,7 @@ struct SendPipelineTests {
         let place = try fixture.audit.place()
         let command = SendCommand.sample(from: try .sample(), to: .tokens(["a", "b"]))
         let refused = await fixture.pipeline.send(command)
-        #expect(refused.answer == .refused(SendRefusal(code: .auditUnavailable)))
+        #expect(refused.answer == .refused(Refusal(.auditUnavailable)))
         #expect(fixture.upstream.calls.isEmpty)
         #expect(fixture.limiter.bucketCount == 0)
         _ = consume place
@@ -161,7 +159,7 @@ struct SendPipelineTests {
                 UpstreamResult(answer: .failed(code), retryAfter: 30, upstreamCode: "503")
             }
             let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: target))
-            let refusal = SendRefusal(code: code, retryAfter: retryAfter, limitedBy: limitedBy)
+            let refusal = Refusal(code, retryAfter: retryAfter, limitedBy: limitedBy)
             #expect(outcome.answer == .refused(refusal))
             #expect(outcome.quotas.count == 1)
             let record = try await fixture.record()
@@ -209,7 +207,7 @@ struct SendPipelineTests {
             UpstreamResult(answer: .failed(.invalidField), upstreamCode: "InvalidTtl", legacyName: .invalidTTL)
         }
         let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
-        #expect(outcome.answer == .refused(SendRefusal(code: .invalidField, legacyName: .invalidTTL)))
+        #expect(outcome.answer == .refused(Refusal(.invalidField, legacyName: .invalidTTL)))
         guard case .refused(let refusal) = outcome.answer else { return }
         #expect(refusal.rejection == Rejection(code: .invalidField, legacyName: .invalidTTL))
 

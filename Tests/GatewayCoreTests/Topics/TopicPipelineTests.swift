@@ -65,7 +65,7 @@ struct TopicPipelineTests {
         }
     }
 
-    private func refusal<Value>(_ answer: TopicAnswer<Value>) -> SendRefusal? {
+    private func refusal<Value>(_ answer: TopicAnswer<Value>) -> Refusal? {
         if case .refused(let refusal) = answer.content { refusal } else { nil }
     }
 
@@ -148,7 +148,7 @@ struct TopicPipelineTests {
         #expect(answer.quotas.map(\.remaining) == [0])
         let denied = try await fixture.change(["a"], of: principal)
         #expect(self.refusal(denied)?.code == .tenantRateExceeded)
-        #expect(self.refusal(denied)?.limitScope == .tenant)
+        #expect(self.refusal(denied)?.limit == "tenant")
         #expect(self.refusal(await fixture.look(up: "a", of: principal))?.code == .tenantRateExceeded)
         #expect(fixture.upstream.changes.count == 1)
     }

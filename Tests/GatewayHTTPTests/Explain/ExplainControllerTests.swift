@@ -122,9 +122,7 @@ struct ExplainControllerTests {
             #expect(big["request_count"] == 0)
             let topic = try await gateway.data(.post, Self.path, key: key, body: #"{"topic":"news"}"#).json
             #expect(topic["refused"]?["code"] == "forbidden")
-            gateway.upstream.object(
-                with: UpstreamObjection(code: .invalidTarget, field: "fid", detail: "It has no form for this")
-            )
+            gateway.upstream.refuse(with: Refusal(.invalidTarget, "It has no form for this", field: "fid"))
             let objected = try await gateway.data(.post, Self.path, key: key, body: #"{"fid":"f"}"#).json
             #expect(
                 objected["refused"] == [

@@ -481,10 +481,10 @@ struct IdempotencyTests {
         #expect(try key("a") != key("b"))
         #expect(try key("a") == key("a"))
         for values in [[""], ["ä"], [String(repeating: "k", count: 256)]] {
-            #expect(throws: Problem.self) { try key(values[0]) }
+            #expect(throws: Refusal.self) { try key(values[0]) }
         }
-        #expect(throws: Problem.self) { try key("a", "a") }
-        #expect(throws: Problem.self) { try key("a", "b") }
+        #expect(throws: Refusal.self) { try key("a", "a") }
+        #expect(throws: Refusal.self) { try key("a", "b") }
     }
 
     @Test("An answer is read back as it was, and changed bytes are no answer")

@@ -256,9 +256,7 @@ struct SendRouteTests {
     )
     func objection(field: String, body: String, code: OutcomeCode) async throws {
         try await TestGateway.run { gateway, key in
-            gateway.upstream.object(
-                with: UpstreamObjection(code: code, field: field, detail: "It has no form for this")
-            )
+            gateway.upstream.refuse(with: Refusal(code, "It has no form for this", field: field))
             let answer = await gateway.send(body, key: key)
             #expect(answer.status == 422)
             let problem = try answer.problem()

@@ -23,7 +23,7 @@ struct SeriesBoundTests {
 
     /// An FCM that refuses a recipient by the code that the token names after a slash, and accepts the others.
     private struct Upstream: UpstreamSender {
-        func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? { nil }
+        func refusal(of target: Target, for profile: TenantProfile) -> Refusal? { nil }
 
         func send(_ call: UpstreamCall) async -> UpstreamResult {
             let recipients =
@@ -154,7 +154,7 @@ struct SeriesBoundTests {
             for target in kinds {
                 let command = SendCommand.sample(from: principal, to: target)
                 for code in OutcomeCode.allCases {
-                    metrics.count(command, .refused(SendRefusal(code: code)))
+                    metrics.count(command, .refused(Refusal(code)))
                     recipients += 1
                 }
             }
@@ -165,7 +165,7 @@ struct SeriesBoundTests {
         for (number, principal) in self.principals.enumerated() {
             let command = SendCommand.sample(from: principal, to: tokens)
             for code in number < Self.busyCount ? codes : [.unregistered] {
-                metrics.count(command, .refused(SendRefusal(code: code)))
+                metrics.count(command, .refused(Refusal(code)))
                 recipients += Self.tokensPerTenant
             }
             if number.isMultiple(of: 100) { await Task.yield() }
@@ -174,7 +174,7 @@ struct SeriesBoundTests {
         for target in kinds {
             let command = SendCommand.sample(from: self.principals[Self.tenantCount - 1], to: target)
             for code in OutcomeCode.allCases {
-                metrics.count(command, .refused(SendRefusal(code: code)))
+                metrics.count(command, .refused(Refusal(code)))
                 recipients += 1
             }
         }

@@ -8,7 +8,7 @@ package final class ScriptedUpstream: UpstreamSender {
 
     private struct State {
         var calls: [UpstreamCall] = []
-        var objection: UpstreamObjection?
+        var refusal: Refusal?
     }
 
     private let state = Observed(State())
@@ -31,14 +31,14 @@ package final class ScriptedUpstream: UpstreamSender {
         try await self.state.wait { $0.calls.count >= count }
     }
 
-    /// Objects to every target from now on, or to none.
-    package func object(with objection: UpstreamObjection?) {
-        self.state.change { $0.objection = objection }
+    /// Refuses every target from now on, or none.
+    package func refuse(with refusal: Refusal?) {
+        self.state.change { $0.refusal = refusal }
     }
 
-    /// What it was told to object.
-    package func objection(to target: Target, of profile: TenantProfile) -> UpstreamObjection? {
-        self.state.current.objection
+    /// What it was told to refuse with.
+    package func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
+        self.state.current.refusal
     }
 
     /// Remembers the call and answers it.

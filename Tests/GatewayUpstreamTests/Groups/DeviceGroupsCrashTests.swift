@@ -100,7 +100,7 @@ struct DeviceGroupsCrashTests {
                 await Self.change(name, to: after, fixture, until: fuse)
                 do {
                     try await fixture.groups().delete(name, by: fixture.caller())
-                } catch let obstacle as GroupObstacle {
+                } catch let obstacle as Refusal {
                     #expect(obstacle.code == .notFound, "\(name)")
                 }
                 #expect(fixture.upstreamMembers(name) == nil, "\(name)")

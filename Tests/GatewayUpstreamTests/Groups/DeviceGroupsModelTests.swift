@@ -92,7 +92,7 @@ struct DeviceGroupsModelTests {
             try await body()
             return nil
         } catch {
-            return (error as? GroupObstacle)?.code ?? .internalError
+            return (error as? Refusal)?.code ?? .internalError
         }
     }
 }

@@ -12,7 +12,7 @@ struct DeviceGroupsTests {
             try await body()
             return nil
         } catch {
-            return (error as? GroupObstacle)?.code ?? .internalError
+            return (error as? Refusal)?.code ?? .internalError
         }
     }
 

@@ -60,7 +60,7 @@ struct V1SenderTests {
             for target in [Target.topic(topic), .condition(condition)] {
                 let result = try await fixture.send(to: target)
                 #expect(result.upstreamCode == "200")
-                #expect(fixture.sender.objection(to: target, of: try fixture.call().profile) == nil)
+                #expect(fixture.sender.refusal(of: target, for: try fixture.call().profile) == nil)
             }
             #expect(fixture.messages.count == 2)
         }

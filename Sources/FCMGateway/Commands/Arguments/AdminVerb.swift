@@ -11,7 +11,7 @@ protocol AdminVerb: AsyncParsableCommand {
     /// - Parameters:
     ///   - client: Speaks the admin API.
     ///   - print: Takes what the verb has to say.
-    /// - Throws: `Refusal`, `CommandFailure` or `ValidationError`.
+    /// - Throws: `APIError`, `CommandFailure` or `ValidationError`.
     func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FCMModel
 
 /// A length of time such as `90s`, `15m`, `24h` or `7d`.
 struct DurationArgument: Sendable, Equatable, ExpressibleByArgument {
@@ -14,16 +15,10 @@ struct DurationArgument: Sendable, Equatable, ExpressibleByArgument {
     init?(argument: String) {
         let factors: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
         guard let unit = argument.last, let factor = factors[unit],
-            let number = Self.digits(argument.dropLast()),
+            let number = Int(digits: argument.dropLast()),
             case let (seconds, overflow) = number.multipliedReportingOverflow(by: factor), !overflow
         else { return nil }
         self.seconds = seconds
-    }
-
-    /// A number of plain decimal digits; `Int` alone would also take a sign.
-    static func digits(_ text: some StringProtocol) -> Int? {
-        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int(text)
     }
 
     /// How the value reads in help.

@@ -74,7 +74,7 @@ struct APIClient: Sendable {
     ///   - headers: Further fields.
     ///   - body: JSON text, sent as it is.
     /// - Returns: The answer, `.null` when it has no content.
-    /// - Throws: `Refusal` for any status outside of 200–299, `CommandFailure` when nothing readable came back.
+    /// - Throws: `APIError` for any status outside of 200–299, `CommandFailure` when nothing readable came back.
     func call(
         _ method: Method,
         _ path: [String],
@@ -103,7 +103,7 @@ struct APIClient: Sendable {
         }
         let answer = try? JSONValue(parsing: content)
         guard (200...299).contains(response.status.code) else {
-            throw Refusal(
+            throw APIError(
                 status: Int(response.status.code),
                 requestID: response.headers.first(name: "X-Request-ID"),
                 problem: answer,

@@ -20,7 +20,7 @@ struct AdminClient: Sendable {
     ///   - query: The query's parameters.
     ///   - body: JSON text, sent as it is.
     /// - Returns: The answer, `.null` when it has no content.
-    /// - Throws: `Refusal` or `CommandFailure`.
+    /// - Throws: `APIError` or `CommandFailure`.
     func call(
         _ method: APIClient.Method,
         _ path: [String],
@@ -38,7 +38,7 @@ struct AdminClient: Sendable {
     ///   - query: Further parameters.
     ///   - limit: The most elements wanted; nil reads to the end.
     /// - Returns: The elements, in the gateway's order.
-    /// - Throws: `Refusal` or `CommandFailure`.
+    /// - Throws: `APIError` or `CommandFailure`.
     func list(
         _ path: [String],
         member: String,
@@ -77,7 +77,7 @@ struct AdminClient: Sendable {
     ///   - limit: The most elements wanted, at most `maxPageElements`.
     ///   - cursor: Where the page begins; nil for the first.
     /// - Returns: The elements, and the next page's cursor.
-    /// - Throws: `Refusal` or `CommandFailure`.
+    /// - Throws: `APIError` or `CommandFailure`.
     func page(
         _ path: [String],
         member: String,

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FCMModel
 import Foundation
 
 /// A listener's address: scheme, host, port and perhaps a path in front of the API's own.
@@ -15,6 +16,17 @@ struct BaseURL: Sendable, Equatable {
         self.text = text.hasSuffix("/") ? String(text.dropLast()) : text
     }
 
+    /// Where a listener is reached from its own machine; no URL where its host is malformed.
+    static func address(ofListener host: String, port: Int, isEncrypted: Bool) -> String {
+        let host =
+            switch host {
+            case "0.0.0.0", "": "127.0.0.1"
+            case "::": "[::1]"
+            default: host.contains(":") ? "[\(host)]" : host
+            }
+        return "\(isEncrypted ? "https" : "http")://\(host):\(port)"
+    }
+
     /// The address of something below this one.
     ///
     /// - Parameters:
@@ -22,27 +34,11 @@ struct BaseURL: Sendable, Equatable {
     ///   - query: Parameters, not yet encoded.
     /// - Returns: The encoded address.
     func appending(_ path: [String], query: [(name: String, value: String)]) -> String {
-        let segments = path.map { "/" + Self.encode($0) }.joined()
+        let segments = path.map { "/" + PercentEncoding.encoded($0) }.joined()
         guard !query.isEmpty else { return self.text + segments }
-        let parameters = query.map { "\(Self.encode($0.name))=\(Self.encode($0.value))" }.joined(separator: "&")
+        let parameters = query.map { "\(PercentEncoding.encoded($0.name))=\(PercentEncoding.encoded($0.value))" }
+            .joined(separator: "&")
         return "\(self.text)\(segments)?\(parameters)"
-    }
-
-    /// Encodes everything but RFC 3986's unreserved characters.
-    private static func encode(_ text: String) -> String {
-        var encoded = ""
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                encoded.unicodeScalars.append(Unicode.Scalar(byte))
-            default:
-                let digits = String(byte, radix: 16, uppercase: true)
-                encoded += digits.count == 1 ? "%0\(digits)" : "%\(digits)"
-            }
-        }
-        return encoded
     }
 }
 

@@ -35,14 +35,11 @@ struct HealthProbe: Sendable, Equatable {
         guard listener.tls?.clientCAFile == nil else {
             throw CommandFailure("admin.tls.clientCaFile asks for client certificates, and this verb has none")
         }
-        let host =
-            switch listener.host {
-            case "0.0.0.0": "127.0.0.1"
-            case "::": "[::1]"
-            case let host where host.contains(":"): "[\(host)]"
-            case let host: host
-            }
-        let address = "\(listener.tls == nil ? "http" : "https")://\(host):\(listener.port)"
+        let address = BaseURL.address(
+            ofListener: listener.host,
+            port: listener.port,
+            isEncrypted: listener.tls != nil
+        )
         guard let url = BaseURL(address) else {
             throw CommandFailure("admin.host makes no address: \(address)")
         }

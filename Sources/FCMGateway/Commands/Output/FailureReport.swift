@@ -15,7 +15,7 @@ struct FailureReport {
         switch error {
         case is ExitCode, is CleanExit:
             return nil
-        case let refusal as Refusal:
+        case let refusal as APIError:
             self.text = refusal.description
             self.problem = refusal.object
         case let problems as ConfigurationProblems:
@@ -59,7 +59,7 @@ struct FailureReport {
     }
 }
 
-extension Refusal {
+extension APIError {
     /// The problem as the gateway sent it, with the request's id; of another answer, its status.
     fileprivate var object: JSONValue {
         var members: [String: JSONValue] = ["code": "unexpected_answer", "detail": .string(self.description)]

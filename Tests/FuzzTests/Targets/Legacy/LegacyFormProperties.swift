@@ -16,7 +16,7 @@ enum LegacyFormProperties {
         do {
             request = try LegacyFormDecoder.decode(body)
         } catch {
-            let reply = error.formReply
+            let reply = LegacyReply(refusing: error, format: .form, shape: .results(count: 1), multicastID: 1)
             try FuzzFinding.requireEqual(reply.status, 200, "a form is answered with 200")
             request = nil
         }

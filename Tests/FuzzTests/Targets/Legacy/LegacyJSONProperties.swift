@@ -5,10 +5,11 @@ import NIOCore
 enum LegacyJSONProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let request: LegacySendRequest
+        var shape = LegacyReply.Shape.results(count: 1)
         do {
-            request = try LegacyRequestDecoder.decode(ByteBuffer(bytes: input))
+            request = try LegacyRequestDecoder.decode(ByteBuffer(bytes: input), shape: &shape)
         } catch {
-            let reply = error.reply(multicastID: 1)
+            let reply = LegacyReply(refusing: error, format: .json, shape: shape, multicastID: 1)
             try FuzzFinding.require([200, 400].contains(reply.status), "refused with status \(reply.status)")
             try Self.checkRefusal(error, of: input)
             return
@@ -27,14 +28,13 @@ enum LegacyJSONProperties {
     }
 
     /// The emulator is the stricter one: what it accepts is accepted here.
-    private static func checkRefusal(_ refusal: LegacyRefusal, of input: [UInt8]) throws(FuzzFinding) {
+    private static func checkRefusal(_ refusal: Refusal, of input: [UInt8]) throws(FuzzFinding) {
         guard Self.isReadAlike(input), EmulatorOpinion.json(input) != nil else { return }
         // It reads numbers as Foundation does, rounded, and writes them back in fewer or more bytes.
         let holdsLongNumber = input.contains { $0 == UInt8(ascii: ".") || $0 | 0x20 == UInt8(ascii: "e") }
-        switch refusal {
+        switch refusal.code {
         case .messageTooBig: return
-        case .error(.invalidTTL, _) where holdsLongNumber: return
-        case .invalidParameters where holdsLongNumber: return
+        case .invalidField where holdsLongNumber: return
         default: throw FuzzFinding("refused, though the emulator accepts it: \(refusal)")
         }
     }

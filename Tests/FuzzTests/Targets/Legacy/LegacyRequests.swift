@@ -15,7 +15,7 @@ enum LegacyRequests {
         let again: LegacySendRequest
         do {
             again = try LegacyRequestDecoder.decode(encoded)
-        } catch .messageTooBig {
+        } catch  where error.code == .messageTooBig {
             // Lists are counted as they are written, which may take more bytes in canonical form (L-SIZE).
             try FuzzFinding.require(
                 request.message.payloadBytes > request.target.maxPayloadBytes,

@@ -11,7 +11,7 @@ enum GroupAnswerProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let answer = AnswerInput(input), let principal = SendConsequences.principal else { return }
         let result = GroupResponseReader.read(answer.legacy, now: AnswerInput.now)
-        var obstacle: GroupObstacle?
+        var refusal: Refusal?
         switch result.answer {
         case .success(let key):
             try FuzzFinding.requireEqual(answer.status, 200, "a key with status")
@@ -19,10 +19,10 @@ enum GroupAnswerProperties {
         case .failure(let failure):
             try SendConsequences.checkDelay(failure.retryAfter)
             try FuzzFinding.require((failure.text ?? "").utf8.count <= 800, "a long text")
-            let cause = GroupObstacle(failure)
-            let rest = Problem(cause).response
+            let cause = Refusal(failure)
+            let rest = cause.response
             try SendConsequences.checkJSON(rest.body, status: rest.status.code)
-            obstacle = cause
+            refusal = cause
         }
         let reply = LegacyReply(result)
         try SendConsequences.checkDelay(reply.retryAfter)
@@ -33,7 +33,7 @@ enum GroupAnswerProperties {
                 "name",
                 tokens: ["a", "b"],
                 by: GroupCaller(principal: principal, origin: SendConsequences.origin, deadline: .now),
-                obstacle: obstacle?.code,
+                refusal: refusal?.code,
                 upstreamCode: result.upstreamCode,
                 at: SendConsequences.time
             )

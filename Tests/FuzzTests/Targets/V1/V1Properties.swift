@@ -11,8 +11,8 @@ enum V1Properties {
         do {
             request = try V1RequestDecoder.decode(ByteBuffer(bytes: input))
         } catch {
-            try FuzzFinding.requireEqual(error.reply.status, 400, "refused with status")
-            try FuzzFinding.require(!error.violation.description.isEmpty, "refused without a reason")
+            try FuzzFinding.requireEqual(V1Reply(refusing: error).status, 400, "refused with status")
+            try FuzzFinding.require(error.fields.first?.detail.isEmpty == false, "refused without a reason")
             return
         }
         try FuzzFinding.require(request.payloadBytes <= request.target.maxPayloadBytes, "accepted over the limit")
@@ -23,7 +23,7 @@ enum V1Properties {
             try Self.requireEqual(again, request)
             let twice = V1RequestEncoder.encode(again.message, to: recipient, now: Self.now)
             try FuzzFinding.requireEqual(twice, encoded, "written differently the second time")
-        } catch let refusal as V1Refusal {
+        } catch let refusal as Refusal {
             throw FuzzFinding("written, but refused: \(refusal)")
         } catch let finding as FuzzFinding {
             throw finding
@@ -63,7 +63,7 @@ enum V1Properties {
         do {
             legacy = try request.legacyRequest(now: Self.now)
         } catch {
-            try FuzzFinding.requireEqual(error.reply.status, 400, "refused with status")
+            try FuzzFinding.requireEqual(V1Reply(refusing: error).status, 400, "refused with status")
             return
         }
         try FuzzFinding.requireEqual(legacy.target, request.target, "another target in legacy")

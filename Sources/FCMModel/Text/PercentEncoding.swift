@@ -1,5 +1,5 @@
 /// Text as one segment of a path or one value of a query (RFC 3986, 2.1).
-package enum PathSegment {
+package enum PercentEncoding {
     private static let digits = Array("0123456789ABCDEF".utf8)
 
     /// Whether a text can be a segment: empty ones and those of dots alone lead elsewhere, however they are written.
@@ -7,13 +7,13 @@ package enum PathSegment {
         text.utf8.count > 2 || text.utf8.contains { $0 != UInt8(ascii: ".") }
     }
 
-    /// Escapes everything but letters, digits and `- . _ ~`.
-    package static func encoded(_ text: String) -> String {
-        guard !text.utf8.allSatisfy(Self.isUnreserved) else { return text }
+    /// Escapes everything but unreserved characters (RFC 3986, 2.3), and one more where it is to stay as it is.
+    package static func encoded(_ text: String, keeping plain: UInt8? = nil) -> String {
+        guard !text.utf8.allSatisfy(\.isUnreserved) else { return text }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count + 16)
         for byte in text.utf8 {
-            if Self.isUnreserved(byte) {
+            if byte.isUnreserved || byte == plain {
                 bytes.append(byte)
             } else {
                 bytes += [UInt8(ascii: "%"), Self.digits[Int(byte >> 4)], Self.digits[Int(byte & 0xF)]]
@@ -35,31 +35,11 @@ package enum PathSegment {
                 decoded.append(byte)
                 continue
             }
-            guard let high = rest.next().flatMap(Self.value), let low = rest.next().flatMap(Self.value) else {
+            guard let high = rest.next()?.hexValue, let low = rest.next()?.hexValue else {
                 return nil
             }
             decoded.append(high << 4 | low)
         }
         return String(validating: decoded, as: UTF8.self)
-    }
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
-        }
-    }
-
-    /// The value of a hexadecimal digit.
-    private static func value(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

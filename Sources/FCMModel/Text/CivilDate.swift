@@ -1,16 +1,16 @@
 /// A day of the proleptic Gregorian calendar.
-struct CivilDate: Hashable {
+package struct CivilDate: Sendable, Hashable {
     /// The days from 1 March of the year 0, where the reckoning below begins, to 1 January 1970.
     private static let daysTo1970 = 719_468
     /// The days of 400 years, after which the calendar repeats itself.
     private static let daysPerEra = 146_097
 
-    let year: Int
-    let month: Int
-    let day: Int
+    package let year: Int
+    package let month: Int
+    package let day: Int
 
     /// The day a number of days after 1 January 1970, or before it.
-    init(daysSince1970: Int) {
+    package init(daysSince1970: Int) {
         // Years are reckoned from March, so that a leap day is the last of its year and moves no other.
         let days = daysSince1970 + Self.daysTo1970
         let era = (days >= 0 ? days : days - Self.daysPerEra + 1) / Self.daysPerEra
@@ -24,7 +24,7 @@ struct CivilDate: Hashable {
     }
 
     /// A day by its numbers; `nil` when the calendar has no such day.
-    init?(year: Int, month: Int, day: Int) {
+    package init?(year: Int, month: Int, day: Int) {
         guard (0...9_999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
         (self.year, self.month, self.day) = (year, month, day)
         // A day too many would be the next month's first.
@@ -32,7 +32,7 @@ struct CivilDate: Hashable {
     }
 
     /// How many days after 1 January 1970 the day is; negative before it.
-    var daysSince1970: Int {
+    package var daysSince1970: Int {
         let year = self.month <= 2 ? self.year - 1 : self.year
         let era = (year >= 0 ? year : year - 399) / 400
         let yearOfEra = year - era * 400

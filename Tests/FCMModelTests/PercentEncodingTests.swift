@@ -1,7 +1,7 @@
 import FCMModel
 import Testing
 
-struct PathSegmentTests {
+struct PercentEncodingTests {
     @Test(
         "Everything that means something in a path or query is escaped, and comes back",
         arguments: [
@@ -11,18 +11,18 @@ struct PathSegmentTests {
         ]
     )
     func encoding(text: String, encoded: String) {
-        #expect(PathSegment.encoded(text) == encoded)
-        #expect(PathSegment.decoded(encoded.utf8) == text)
+        #expect(PercentEncoding.encoded(text) == encoded)
+        #expect(PercentEncoding.decoded(encoded.utf8) == text)
     }
 
     @Test("Escapes are undone once, in either case", arguments: [("%2525", "%25"), ("%c3%bc", "ü"), ("a%3ab", "a:b")])
     func once(encoded: String, text: String) {
-        #expect(PathSegment.decoded(encoded.utf8) == text)
+        #expect(PercentEncoding.decoded(encoded.utf8) == text)
     }
 
     @Test("Broken escapes and bytes that are no text are nothing", arguments: ["%", "%2", "%G1", "a%", "%FF", "%C3"])
     func broken(encoded: String) {
-        #expect(PathSegment.decoded(encoded.utf8) == nil)
+        #expect(PercentEncoding.decoded(encoded.utf8) == nil)
     }
 
     @Test(

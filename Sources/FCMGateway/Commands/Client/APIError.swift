@@ -2,7 +2,7 @@ import FCMModel
 import Foundation
 
 /// An answer other than success: problem details where the gateway sent them.
-struct Refusal: Error, Sendable, Equatable {
+struct APIError: Error, Sendable, Equatable {
     /// The HTTP status.
     let status: Int
 
@@ -29,7 +29,7 @@ struct Refusal: Error, Sendable, Equatable {
     /// Why something failed, with what to do where nobody knows whether it was done all the same.
     static func doubting(_ error: any Error, _ advice: String) -> any Error {
         switch error {
-        case var refusal as Refusal:
+        case var refusal as APIError:
             guard !refusal.meansUndone else { return refusal }
             refusal.hint = [refusal.hint, advice].compactMap(\.self).joined(separator: "\n")
             return refusal
@@ -39,7 +39,7 @@ struct Refusal: Error, Sendable, Equatable {
     }
 }
 
-extension Refusal: LocalizedError, CustomStringConvertible {
+extension APIError: LocalizedError, CustomStringConvertible {
     /// The code, the detail, each field's error, and the request's id.
     var description: String {
         var lines: [String] = []

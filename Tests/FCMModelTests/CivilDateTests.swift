@@ -1,6 +1,5 @@
+import FCMModel
 import Testing
-
-@testable import GatewayCore
 
 @Suite("CivilDate")
 struct CivilDateTests {

@@ -36,36 +36,14 @@ package enum HTTPDate {
     private static func seconds(year: String, month: String, day: String, time: String) -> Int? {
         let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { Self.number($0, digits: 2...2) }
         guard let year = Self.number(year, digits: 4...4), year >= 1970, let month = Self.months[month],
-            let day = Self.number(day, digits: 1...2), (1...Self.length(ofMonth: month, year: year)).contains(day),
+            let day = Self.number(day, digits: 1...2), let date = CivilDate(year: year, month: month, day: day),
             clock.count == 3, let hours = clock[0], let minutes = clock[1], let seconds = clock[2],
             (0...23).contains(hours), (0...59).contains(minutes), (0...60).contains(seconds)
         else { return nil }
-        return Self.days(year: year, month: month, day: day) * 86_400 + hours * 3_600 + minutes * 60 + seconds
+        return date.daysSince1970 * 86_400 + hours * 3_600 + minutes * 60 + seconds
     }
 
-    /// Reads ASCII digits; a sign, which `Int` would take, is none.
     private static func number(_ text: some StringProtocol, digits: ClosedRange<Int>) -> Int? {
-        guard digits.contains(text.utf8.count),
-            text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-        else { return nil }
-        return Int(text)
-    }
-
-    private static func length(ofMonth month: Int, year: Int) -> Int {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    /// Days since 1970-01-01 in the Gregorian calendar, reckoned in years that start in March so that the leap day
-    /// comes last.
-    private static func days(year: Int, month: Int, day: Int) -> Int {
-        let marchYear = month > 2 ? year : year - 1
-        let marchMonth = (month + 9) % 12
-        let dayOfYear = (153 * marchMonth + 2) / 5 + day - 1
-        let leapDays = marchYear / 4 - marchYear / 100 + marchYear / 400
-        return marchYear * 365 + leapDays + dayOfYear - 719_468
+        digits.contains(text.utf8.count) ? Int(digits: text) : nil
     }
 }
