@@ -182,48 +182,44 @@ struct BodyListeners: Sendable {
             metrics: SendMetrics(factory: factory),
             groups: groups
         )
-        self.data = DataListener.responder(
-            DataListener.Dependencies(
-                authenticator: Authenticator(directory: directory, pepper: pepper),
-                pipeline: pipeline,
-                keyed: .sample(pipeline: pipeline, clock: clock),
-                topics: TopicPipeline(
-                    limiter: limiter,
-                    upstream: ScriptedTopics(),
-                    audit: audit,
-                    clock: clock,
-                    metrics: TopicMetrics(factory: factory)
-                ),
-                groups: groups,
-                retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
-                audit: auditStore,
-                auditCursors: cursors,
+        self.data = Listener.data(
+            authenticator: Authenticator(directory: directory, pepper: pepper),
+            pipeline: pipeline,
+            keyed: .sample(pipeline: pipeline, clock: clock),
+            topics: TopicPipeline(
                 limiter: limiter,
+                upstream: ScriptedTopics(),
+                audit: audit,
                 clock: clock,
-                metrics: HTTPMetrics(factory: factory, listener: "data"),
-                gate: LoadGate(
-                    limits: LoadLimits(maxInFlight: 4_096, maxLag: .milliseconds(50)),
-                    listCalls: 4,
-                    subscriptionCalls: 4,
-                    factory: factory
-                ),
-                requestDeadline: DurationSetting(.seconds(20))
+                metrics: TopicMetrics(factory: factory)
             ),
+            groups: groups,
+            retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
+            audit: auditStore,
+            auditCursors: cursors,
+            limiter: limiter,
+            clock: clock,
+            metrics: HTTPMetrics(factory: factory, listener: "data"),
+            gate: LoadGate(
+                limits: LoadLimits(maxInFlight: 4_096, maxLag: .milliseconds(50)),
+                listCalls: 4,
+                subscriptionCalls: 4,
+                factory: factory
+            ),
+            requestDeadline: DurationSetting(.seconds(20)),
             logger: logger
         )
-        self.admin = AdminListener.responder(
-            AdminListener.Dependencies(
-                token: AdminToken(Secret(Self.adminToken)),
-                administration: administration,
-                prover: ScriptedProver { _, _ in CredentialReport(.missing, "There is none") },
-                tokenHosts: Setting(.google),
-                audit: auditStore,
-                auditCursors: cursors,
-                readiness: Readiness(),
-                exposition: MetricsExposition(contentType: "text/plain") { [] },
-                clock: clock,
-                metrics: HTTPMetrics(factory: factory, listener: "admin")
-            ),
+        self.admin = Listener.admin(
+            token: AdminToken(Secret(Self.adminToken)),
+            administration: administration,
+            prover: ScriptedProver { _, _ in CredentialReport(.missing, "There is none") },
+            tokenHosts: Setting(.google),
+            audit: auditStore,
+            auditCursors: cursors,
+            readiness: Readiness(),
+            exposition: MetricsExposition(contentType: "text/plain") { [] },
+            clock: clock,
+            metrics: HTTPMetrics(factory: factory, listener: "admin"),
             logger: logger
         )
         self.keys = try await audit.whileRunning {

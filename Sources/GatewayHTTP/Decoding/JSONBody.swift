@@ -35,3 +35,127 @@ enum JSONBody {
         return type.lowercased() == "application/json"
     }
 }
+
+/// Gathers what is wrong with a body while its fields are read.
+///
+/// Each reading function answers `nil` for a value that is not as it should be, after noting why and where.
+struct FieldProblems {
+    /// Problems beyond this many are not worth a caller's time.
+    private static let maxCount = 20
+
+    private(set) var list: [Refusal.Field] = []
+
+    /// Whether further problems are not reported, so that there is no use in reading on.
+    var isFull: Bool { self.list.count >= Self.maxCount }
+
+    /// Notes a problem.
+    mutating func report(
+        _ code: OutcomeCode,
+        at pointer: @autoclosure () -> JSONPointer,
+        _ detail: @autoclosure () -> String
+    ) {
+        guard !self.isFull else { return }
+        self.list.append(Refusal.Field(code, at: pointer().description, detail()))
+    }
+
+    /// Notes a member that the body should not have.
+    mutating func unknown(_ pointer: @autoclosure () -> JSONPointer) {
+        self.report(.unknownField, at: pointer(), "This field is not known here")
+    }
+
+    /// A text; empty ones are refused, since leaving the member out says the same.
+    mutating func text(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> String? {
+        guard let text = self.string(value, at: pointer()) else { return nil }
+        guard !text.isEmpty else {
+            self.report(.invalidField, at: pointer(), "This must not be empty; leave it out instead")
+            return nil
+        }
+        return text
+    }
+
+    /// A text, possibly empty.
+    mutating func string(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> String? {
+        guard let text = value.string else {
+            self.report(.invalidField, at: pointer(), "This must be a string")
+            return nil
+        }
+        return text
+    }
+
+    /// A boolean.
+    mutating func bool(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> Bool? {
+        guard let bool = value.bool else {
+            self.report(.invalidField, at: pointer(), "This must be true or false")
+            return nil
+        }
+        return bool
+    }
+
+    /// A whole number within a range.
+    mutating func integer(
+        _ value: JSONValue,
+        in range: ClosedRange<Int>,
+        at pointer: @autoclosure () -> JSONPointer
+    ) -> Int? {
+        guard let number = value.number?.integer, range.contains(number) else {
+            self.report(
+                .invalidField,
+                at: pointer(),
+                "This must be a whole number from \(range.lowerBound) to \(range.upperBound)"
+            )
+            return nil
+        }
+        return number
+    }
+
+    /// One of a set of words.
+    mutating func word<Word: RawRepresentable & CaseIterable>(
+        _ value: JSONValue,
+        as type: Word.Type,
+        at pointer: @autoclosure () -> JSONPointer
+    ) -> Word? where Word.RawValue == String {
+        guard let word = value.string?.protocolWord.flatMap(Word.init(rawValue:)) else {
+            let words = Word.allCases.map(\.rawValue).joined(separator: ", ")
+            self.report(.invalidField, at: pointer(), "This must be one of: \(words)")
+            return nil
+        }
+        return word
+    }
+
+    /// A list of strings, each non-empty unless that is allowed.
+    mutating func strings(
+        _ value: JSONValue,
+        atMost maxCount: Int = Target.maxRecipients,
+        allowingEmpty: Bool = false,
+        at pointer: @autoclosure () -> JSONPointer
+    ) -> [String]? {
+        guard let elements = value.elements else {
+            self.report(.invalidField, at: pointer(), "This must be an array of strings")
+            return nil
+        }
+        guard elements.count <= maxCount else {
+            self.report(.invalidField, at: pointer(), "This may have at most \(maxCount) entries")
+            return nil
+        }
+        var strings: [String] = []
+        strings.reserveCapacity(elements.count)
+        for element in elements {
+            let text =
+                allowingEmpty
+                ? self.string(element, at: pointer().appending(strings.count))
+                : self.text(element, at: pointer().appending(strings.count))
+            guard let text else { return nil }
+            strings.append(text)
+        }
+        return strings
+    }
+
+    /// The members of an object.
+    mutating func members(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> JSONMembers? {
+        guard let members = value.members else {
+            self.report(.invalidField, at: pointer(), "This must be an object")
+            return nil
+        }
+        return members
+    }
+}

@@ -105,26 +105,22 @@ extension HTTPServerConfiguration {
     ///   - configuration: where it listens, and its bounds.
     ///   - maxConnections: how many connections it may hold.
     ///   - certificate: what it proves itself with; `nil` for plain HTTP.
-    ///   - metrics: counts what it refuses.
-    ///   - gate: bounds what it holds.
-    ///   - log: hears of what it refuses.
+    ///   - listener: what it serves.
     init(
         _ configuration: HTTPListenerConfiguration,
         maxConnections: Int,
         certificate: ListenerCertificate?,
-        metrics: HTTPMetrics,
-        gate: LoadGate,
-        log: ServerRefusals.Log
+        listener: Listener
     ) {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "data"
-        self.apply(configuration.bounds, ServerRefusals(metrics: metrics, gate: gate, log: log))
+        self.apply(configuration.bounds, listener)
         self.maxConnections = maxConnections
         self.maxBufferedBytes = configuration.maxBufferedBytes
         // A message has 4 KiB, and what it is wrapped in.
         self.uncountedBodyBytes = 8 * 1024
         self.measuresLag = true
-        self.bodyLimit = DataListener.bodyLimit(of:)
+        self.bodyLimit = listener.bodyLimit(of:)
     }
 
     /// The admin listener's server.
@@ -133,30 +129,28 @@ extension HTTPServerConfiguration {
     ///   - configuration: where it listens, and its bounds.
     ///   - maxConnections: how many connections it may hold.
     ///   - certificate: what it proves itself with; `nil` for plain HTTP.
-    ///   - metrics: counts what it refuses.
-    ///   - log: hears of what it refuses.
+    ///   - listener: what it serves.
     init(
         _ configuration: AdminListenerConfiguration,
         maxConnections: Int,
         certificate: ListenerCertificate?,
-        metrics: HTTPMetrics,
-        log: ServerRefusals.Log
+        listener: Listener
     ) {
         self.init(host: configuration.host, port: configuration.port, tls: certificate?.configuration)
         self.name = "admin"
-        self.apply(configuration.bounds, ServerRefusals(metrics: metrics, log: log))
+        self.apply(configuration.bounds, listener)
         self.maxConnections = maxConnections
         self.bodyLimit = { _ in Administration.maxBodyBytes }
     }
 
     /// Takes the times that a listener allows, and has everything beyond it answered and counted.
-    private mutating func apply(_ bounds: ConnectionBoundsConfiguration, _ refusals: ServerRefusals) {
+    private mutating func apply(_ bounds: ConnectionBoundsConfiguration, _ listener: Listener) {
         self.keepAliveTimeout = bounds.keepAliveTimeout
         self.headTimeout = bounds.headTimeout
         self.bodyTimeout = bounds.bodyTimeout
         self.writeStallTimeout = bounds.writeStallTimeout
-        self.refusalResponse = refusals.response(to:_:)
-        self.onCut = refusals.note(_:)
+        self.refusalResponse = listener.response(to:_:)
+        self.onCut = listener.note(_:)
     }
 }
 

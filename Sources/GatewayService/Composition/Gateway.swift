@@ -187,52 +187,48 @@ package struct Gateway: Sendable {
         )
         let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
         let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracing.propagate == .all)
-        let data = DataListener.responder(
-            DataListener.Dependencies(
-                authenticator: Authenticator(directory: directory, pepper: pepper),
-                pipeline: pipeline,
-                keyed: keyed,
-                topics: TopicPipeline(
-                    limiter: limiter,
-                    upstream: upstreams.topics,
-                    audit: audit,
-                    clock: clock,
-                    metrics: TopicMetrics(factory: registry, tenantLabels: tenantLabels)
-                ),
-                groups: groups,
-                retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
-                audit: auditStore,
-                auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
+        let data = Listener.data(
+            authenticator: Authenticator(directory: directory, pepper: pepper),
+            pipeline: pipeline,
+            keyed: keyed,
+            topics: TopicPipeline(
                 limiter: limiter,
+                upstream: upstreams.topics,
+                audit: audit,
                 clock: clock,
-                metrics: dataMetrics,
-                gate: gate,
-                requestDeadline: requestDeadline,
-                upstreams: UpstreamEndpoints(
-                    legacy: configuration.upstream.legacyEndpoint,
-                    v1: configuration.upstream.v1Endpoint
-                ),
-                accessLog: accessLog,
-                tracer: tracer
+                metrics: TopicMetrics(factory: registry, tenantLabels: tenantLabels)
             ),
+            groups: groups,
+            retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
+            audit: auditStore,
+            auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
+            limiter: limiter,
+            clock: clock,
+            metrics: dataMetrics,
+            gate: gate,
+            requestDeadline: requestDeadline,
+            upstreams: UpstreamEndpoints(
+                legacy: configuration.upstream.legacyEndpoint,
+                v1: configuration.upstream.v1Endpoint
+            ),
+            accessLog: accessLog,
+            tracer: tracer,
             logger: logger.part(.http)
         )
         let adminMetrics = HTTPMetrics(factory: registry, listener: "admin")
-        let admin = AdminListener.responder(
-            AdminListener.Dependencies(
-                token: AdminToken(Secret(secrets.adminToken.revealed)),
-                administration: self.administration,
-                prover: upstreams.prover,
-                tokenHosts: tokenHosts,
-                audit: auditStore,
-                auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
-                readiness: self.readiness,
-                exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },
-                clock: clock,
-                metrics: adminMetrics,
-                accessLog: accessLog,
-                tracer: tracer
-            ),
+        let admin = Listener.admin(
+            token: AdminToken(Secret(secrets.adminToken.revealed)),
+            administration: self.administration,
+            prover: upstreams.prover,
+            tokenHosts: tokenHosts,
+            audit: auditStore,
+            auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
+            readiness: self.readiness,
+            exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },
+            clock: clock,
+            metrics: adminMetrics,
+            accessLog: accessLog,
+            tracer: tracer,
             logger: logger.part(.http)
         )
         // The admin listener has a loop of its own, so that a long list of metrics never holds up a send.
@@ -242,9 +238,7 @@ package struct Gateway: Sendable {
                 configuration.http,
                 maxConnections: plan.dataConnections,
                 certificate: certificates.data,
-                metrics: dataMetrics,
-                gate: gate,
-                log: ServerRefusals.Log(accessLog, clock: clock)
+                listener: data
             ),
             responder: data,
             eventLoopGroup: eventLoops,
@@ -255,8 +249,7 @@ package struct Gateway: Sendable {
                 configuration.admin,
                 maxConnections: plan.adminConnections,
                 certificate: certificates.admin,
-                metrics: adminMetrics,
-                log: ServerRefusals.Log(accessLog, clock: clock)
+                listener: admin
             ),
             responder: admin,
             eventLoopGroup: adminLoop,

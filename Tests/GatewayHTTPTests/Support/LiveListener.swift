@@ -15,7 +15,7 @@ struct LiveListener {
         _ body: (LiveListener) async throws -> Result
     ) async throws -> Result {
         var configuration = HTTPServerConfiguration()
-        configuration.bodyLimit = DataListener.bodyLimit(of:)
+        configuration.bodyLimit = gateway.dataListener.bodyLimit(of:)
         configuration.headTimeout = .seconds(600)
         configuration.bodyTimeout = .seconds(600)
         configuration.writeStallTimeout = .seconds(600)

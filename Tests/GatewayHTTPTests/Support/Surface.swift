@@ -9,7 +9,7 @@ struct Surface: Sendable, CustomTestStringConvertible {
     var path: String
     var body = ""
     var headers: [String: String] = [:]
-    var wording: ShedWording
+    var dialect: Dialect
     /// Whether it asks the upstream, so that it waits for the answer.
     var waits = true
     /// Whether it takes messages of high priority.
@@ -31,7 +31,7 @@ struct Surface: Sendable, CustomTestStringConvertible {
 
     /// The same with a message of high priority, where it takes messages.
     var urgentBody: String {
-        switch self.wording {
+        switch self.dialect {
         case .v1: #"{"message":{"token":"d","android":{"priority":"high"}}}"#
         case .legacy: #"{"to":"d","priority":"high"}"#
         case .rest, .instanceID, .groups: #"{"token":"d","priority":"high"}"#
@@ -43,15 +43,15 @@ struct Surface: Sendable, CustomTestStringConvertible {
             method: .post,
             path: "/v1/tenants/demo/messages",
             body: #"{"token":"d"}"#,
-            wording: .rest,
+            dialect: .rest,
             sends: true
         ),
-        Surface(method: .post, path: "/fcm/send", body: #"{"to":"d"}"#, wording: .legacy, sends: true),
+        Surface(method: .post, path: "/fcm/send", body: #"{"to":"d"}"#, dialect: .legacy, sends: true),
         Surface(
             method: .post,
             path: "/v1/projects/demo/messages:send",
             body: #"{"message":{"token":"d"}}"#,
-            wording: .v1,
+            dialect: .v1,
             sends: true
         ),
     ]
@@ -61,41 +61,41 @@ struct Surface: Sendable, CustomTestStringConvertible {
             method: .post,
             path: "/fcm/notification",
             body: #"{"operation":"create","notification_key_name":"n","registration_ids":["a"]}"#,
-            wording: .groups
+            dialect: .groups
         ),
         Surface(
             method: .post,
             path: "/iid/v1:batchAdd",
             body: #"{"to":"/topics/news","registration_tokens":["t"]}"#,
-            wording: .instanceID
+            dialect: .instanceID
         ),
-        Surface(method: .get, path: "/iid/info/t", wording: .instanceID),
+        Surface(method: .get, path: "/iid/info/t", dialect: .instanceID),
         Surface(
             method: .post,
             path: "/v1/projects/demo/registrations/t/topicSubscriptions?topic_name=news",
-            wording: .v1
+            dialect: .v1
         ),
         Surface(
             method: .post,
             path: "/v1/tenants/demo/topics/news/subscriptions",
             body: #"{"tokens":["t"]}"#,
-            wording: .rest
+            dialect: .rest
         ),
         Surface(
             method: .put,
             path: "/v1/tenants/demo/device-groups/family",
             body: #"{"tokens":["t"]}"#,
-            wording: .rest
+            dialect: .rest
         ),
         Surface(
             method: .post,
             path: "/v1/tenants/demo/messages/explain",
             body: #"{"token":"d"}"#,
-            wording: .rest,
+            dialect: .rest,
             waits: false
         ),
-        Surface(method: .get, path: "/v1/tenants/demo/audit", wording: .rest, waits: false),
-        Surface(method: .get, path: "/v1/tenants/demo/retired-tokens", wording: .rest, waits: false),
+        Surface(method: .get, path: "/v1/tenants/demo/audit", dialect: .rest, waits: false),
+        Surface(method: .get, path: "/v1/tenants/demo/retired-tokens", dialect: .rest, waits: false),
     ]
 
     static let all = Self.sending + Self.others

@@ -36,8 +36,8 @@ struct TestGateway: Sendable {
     let gate: LoadGate
     /// How often a wrong admin token had its caller wait.
     let pauses = Observed(0)
-    let dataListener: any HTTPServerResponder
-    let adminListener: any HTTPServerResponder
+    let dataListener: Listener
+    let adminListener: Listener
     private let script = Observed<[@Sendable (UpstreamCall) -> UpstreamResult]>([])
     /// Whether the upstream keeps its answers to itself.
     private let isHeld = Observed(false)
@@ -165,53 +165,49 @@ struct TestGateway: Sendable {
             metrics: IdempotencyMetrics(factory: self.metrics),
             logger: logger
         )
-        self.dataListener = DataListener.responder(
-            DataListener.Dependencies(
-                authenticator: Authenticator(directory: directory, pepper: pepper),
-                pipeline: pipeline,
-                keyed: self.keyed,
-                topics: TopicPipeline(
-                    limiter: limiter,
-                    upstream: self.topics,
-                    audit: self.audit,
-                    clock: self.clock,
-                    metrics: TopicMetrics(factory: self.metrics)
-                ),
-                groups: self.groups,
-                retired: RetiredTokenAccess(retired: self.retired, audit: self.audit, clock: self.clock),
-                audit: self.auditStore,
-                auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
+        self.dataListener = Listener.data(
+            authenticator: Authenticator(directory: directory, pepper: pepper),
+            pipeline: pipeline,
+            keyed: self.keyed,
+            topics: TopicPipeline(
                 limiter: limiter,
+                upstream: self.topics,
+                audit: self.audit,
                 clock: self.clock,
-                metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
-                gate: self.gate,
-                requestDeadline: DurationSetting(.seconds(20)),
-                tracer: tracer
+                metrics: TopicMetrics(factory: self.metrics)
             ),
+            groups: self.groups,
+            retired: RetiredTokenAccess(retired: self.retired, audit: self.audit, clock: self.clock),
+            audit: self.auditStore,
+            auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
+            limiter: limiter,
+            clock: self.clock,
+            metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
+            gate: self.gate,
+            requestDeadline: DurationSetting(.seconds(20)),
+            tracer: tracer,
             logger: logger
         )
         let pauses = self.pauses
-        self.adminListener = AdminListener.responder(
-            AdminListener.Dependencies(
-                token: AdminToken(Secret(Self.adminToken)),
-                administration: self.administration,
-                prover: ScriptedProver { kind, profile in
-                    profile.storedCredentials.contains { $0.kind == kind }
-                        ? CredentialReport(.keyRefused, "FCM refuses it", upstreamCode: "401")
-                        : CredentialReport(.missing, "There is none")
-                },
-                tokenHosts: Setting(.google),
-                audit: self.auditStore,
-                auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
-                readiness: self.readiness,
-                exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {
-                    Array("fcmgw_up 1\n".utf8)
-                },
-                clock: self.clock,
-                metrics: HTTPMetrics(factory: self.metrics, listener: "admin"),
-                tracer: tracer,
-                pause: { pauses.change { $0 += 1 } }
-            ),
+        self.adminListener = Listener.admin(
+            token: AdminToken(Secret(Self.adminToken)),
+            administration: self.administration,
+            prover: ScriptedProver { kind, profile in
+                profile.storedCredentials.contains { $0.kind == kind }
+                    ? CredentialReport(.keyRefused, "FCM refuses it", upstreamCode: "401")
+                    : CredentialReport(.missing, "There is none")
+            },
+            tokenHosts: Setting(.google),
+            audit: self.auditStore,
+            auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
+            readiness: self.readiness,
+            exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {
+                Array("fcmgw_up 1\n".utf8)
+            },
+            clock: self.clock,
+            metrics: HTTPMetrics(factory: self.metrics, listener: "admin"),
+            tracer: tracer,
+            pause: { pauses.change { $0 += 1 } },
             logger: logger
         )
     }

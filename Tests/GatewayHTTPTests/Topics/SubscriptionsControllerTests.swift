@@ -195,22 +195,26 @@ struct SubscriptionsControllerTests {
     }
 
     @Test("A list of tokens has as much room as a send, anything else does not")
-    func bodyLimit() {
-        func limit(_ path: String) -> Int {
-            DataListener.bodyLimit(
-                of: HTTPRequestHead(
-                    HTTPRequest(method: .post, scheme: "http", authority: "gateway.test", path: path)
+    func bodyLimit() async throws {
+        try await TestGateway.run { gateway, _ in
+            func limit(_ path: String) -> Int {
+                gateway.dataListener.bodyLimit(
+                    of: HTTPRequestHead(
+                        HTTPRequest(method: .post, scheme: "http", authority: "gateway.test", path: path)
+                    )
                 )
-            )
-        }
-        for path in [Self.path, Self.path + "?x=/y", Self.path + "/remove", "/iid/v1:batchAdd", "/iid/v1:batchRemove"] {
-            #expect(limit(path) == 1_048_576, "\(path)")
-        }
-        for path in [
-            "/v1/tenants/demo/audit?x=/subscriptions", "/v1/tenants/demo/messages/explains", "/iid/info/x",
-            "/v1/projects/p/registrations/t/topicSubscriptions", "/subscriptions",
-        ] {
-            #expect(limit(path) == 65_536, "\(path)")
+            }
+            for path in [
+                Self.path, Self.path + "?x=/y", Self.path + "/remove", "/iid/v1:batchAdd", "/iid/v1:batchRemove",
+            ] {
+                #expect(limit(path) == 1_048_576, "\(path)")
+            }
+            for path in [
+                "/v1/tenants/demo/audit?x=/subscriptions", "/v1/tenants/demo/messages/explains", "/iid/info/x",
+                "/v1/projects/p/registrations/t/topicSubscriptions", "/subscriptions",
+            ] {
+                #expect(limit(path) == 65_536, "\(path)")
+            }
         }
     }
 
@@ -240,7 +244,7 @@ struct SubscriptionsControllerTests {
     func missingScope() async throws {
         try await TestGateway.run { gateway, _ in
             let sender = try await gateway.makeKey(scopes: [.sendMessages])
-            let v1 = "/v1/projects/\(TestGateway.project)/registrations/t/topicSubscriptions"
+            let v1 = "/v1/projects/demo/registrations/t/topicSubscriptions"
             let requests: [(HTTPRequest.Method, String, String, Int)] = [
                 (.post, Self.path, "no json", 403), (.post, "\(Self.path)/remove", #"{"tokens":["a"]}"#, 403),
                 (.get, "/v1/tenants/demo/subscriptions?no=token", "", 403), (.post, "/iid/v1:batchAdd", "no json", 401),

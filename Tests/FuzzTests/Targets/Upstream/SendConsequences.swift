@@ -140,7 +140,7 @@ enum SendConsequences {
     }
 
     private static func checkReplies(_ outcome: SendOutcome, to target: Target) throws(FuzzFinding) {
-        let rest = SendAnswer(outcome: outcome, target: target).answer
+        let rest = SendAnswerWriter(target: target).response(to: outcome)
         try Self.checkJSON(rest.body, status: rest.status.code)
         let shape = LegacyReply.Shape(target: target)
         let legacy = LegacyReplyWriter(shape: shape, format: .json, multicastID: 1).reply(to: outcome)

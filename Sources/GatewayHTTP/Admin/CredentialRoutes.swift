@@ -1,0 +1,208 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Takes credentials in, proves them, and never gives them out.
+struct CredentialRoutes {
+    let administration: Administration
+    let prover: any CredentialProver
+    let tokenHosts: Setting<TokenHosts>
+
+    var endpoints: [any Endpoint] {
+        UpstreamKind.allCases.map { kind in
+            Handler(.get, "/admin/v1/tenants/{tenant}/credentials/\(kind.rawValue)") { exchange in
+                Self.response(try self.stored(kind, exchange))
+            }
+        } + [
+            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/legacy", self.putLegacy),
+            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/v1", self.putServiceAccount),
+            Handler(.post, "/admin/v1/tenants/{tenant}/credentials/check", self.check),
+        ]
+    }
+
+    private func stored(_ kind: UpstreamKind, _ exchange: Exchange) throws -> StoredCredential {
+        let profile = try self.administration.profile(of: exchange.tenantID)
+        guard let stored = profile.storedCredentials.first(where: { $0.kind == kind }) else {
+            throw Refusal(.notFound, "The tenant has no \(kind.rawValue) credential")
+        }
+        return stored
+    }
+
+    @Sendable
+    private func putLegacy(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let id = try exchange.tenantID
+        let members = try exchange.members(limits: .small)
+        let stored = try await self.administration.putLegacyCredential(
+            LegacyCredential(members, allowing: self.tokenHosts.current.plainHTTP),
+            tenant: id,
+            origin: exchange.origin
+        )
+        return Self.response(stored)
+    }
+
+    @Sendable
+    private func putServiceAccount(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let id = try exchange.tenantID
+        let members = try exchange.members(limits: .small)
+        let stored = try await self.administration.putServiceAccount(
+            ServiceAccountCredential(members, allowing: self.tokenHosts.current),
+            tenant: id,
+            origin: exchange.origin
+        )
+        return Self.response(stored)
+    }
+
+    /// Proves the credential that the tenant's sends use, and any other that it has.
+    @Sendable
+    private func check(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let profile = try self.administration.profile(of: exchange.tenantID)
+        let inUse = profile.tenant.upstream
+        let kinds = UpstreamKind.allCases.filter { kind in
+            kind == inUse || profile.storedCredentials.contains { $0.kind == kind }
+        }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("checks")
+        writer.beginArray()
+        for kind in kinds {
+            writer.write(await self.prover.prove(kind, of: profile), of: kind, isInUse: kind == inUse)
+        }
+        writer.endArray()
+        writer.endObject()
+        return HTTPServerResponse(json: writer.finish())
+    }
+
+    private static func response(_ stored: StoredCredential) -> HTTPServerResponse {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("kind", stored.kind.rawValue)
+        writer.member("fingerprint", stored.fingerprint)
+        if let endpoint = stored.endpoint { writer.member("endpoint", endpoint) }
+        writer.member("version", stored.version)
+        writer.member("created_at", stored.createdAt.rfc3339)
+        writer.endObject()
+        return HTTPServerResponse(json: writer.finish())
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ report: CredentialReport, of kind: UpstreamKind, isInUse: Bool) {
+        self.beginObject()
+        self.member("kind", kind.rawValue)
+        self.member("in_use", isInUse)
+        self.member("finding", report.finding.rawValue)
+        self.member("detail", report.detail)
+        if let code = report.upstreamCode { self.member("upstream_code", code) }
+        self.endObject()
+    }
+}
+
+extension LegacyCredential {
+    /// Reads the body that puts a server key.
+    ///
+    /// - Throws: a problem with every field at fault.
+    init(_ members: JSONMembers, allowing plainHTTP: PlainHTTP) throws(Refusal) {
+        var problems = FieldProblems()
+        var serverKey: String?
+        var endpoint: String?
+        for member in members where !problems.isFull {
+            let key = member.key
+            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            switch key.protocolWord {
+            case "server_key":
+                serverKey = problems.text(member.value, at: pointer())
+                if let key = serverKey, key.utf8.count > 1_024 || !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
+                    problems.report(
+                        .invalidField,
+                        at: pointer(),
+                        "A server key has at most 1024 characters, neither blanks nor controls"
+                    )
+                }
+            case "endpoint":
+                endpoint = problems.endpoint(member.value, at: pointer(), allowing: plainHTTP)
+            default:
+                problems.unknown(pointer())
+            }
+        }
+        guard let serverKey, problems.list.isEmpty else {
+            throw problems.orMissing("server_key")
+        }
+        self.init(serverKey: Secret(serverKey), endpoint: endpoint)
+    }
+}
+
+extension ServiceAccountCredential {
+    /// Reads the body that puts a service account.
+    ///
+    /// - Throws: a problem with every field at fault; of the account's own members, the first.
+    convenience init(_ members: JSONMembers, allowing hosts: TokenHosts) throws(Refusal) {
+        let accountPointer = JSONPointer().appending("service_account")
+        var problems = FieldProblems()
+        var account: JSONValue?
+        var endpoint: String?
+        for member in members where !problems.isFull {
+            let key = member.key
+            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            switch key.protocolWord {
+            case "service_account":
+                if problems.members(member.value, at: pointer()) != nil { account = member.value }
+            case "endpoint":
+                endpoint = problems.endpoint(member.value, at: pointer(), allowing: hosts.plainHTTP)
+            default:
+                problems.unknown(pointer())
+            }
+        }
+        guard let account, problems.list.isEmpty else {
+            throw problems.orMissing("service_account")
+        }
+        // What files hold beside these is not kept, nor looked at any further.
+        var writer = JSONWriter()
+        writer.beginObject()
+        for member in account.members.map(Array.init) ?? [] {
+            guard let name = member.key.protocolWord, Self.fileMembers.contains(name) else { continue }
+            guard member.value.string != nil else {
+                problems.report(.invalidField, at: accountPointer.appending(name), "This must be a string")
+                continue
+            }
+            writer.key(name)
+            writer.value(member.value)
+        }
+        writer.endObject()
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
+        do {
+            try self.init(json: Array(writer.finish().readableBytesView), endpoint: endpoint, allowing: hosts)
+        } catch {
+            let pointer = error.member.map { accountPointer.appending($0) } ?? accountPointer
+            problems.report(.invalidField, at: pointer, error.message)
+            throw Refusal(problems.list)
+        }
+    }
+}
+
+extension FieldProblems {
+    /// The address of another server than the configured one.
+    fileprivate mutating func endpoint(
+        _ value: JSONValue,
+        at pointer: JSONPointer,
+        allowing plainHTTP: PlainHTTP
+    ) -> String? {
+        guard let endpoint = self.text(value, at: pointer) else { return nil }
+        if HTTPOrigin(endpoint) == nil {
+            self.report(.invalidField, at: pointer, "An endpoint is http(s)://host[:port] without a path")
+        } else if !plainHTTP.admits(endpoint: endpoint) {
+            self.report(.invalidField, at: pointer, "An endpoint must be https; \(PlainHTTP.exception)")
+        }
+        return endpoint
+    }
+
+    /// What was found, or else that a member is missing.
+    fileprivate mutating func orMissing(_ member: String) -> Refusal {
+        if self.list.isEmpty {
+            self.report(.invalidField, at: JSONPointer().appending(member), "This must be given")
+        }
+        return Refusal(self.list)
+    }
+}

@@ -1,0 +1,209 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Makes, shows, rotates and revokes a tenant's keys.
+struct KeyRoutes {
+    private static let maxOverlapSeconds = 30 * 86_400
+
+    let administration: Administration
+
+    var endpoints: [any Endpoint] {
+        [
+            Handler(.get, "/admin/v1/tenants/{tenant}/keys", self.list),
+            Handler(.post, "/admin/v1/tenants/{tenant}/keys", self.create),
+            Handler(.delete, "/admin/v1/tenants/{tenant}/keys/{key}", self.revoke),
+            Handler(.post, "/admin/v1/tenants/{tenant}/keys/{key}/rotate", self.rotate),
+        ]
+    }
+
+    @Sendable
+    private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let query = try exchange.query(["limit", "cursor"])
+        let limit = try query.limit()
+        let after = try query.cursor()
+        var keys = try self.administration.keys(of: exchange.tenantID)[...]
+        if let after {
+            guard let index = keys.firstIndex(where: { $0.id == after }) else { throw Cursor.refusal }
+            keys = keys[(index + 1)...]
+        }
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.key("keys")
+        writer.beginArray()
+        for key in keys.prefix(limit) { writer.write(key, secret: nil) }
+        writer.endArray()
+        if keys.count > limit, let last = keys.prefix(limit).last {
+            writer.member("next_cursor", Cursor.text(of: last.id))
+        }
+        writer.endObject()
+        return HTTPServerResponse(json: writer.finish())
+    }
+
+    @Sendable
+    private func create(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let id = try exchange.tenantID
+        let members = try exchange.members(limits: .small)
+        let body = try KeyBody(members)
+        let origin = exchange.origin
+        guard let key = body.key else {
+            let (key, record) = try await self.administration.createKey(body.draft, tenant: id, origin: origin)
+            return Self.created(key, record)
+        }
+        let (record, isNew) = try await self.administration.importKey(
+            key,
+            as: body.draft,
+            tenant: id,
+            origin: origin
+        )
+        var writer = JSONWriter()
+        writer.write(record, secret: nil)
+        var response = HTTPServerResponse(status: isNew ? .created : .ok, json: writer.finish())
+        if isNew { response.headers.append(.cacheControl, "no-store") }
+        return response
+    }
+
+    @Sendable
+    private func rotate(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let id = try exchange.tenantID
+        let members = try exchange.members(limits: .small)
+        var problems = FieldProblems()
+        var overlap: Int?
+        for member in members where !problems.isFull {
+            guard member.keyEquals("overlap_s") else {
+                problems.unknown(JSONPointer().appending(member.key))
+                continue
+            }
+            let pointer = JSONPointer().appending("overlap_s")
+            overlap = problems.integer(member.value, in: 0...Self.maxOverlapSeconds, at: pointer)
+        }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
+        guard let overlap else {
+            problems.report(.invalidField, at: JSONPointer().appending("overlap_s"), "This must be given")
+            throw Refusal(problems.list)
+        }
+        let (key, record) = try await self.administration.rotateKey(
+            exchange.parameters.text("key"),
+            tenant: id,
+            overlapSeconds: overlap,
+            origin: exchange.origin
+        )
+        return Self.created(key, record)
+    }
+
+    @Sendable
+    private func revoke(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        try await self.administration.revokeKey(
+            exchange.parameters.text("key"),
+            tenant: exchange.tenantID,
+            origin: exchange.origin
+        )
+        return HTTPServerResponse(status: .noContent)
+    }
+
+    private static func created(_ key: APIKey, _ record: APIKeyRecord) -> HTTPServerResponse {
+        var writer = JSONWriter()
+        writer.write(record, secret: key)
+        var response = HTTPServerResponse(status: .created, json: writer.finish())
+        response.headers.append(.cacheControl, "no-store")
+        return response
+    }
+}
+
+/// The body that makes a key or imports one.
+private struct KeyBody {
+    /// What is said of it.
+    let draft: APIKeyDraft
+    /// The key to import; `nil` to make a new one.
+    let key: APIKey?
+
+    /// Reads the body.
+    ///
+    /// - Throws: a problem with every field at fault.
+    init(_ members: JSONMembers) throws(Refusal) {
+        var problems = FieldProblems()
+        var draft = APIKeyDraft(name: "", scopes: [])
+        var imported: APIKey?
+        for member in members where !problems.isFull {
+            let key = member.key
+            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            switch key.protocolWord {
+            case "name":
+                draft.name = problems.text(member.value, at: pointer()) ?? ""
+            case "scopes":
+                draft.scopes = problems.scopes(member.value, at: pointer())
+            case "topic_prefixes":
+                draft.topicPrefixes =
+                    problems.strings(member.value, atMost: APIKeyDraft.maxTopicPrefixes, at: pointer()) ?? []
+                for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
+                    problems.report(.invalidField, at: pointer().appending(index), "No topic can start like this")
+                }
+            case "expires_at":
+                draft.expiresAt = problems.time(member.value, at: pointer())
+            case "key":
+                imported = member.value.string.flatMap { APIKey($0) }
+                if imported == nil {
+                    problems.report(
+                        .invalidField,
+                        at: pointer(),
+                        "This must be a whole key, fgw_<id>_<secret>_<checksum>; its form or its checksum is wrong"
+                    )
+                }
+            default:
+                problems.unknown(pointer())
+            }
+        }
+        if draft.scopes.isEmpty, problems.list.isEmpty {
+            let scopes = Scope.allCases.map(\.rawValue).joined(separator: ", ")
+            problems.report(.invalidField, at: JSONPointer().appending("scopes"), "Give an array of some of: \(scopes)")
+        }
+        guard problems.list.isEmpty else { throw Refusal(problems.list) }
+        self.draft = draft
+        self.key = imported
+    }
+}
+
+extension FieldProblems {
+    fileprivate mutating func time(_ value: JSONValue, at pointer: JSONPointer) -> Timestamp? {
+        guard let time = value.string.flatMap({ Timestamp(rfc3339: $0) }) else {
+            self.report(.invalidField, at: pointer, "This must be a time such as 2026-03-01T12:00:00Z")
+            return nil
+        }
+        return time
+    }
+
+    fileprivate mutating func scopes(_ value: JSONValue, at pointer: JSONPointer) -> Set<Scope> {
+        // Each once is all there is to say.
+        guard let elements = value.elements, elements.count <= Scope.allCases.count else { return [] }
+        var scopes: Set<Scope> = []
+        for (index, element) in zip(0..., elements) {
+            if let scope = self.word(element, as: Scope.self, at: pointer.appending(index)) { scopes.insert(scope) }
+        }
+        return scopes
+    }
+}
+
+extension JSONWriter {
+    /// Writes a key's record, with the key in clear where this is the one time that it is shown.
+    fileprivate mutating func write(_ record: APIKeyRecord, secret: APIKey?) {
+        self.beginObject()
+        self.member("id", record.id)
+        if let secret { self.member("key", secret.secret.revealText()) }
+        self.member("name", record.name)
+        self.key("scopes")
+        self.beginArray()
+        for scope in record.scopes.map(\.rawValue).sorted() { self.string(scope) }
+        self.endArray()
+        self.key("topic_prefixes")
+        self.beginArray()
+        for prefix in record.topicPrefixes { self.string(prefix) }
+        self.endArray()
+        self.member("created_at", record.createdAt.rfc3339)
+        if let expiresAt = record.expiresAt { self.member("expires_at", expiresAt.rfc3339) }
+        if let revokedAt = record.revokedAt { self.member("revoked_at", revokedAt.rfc3339) }
+        self.endObject()
+    }
+}

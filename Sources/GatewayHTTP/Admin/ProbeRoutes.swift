@@ -1,0 +1,58 @@
+import EventLoopHTTP
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Tells probes whether the process lives and whether it should get traffic, and Prometheus the metrics.
+///
+/// They carry no token, and what they read names tenants at most.
+struct ProbeRoutes {
+    let readiness: Readiness
+    let exposition: MetricsExposition
+
+    var endpoints: [any Endpoint] {
+        [
+            Handler(open: Route(.get, "/livez")) { _ in Self.response(failure: nil) },
+            // A balancer asks each second: that a gateway takes no traffic is no warning to be repeated.
+            Handler(open: Route(.get, "/readyz").with(\.isProbe, true)) { _ in
+                Self.response(failure: self.readiness.refusal(at: .now)?.rawValue)
+            },
+            Handler(open: Route(.get, "/metrics")) { _ in
+                HTTPServerResponse(
+                    status: .ok,
+                    headers: [.contentType: self.exposition.contentType],
+                    body: ByteBuffer(bytes: self.exposition.render())
+                )
+            },
+        ]
+    }
+
+    /// The answer in the form of `application/health+json`, which calls the reason `output`.
+    private static func response(failure: String?) -> HTTPServerResponse {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("status", failure == nil ? "pass" : "fail")
+        if let failure { writer.member("output", failure) }
+        writer.endObject()
+        return HTTPServerResponse(
+            status: failure == nil ? .ok : .serviceUnavailable,
+            headers: [.contentType: "application/health+json", .cacheControl: "no-store"],
+            body: writer.finish()
+        )
+    }
+}
+
+/// Renders all metrics.
+package struct MetricsExposition: Sendable {
+    /// The text's media type.
+    package let contentType: String
+    /// Renders the present values.
+    package let render: @Sendable () -> [UInt8]
+
+    /// An exposition.
+    package init(contentType: String, render: @escaping @Sendable () -> [UInt8]) {
+        self.contentType = contentType
+        self.render = render
+    }
+}

@@ -1,0 +1,104 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+
+/// Sends a message as the legacy protocol does: `POST /fcm/send`, JSON or a form.
+///
+/// Requests are read and answered as the protocol page has it; between the two they take the way that every send takes.
+struct SendLegacyMessage: SendEndpoint {
+    typealias Writer = LegacyReplyWriter
+
+    let sender: MessageSender
+    let route = Route(.post, "/fcm/send")
+        .with(\.credential, .legacyKey)
+        .with(\.scope, .sendMessages)
+        .with(\.dialect, .legacy)
+        .with(\.bodyLimit, Route.largeBody)
+        .with(\.isSend, true)
+        .with(\.spelling, .exact)
+
+    func read(_ exchange: Exchange) throws -> Sending<LegacyReplyWriter> {
+        let format = LegacyFormat(contentType: exchange.contentType)
+        let multicastID = LegacyReplyWriter.newMulticastID()
+        let request = try Self.request(in: exchange, format, multicastID)
+        let writer = LegacyReplyWriter(answering: request, format: format, multicastID: multicastID)
+        // Nothing is left to send where all recipients were refused here.
+        guard let target = request.sentTarget else { throw Answered(HTTPServerResponse(writer.reply(with: []))) }
+        let command = SendCommand(
+            principal: try exchange.caller,
+            target: target,
+            tokenMayBeGroup: true,
+            message: request.message,
+            payloadBytes: request.payloadBytes,
+            origin: exchange.origin,
+            deadline: exchange.deadline
+        )
+        let keyed = exchange.idempotencyKey.map { key in
+            KeyedRequest(
+                key: key,
+                route: .legacy,
+                format: format,
+                method: exchange.request.head.method.rawValue,
+                path: exchange.request.head.pathBytes,
+                target: request.target,
+                message: request.message
+            )
+        }
+        return Sending(command: command, keyed: keyed, writer: writer)
+    }
+
+    /// What the body says; a refusal has the shape of the body's target, as far as that is known.
+    private static func request(
+        in exchange: Exchange,
+        _ format: LegacyFormat,
+        _ multicastID: Int
+    ) throws(Answered) -> LegacySendRequest {
+        var shape = LegacyReply.Shape.results(count: 1)
+        do throws(Refusal) {
+            let body = exchange.request.body
+            let request =
+                switch format {
+                case .json: try LegacyRequestDecoder.decode(body, shape: &shape)
+                case .form: try LegacyFormDecoder.decode(body)
+                }
+            guard !request.target.isDisguisedTopic else { throw Refusal(.invalidToken) }
+            return request
+        } catch {
+            let reply = LegacyReply(refusing: error, format: format, shape: shape, multicastID: multicastID)
+            throw Answered(HTTPServerResponse(reply))
+        }
+    }
+}
+
+extension LegacyReplyWriter: SendReplyWriter {
+    func response(to outcome: SendOutcome) -> HTTPServerResponse {
+        HTTPServerResponse(self.reply(to: outcome))
+    }
+
+    func response(refusing refusal: Refusal) -> HTTPServerResponse {
+        HTTPServerResponse(self.reply(refusing: refusal.rejection))
+    }
+
+    /// Answers with what became of a send.
+    func reply(to outcome: SendOutcome) -> LegacyReply {
+        switch outcome.answer {
+        case .single(let outcome): self.reply(with: [outcome])
+        case .multiple(let outcomes): self.reply(with: outcomes)
+        case .group(let group): self.reply(with: group)
+        case .refused(let refusal): self.reply(refusing: refusal.rejection)
+        }
+    }
+}
+
+extension Target {
+    /// Whether a lone recipient is written like a topic.
+    ///
+    /// A legacy upstream would take it for one: no token may reach past a key's topic prefixes or the topic's own limit.
+    var isDisguisedTopic: Bool {
+        switch self {
+        case .token(let text), .notificationKey(let text): TopicName.hasLegacyPrefix(text)
+        case .tokens, .installation, .installations, .topic, .condition: false
+        }
+    }
+}

@@ -1,0 +1,174 @@
+import EventLoopHTTP
+import GatewayCore
+import HTTPTypes
+package import Logging
+import NIOCore
+
+/// The line that is written for every request.
+///
+/// Requests are logged at `info`, those that the gateway failed at `warning`. Paths are logged as templates, and a tenant
+/// only by a name that one can have, so that no token in a path reaches the log.
+package struct AccessLog: Sendable {
+    private let logger: Logger
+    private let sink: (any AccessLogSink)?
+
+    /// A log.
+    package init(logger: Logger, sink: (any AccessLogSink)? = nil) {
+        self.logger = logger
+        self.sink = sink
+    }
+
+    /// Writes a request's line.
+    ///
+    /// - Parameters:
+    ///   - entry: what is told, made only if it is.
+    ///   - status: the answer's status.
+    ///   - isShed: whether the request was refused under load: logging each of those would be a load of its own, so that
+    ///     they are logged at `debug`.
+    ///   - isExpected: whether a status of 500 or more is no failure.
+    func write(
+        _ entry: @autoclosure () -> AccessLogEntry,
+        status: Int,
+        isShed: Bool = false,
+        isExpected: Bool = false
+    ) {
+        let level: Logger.Level = isShed ? .debug : status < 500 || isExpected ? .info : .warning
+        guard self.logger.logLevel <= level else { return }
+        self.write(entry(), at: level)
+    }
+
+    @inline(never)  // So that it takes no room where nothing is written.
+    private func write(_ entry: AccessLogEntry, at level: Logger.Level) {
+        if let sink = self.sink {
+            sink.write(entry, at: level)
+        } else {
+            self.logger.log(level: level, "\(entry.message)", metadata: entry.metadata)
+        }
+    }
+}
+
+/// Writes the access log's lines where a logger would cost too much: it would make a dictionary of every line.
+package protocol AccessLogSink: Sendable {
+    /// Writes one line; that its level is logged is known.
+    func write(_ entry: AccessLogEntry, at level: Logger.Level)
+}
+
+/// What the access log tells of a request.
+package struct AccessLogEntry: Sendable {
+    /// A field's value.
+    package enum Value: Sendable {
+        /// Text.
+        case text(String)
+        /// A whole number.
+        case number(Int)
+    }
+
+    /// The request's id.
+    var requestID: String
+    /// The trace that it belongs to, if it belongs to one.
+    var trace: RequestTrace?
+    /// The method, `other` unless it is a common one.
+    var method: String
+    /// The route's template; `nil` for an unknown address.
+    var route: String?
+    /// The answer's status.
+    var status: Int
+    /// The code of a refusal.
+    var code: String?
+    /// Whose request it is.
+    var tenant: String?
+    /// The id of the key that the request carried.
+    var keyID: String?
+    /// The caller's address.
+    var remoteAddress: String?
+    /// Bytes of the request's body.
+    var bytesIn: Int
+    /// Bytes of the answer's body.
+    var bytesOut: Int
+    /// From the last byte of the request to the finished answer.
+    var duration: Duration
+    /// Whether the server itself refused the request, so that no route saw it.
+    var isRefusal = false
+
+    /// The line's message.
+    package var message: String { self.isRefusal ? "Request refused" : "Request answered" }
+
+    /// Calls a closure with each field that has something to tell, in the order in which people read them; the names are
+    /// plain words.
+    package func forEachField(_ body: (String, Value) -> Void) {
+        body("method", .text(self.method))
+        body("route", .text(self.route ?? "none"))
+        body("status", .number(self.status))
+        if let code = self.code { body("code", .text(code)) }
+        body("duration_us", .number(Int(self.duration / .microseconds(1))))
+        body("bytes_in", .number(self.bytesIn))
+        body("bytes_out", .number(self.bytesOut))
+        if let tenant = self.tenant { body("tenant", .text(tenant)) }
+        if let keyID = self.keyID { body("key_id", .text(keyID)) }
+        body("request_id", .text(self.requestID))
+        if let traceID = self.trace?.traceID { body("trace_id", .text(traceID)) }
+        if let spanID = self.trace?.spanID { body("span_id", .text(spanID)) }
+        if let remoteAddress = self.remoteAddress { body("remote_address", .text(remoteAddress)) }
+    }
+
+    /// The fields as a logger takes them.
+    var metadata: Logger.Metadata {
+        var metadata: Logger.Metadata = [:]
+        self.forEachField { name, value in
+            metadata[name] =
+                switch value {
+                case .text(let text): .string(text)
+                case .number(let number): .string(String(number))
+                }
+        }
+        return metadata
+    }
+
+    /// The same for the request's span, which knows other methods.
+    func ending(_ method: String) -> RequestTrace.Ending {
+        RequestTrace.Ending(
+            route: self.route,
+            method: method,
+            status: self.status,
+            code: self.code,
+            tenant: self.tenant,
+            requestID: self.requestID,
+            remoteAddress: self.remoteAddress
+        )
+    }
+}
+
+extension AccessLogEntry {
+    /// The line of a request that the pipeline answered; no initialiser, since those take copies of what they are given.
+    static func line(
+        _ exchange: Exchange,
+        _ response: HTTPServerResponse,
+        _ route: Route?,
+        in duration: Duration
+    ) -> AccessLogEntry {
+        let request = exchange.request
+        return AccessLogEntry(
+            requestID: exchange.requestID,
+            trace: exchange.trace,
+            method: HTTPMetrics.label(of: request.head.method.rawValue),
+            route: route?.template,
+            status: response.status.code,
+            code: response.code,
+            tenant: exchange.tenantName,
+            keyID: exchange.principal?.key.id,
+            remoteAddress: request.connection.remoteAddress,
+            bytesIn: request.body.readableBytes,
+            bytesOut: response.body.readableBytes,
+            duration: duration
+        )
+    }
+}
+
+extension Exchange {
+    /// Whose request it is, or whom it is about: a name that a tenant can have, so that nothing else that stands in a path
+    /// gets into logs.
+    fileprivate var tenantName: String? {
+        if let principal = self.principal { return principal.profile.id.text }
+        return self.parameters["tenant"].flatMap { TenantID(String(decoding: $0, as: UTF8.self)) }?.text
+    }
+}

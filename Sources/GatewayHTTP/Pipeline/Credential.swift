@@ -1,0 +1,60 @@
+import FCMModel
+import GatewayCore
+
+/// In which form a request carries its credential.
+enum Credential: Sendable {
+    /// `Authorization: Bearer …` (RFC 6750, 2.1).
+    case bearer
+    /// `Authorization: key=…`, or a bearer token as newer libraries of the legacy protocol send it.
+    case legacyKey
+
+    private static let bearerScheme = Array("bearer".utf8)
+    private static let keyPrefix = Array("key=".utf8)
+
+    /// The credential in the bytes of an `Authorization` field; `nil` where there is none.
+    ///
+    /// The case of `bearer` and `key` does not matter, nor do blanks behind them.
+    func bytes(in value: [UInt8]) -> ArraySlice<UInt8>? {
+        switch self {
+        case .bearer: Self.bearerToken(in: value)
+        case .legacyKey:
+            Self.begins(value, Self.keyPrefix)
+                ? Self.rest(of: value, behind: Self.keyPrefix.count) : Self.bearerToken(in: value)
+        }
+    }
+
+    private static func bearerToken(in value: [UInt8]) -> ArraySlice<UInt8>? {
+        let count = Self.bearerScheme.count
+        guard Self.begins(value, Self.bearerScheme), value.count > count, value[count] == UInt8(ascii: " ") else {
+            return nil
+        }
+        return Self.rest(of: value, behind: count)
+    }
+
+    private static func begins(_ value: [UInt8], _ prefix: [UInt8]) -> Bool {
+        guard value.count >= prefix.count else { return false }
+        for index in prefix.indices {
+            let byte = value[index]
+            let isUpperCase = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte)
+            guard (isUpperCase ? byte | 0x20 : byte) == prefix[index] else { return false }
+        }
+        return true
+    }
+
+    private static func rest(of value: [UInt8], behind count: Int) -> ArraySlice<UInt8>? {
+        let rest = value[count...].drop { $0 == UInt8(ascii: " ") }
+        return rest.isEmpty ? nil : rest
+    }
+}
+
+/// Who may call a listener.
+enum Callers: Sendable {
+    /// Tenants' services, by their keys.
+    case tenants(Authenticator)
+    /// Operators, by the admin token.
+    ///
+    /// A wrong one is answered after a pause; an API key, which is no guess at it, at once. A connection serves one request
+    /// at a time, and the admin listener has few of them: that bounds both the guesses in a second and the memory that
+    /// waiting takes, and locks out no operator who has the token.
+    case operators(AdminToken, pause: @Sendable () async -> Void)
+}

@@ -1,0 +1,93 @@
+import EventLoopHTTP
+import GatewayCore
+import HTTPTypes
+
+extension HTTPField.Name {
+    static let requestID = HTTPField.Name(constant: "X-Request-ID")
+    static let requestTimeout = HTTPField.Name(constant: "X-Request-Timeout-Ms")
+    static let traceParent = HTTPField.Name(constant: "traceparent")
+    static let traceState = HTTPField.Name(constant: "tracestate")
+    static let idempotencyKey = HTTPField.Name(constant: "Idempotency-Key")
+    static let idempotentReplayed = HTTPField.Name(constant: "Idempotent-Replayed")
+    static let projectID = HTTPField.Name(constant: "project_id")
+    static let rateLimit = HTTPField.Name(constant: "RateLimit")
+    static let rateLimitPolicy = HTTPField.Name(constant: "RateLimit-Policy")
+}
+
+extension HTTPFieldKey {
+    static let acceptEncoding = HTTPFieldKey(.acceptEncoding)
+    static let allow = HTTPFieldKey(.allow)
+    static let authorization = HTTPFieldKey(.authorization)
+    static let cacheControl = HTTPFieldKey(.cacheControl)
+    static let contentEncoding = HTTPFieldKey(.contentEncoding)
+    static let contentType = HTTPFieldKey(.contentType)
+    static let idempotencyKey = HTTPFieldKey(.idempotencyKey)
+    static let idempotentReplayed = HTTPFieldKey(.idempotentReplayed)
+    static let ifNoneMatch = HTTPFieldKey(.ifNoneMatch)
+    static let projectID = HTTPFieldKey(.projectID)
+    static let rateLimit = HTTPFieldKey(.rateLimit)
+    static let rateLimitPolicy = HTTPFieldKey(.rateLimitPolicy)
+    static let requestID = HTTPFieldKey(.requestID)
+    static let requestTimeout = HTTPFieldKey(.requestTimeout)
+    static let retryAfter = HTTPFieldKey(.retryAfter)
+    static let traceParent = HTTPFieldKey(.traceParent)
+    static let traceState = HTTPFieldKey(.traceState)
+    static let wwwAuthenticate = HTTPFieldKey(.wwwAuthenticate)
+}
+
+/// The `RateLimit` and `RateLimit-Policy` fields (draft-ietf-httpapi-ratelimit-headers) for a tenant's quotas.
+enum RateLimitFields {
+    /// What is left: `"tenant";r=8999;t=1`.
+    static func limit(_ quotas: [QuotaStatus]) -> [UInt8] {
+        Self.list(quotas) { text, quota in
+            text.append(contentsOf: ";r=".utf8)
+            text.append(decimal: quota.remaining)
+            text.append(contentsOf: ";t=".utf8)
+            text.append(decimal: quota.resetSeconds)
+        }
+    }
+
+    /// What is allowed: `"tenant";q=9000;w=1`.
+    static func policy(_ quotas: [QuotaStatus]) -> [UInt8] {
+        Self.list(quotas) { text, quota in
+            text.append(contentsOf: ";q=".utf8)
+            text.append(decimal: quota.policy.rate)
+            text.append(contentsOf: ";w=".utf8)
+            text.append(decimal: quota.policy.periodSeconds)
+        }
+    }
+
+    /// The first policy is called `tenant`, further ones `tenant-2` and so on.
+    private static func list(_ quotas: [QuotaStatus], _ parameters: (inout [UInt8], QuotaStatus) -> Void) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(48 * quotas.count)
+        for index in quotas.indices {
+            text.append(contentsOf: index == 0 ? "\"tenant".utf8 : ", \"tenant-".utf8)
+            if index > 0 { text.append(decimal: index + 1) }
+            text.append(UInt8(ascii: "\""))
+            parameters(&text, quotas[index])
+        }
+        return text
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number that is not negative in decimal digits.
+    fileprivate mutating func append(decimal number: Int) {
+        var divisor = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            self.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+            divisor /= 10
+        }
+    }
+}
+
+extension HTTPHeaderLines {
+    /// Adds what is left of the tenant's quotas, if they were asked.
+    mutating func append(_ quotas: [QuotaStatus]) {
+        guard !quotas.isEmpty else { return }
+        self.append(.rateLimit, RateLimitFields.limit(quotas))
+        self.append(.rateLimitPolicy, RateLimitFields.policy(quotas))
+    }
+}

@@ -1,0 +1,92 @@
+package import CoreMetrics
+import EventLoopHTTP
+import FCMModel
+package import GatewayCore
+import Metrics
+import Synchronization
+
+/// Keeps a data listener from taking on more than it can serve, and refuses the rest cheaply.
+///
+/// What is refused is answered from texts made beforehand. Callers are asked to wait for one to three seconds, by turns,
+/// so that they don't all come back at once.
+package final class LoadGate: Sendable {
+    private static let delays = [1, 2, 3]
+
+    private let shedder: LoadShedder
+    private let listCalls: Int
+    private let subscriptionCalls: Int
+    private let counters: [ShedReason: Counter]
+    /// The answers by dialect and delay.
+    private let answers: [[HTTPServerResponse]]
+    private let turn = Atomic(0)
+
+    /// A gate.
+    ///
+    /// - Parameters:
+    ///   - limits: what is taken on at once.
+    ///   - listCalls: the calls that a list of recipients by HTTP v1 has in flight at most.
+    ///   - subscriptionCalls: the same of a list of devices to subscribe.
+    ///   - factory: makes the metrics.
+    package init(limits: LoadLimits, listCalls: Int = 1, subscriptionCalls: Int = 1, factory: any MetricsFactory) {
+        self.shedder = LoadShedder(limits: limits)
+        self.listCalls = listCalls
+        self.subscriptionCalls = subscriptionCalls
+        var counters: [ShedReason: Counter] = [:]
+        for reason in ShedReason.allCases {
+            let counter = Counter(
+                label: "fcmgw_shed_total",
+                dimensions: [("reason", reason.rawValue)],
+                factory: factory
+            )
+            counter.increment(by: 0)
+            counters[reason] = counter
+        }
+        self.counters = counters
+        self.answers = Dialect.allCases.map { dialect in
+            Self.delays.map { dialect.overloaded(retryAfter: $0) }
+        }
+    }
+
+    /// Calls in flight.
+    package var inFlight: Int { self.shedder.inFlight }
+
+    /// Why a request is not worth reading; `nil` for one that is.
+    func refusal(lag: Duration, from principal: Principal? = nil) -> ShedReason? {
+        self.shedder.refusal(of: principal?.profile.load, lag: lag)
+    }
+
+    /// Takes a request on.
+    ///
+    /// - Returns: `nil` when it is taken on and has to ``leave(_:_:)``, else why not.
+    func enter(_ principal: Principal, _ load: RequestLoad = .call, lag: Duration) -> ShedReason? {
+        var isUrgent = false
+        if case .message(_, let urgent) = load { isUrgent = urgent }
+        return self.shedder.enter(
+            principal.profile.load,
+            calls: self.calls(of: load, principal),
+            isUrgent: isUrgent,
+            lag: lag
+        )
+    }
+
+    /// A request that was taken on is over.
+    func leave(_ principal: Principal, _ load: RequestLoad = .call) {
+        self.shedder.leave(principal.profile.load, calls: self.calls(of: load, principal))
+    }
+
+    /// The calls that a request has in flight at a time.
+    private func calls(of load: RequestLoad, _ principal: Principal) -> Int {
+        switch (load, principal.profile.tenant.upstream) {
+        case (.call, _), (_, .legacy): 1
+        case (.message(let recipients, _), .v1): min(recipients, self.listCalls)
+        case (.subscriptions(let devices), .v1): min(devices, self.subscriptionCalls)
+        }
+    }
+
+    /// The answer to a request that is not taken on.
+    func answer(_ reason: ShedReason, in dialect: Dialect) -> HTTPServerResponse {
+        self.counters[reason]?.increment()
+        let turn = self.turn.wrappingAdd(1, ordering: .relaxed).newValue
+        return self.answers[dialect.rawValue][Int(turn.magnitude % UInt(Self.delays.count))]
+    }
+}

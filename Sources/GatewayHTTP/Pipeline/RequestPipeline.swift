@@ -1,0 +1,351 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import Logging
+
+/// The way of every request to either listener, from its arrival to its answer.
+///
+/// The order of the steps is the order of the refusals:
+///
+/// 1. arrival: the instant, the request's id, its trace; it counts as active;
+/// 2. shedding by what is known without reading it;
+/// 3. the credential, in the form that the route takes;
+/// 4. the tenant or project of the path, which must be the caller's own;
+/// 5. shedding by the tenant's share;
+/// 6. the scope: a key that lacks it is recorded, and the body not read;
+/// 7. `Content-Encoding`, the deadline, `Idempotency-Key`;
+/// 8. the endpoint reads the request;
+/// 9. the gate takes it on, at its weight;
+/// 10. the endpoint does the work; its place is given back;
+/// 11. a refusal from any step is rendered in the route's dialect;
+/// 12. metrics, access log, the trace's end, `X-Request-ID`.
+///
+/// A route without a credential skips 3 to 7 and 9, an operator's 4 to 6, the deadline, and 9. The functions are
+/// generic and specialised for each endpoint. The synchronous ones stay out of line: what they need for a moment would
+/// enlarge the frame of their async caller, which is allocated.
+struct RequestPipeline: Sendable {
+    let callers: Callers
+    /// Sheds load; `nil` on the admin listener, which never does.
+    let gate: LoadGate?
+    /// The longest a caller waits; `nil` without a bound.
+    let requestDeadline: DurationSetting?
+    let clock: any WallClock
+    let metrics: HTTPMetrics
+    let accessLog: AccessLog
+    let tracer: RequestTracer
+    let logger: Logger
+
+    /// Answers a request to an endpoint.
+    @inline(__always)  // Into the witness of each endpoint, which spares an async frame.
+    func respond<E: Endpoint>(
+        to request: HTTPServerRequest,
+        _ parameters: PathParameters,
+        by endpoint: E
+    ) async -> HTTPServerResponse {
+        var exchange = self.began(request, parameters)
+        switch self.read(&exchange, endpoint) {
+        case .work(let work, let load):
+            if let response = self.enter(exchange, load, endpoint.route) {
+                return self.finished(response, to: exchange, endpoint.route)
+            }
+            let response: HTTPServerResponse
+            do {
+                response = try await endpoint.perform(work, for: exchange)
+            } catch {
+                response = self.refusal(error, exchange, endpoint.route)
+            }
+            self.leave(exchange, load)
+            return self.finished(response, to: exchange, endpoint.route)
+        case .forbidden(let principal, let scope):
+            let refusal = await endpoint.refuse(principal, lacking: scope, exchange)
+            return self.finished(self.refusal(refusal, exchange, endpoint.route), to: exchange, endpoint.route)
+        case .guess(let response, let pause):
+            await pause()
+            return self.finished(response, to: exchange, endpoint.route)
+        case .answered(let response):
+            return self.finished(response, to: exchange, endpoint.route)
+        }
+    }
+
+    /// Answers a request to an unknown address, or by a method that its address does not serve.
+    func refuse(_ request: HTTPServerRequest, _ row: RouteTable.Row?) -> HTTPServerResponse {
+        let exchange = self.began(request, .none)
+        guard let row else {
+            let response = self.shed(exchange, .rest) ?? Refusal(.notFound, "There is no such route").response
+            return self.finished(response, to: exchange, nil)
+        }
+        if let response = self.shed(exchange, row.route.dialect) {
+            return self.finished(response, to: exchange, row.route)
+        }
+        let methods = row.methods
+        let refusal = Refusal(.methodNotAllowed, "Use \(methods.joined(separator: " or ")) here")
+        // The addresses of sends tell of methods in problem details, as `openapi/` describes.
+        let dialect = row.route.isSend ? Dialect.rest : row.route.dialect
+        let response = dialect.response(to: refusal, request, allow: methods)
+        return self.finished(response, to: exchange, row.route)
+    }
+
+    // MARK: Before the endpoint
+
+    /// The result of the synchronous steps.
+    private enum Reading<Work: Sendable>: Sendable {
+        case work(Work, RequestLoad)
+        /// The key lacks a scope, so that the body is not read.
+        case forbidden(Principal, Scope)
+        /// A wrong admin token, answered after a pause.
+        case guess(HTTPServerResponse, pause: @Sendable () async -> Void)
+        case answered(HTTPServerResponse)
+    }
+
+    @inline(never)
+    private func began(_ request: HTTPServerRequest, _ parameters: PathParameters) -> Exchange {
+        let arrival = ContinuousClock.now
+        let time = self.clock.now()
+        self.metrics.began()
+        return Exchange(
+            request: request,
+            parameters: parameters,
+            arrival: arrival,
+            time: time,
+            requestID: RequestID.of(request.head, now: time),
+            trace: self.tracer.trace(of: request.head),
+            deadline: arrival
+        )
+    }
+
+    @inline(never)
+    private func read<E: Endpoint>(_ exchange: inout Exchange, _ endpoint: E) -> Reading<E.Work> {
+        let route = endpoint.route
+        if let response = self.shed(exchange, route.dialect) { return .answered(response) }
+        do {
+            if let credential = route.credential {
+                let given = exchange.fields.bytes(of: .authorization).flatMap(credential.bytes(in:))
+                switch self.callers {
+                case .tenants(let authenticator):
+                    let principal = try self.principal(by: authenticator, given, exchange)
+                    exchange.principal = principal
+                    try principal.checkOwnership(of: exchange.parameters)
+                    if let response = self.shed(exchange, route.dialect) { return .answered(response) }
+                    if let scope = route.scope, !principal.has(scope) { return .forbidden(principal, scope) }
+                case .operators(let token, let pause):
+                    guard let given, token.matches(given) else {
+                        self.metrics.refused(result: "refused")
+                        let refusal = Refusal(
+                            .unauthenticated,
+                            "Send the admin token as Authorization: Bearer <token>"
+                        )
+                        guard let given, APIKey.id(in: given) == nil else { return .answered(refusal.response) }
+                        return .guess(refusal.response, pause: pause)
+                    }
+                    self.metrics.authenticated()
+                }
+                try self.readFields(of: &exchange, route)
+            }
+            let work = try endpoint.read(exchange)
+            return .work(work, endpoint.load(of: work))
+        } catch {
+            return .answered(self.refusal(error, exchange, route))
+        }
+    }
+
+    private func principal(
+        by authenticator: Authenticator,
+        _ key: ArraySlice<UInt8>?,
+        _ exchange: Exchange
+    ) throws(Refusal) -> Principal {
+        let clientNames = exchange.request.connection.clientNames
+        switch authenticator.authenticate(key: key, clientNames: clientNames, now: exchange.time) {
+        case .authenticated(let principal):
+            self.metrics.authenticated()
+            return principal
+        case .refused(let refusal):
+            self.metrics.refused(result: refusal.rawValue)
+            if refusal == .certificate {
+                // A stolen key, or a client that was forgotten: callers are told nothing, so operators have to be.
+                self.logger.notice(
+                    "A good key was refused for want of a client certificate that its tenant asks for.",
+                    metadata: ["key_id": "\(key.flatMap { APIKey.id(in: $0) } ?? "")"]
+                )
+            }
+            // Why a key is refused would help only those who guess.
+            throw Refusal(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
+        }
+    }
+
+    /// Reads the fields that mean the same on every route behind a credential.
+    private func readFields(of exchange: inout Exchange, _ route: Route) throws(Refusal) {
+        let fields = exchange.fields
+        if route.dialect.refusesEncodedBodies, let encoding = fields[.contentEncoding], !encoding.isEmpty,
+            encoding.lowercased() != "identity"
+        {
+            throw Refusal(.unsupportedMediaType, "The body must be sent without Content-Encoding")
+        }
+        if let limit = self.requestDeadline?.current {
+            var timeout = limit
+            if let text = fields[.requestTimeout] {
+                guard let milliseconds = Int(digits: text), milliseconds > 0 else {
+                    throw Refusal(.badRequest, "X-Request-Timeout-Ms must be a whole number of at least 1")
+                }
+                timeout = min(limit, .milliseconds(milliseconds))
+            }
+            exchange.deadline = exchange.arrival + timeout
+        }
+        guard fields[.idempotencyKey] != nil else { return }
+        // Nothing would be kept of a key elsewhere, and to ignore it would break the promise that callers attach to it.
+        guard route.isSend else { throw Refusal(.badRequest, "Only sends take Idempotency-Key; leave it out here") }
+        exchange.idempotencyKey = try IdempotencyKey(in: fields)
+    }
+
+    // MARK: Load
+
+    /// The answer to a request that is not worth reading.
+    private func shed(_ exchange: Exchange, _ dialect: Dialect) -> HTTPServerResponse? {
+        guard let gate = self.gate,
+            let reason = gate.refusal(lag: exchange.request.lag, from: exchange.principal)
+        else { return nil }
+        return gate.answer(reason, in: dialect)
+    }
+
+    /// Takes a tenant's request on, or answers why not.
+    @inline(never)
+    private func enter(_ exchange: Exchange, _ load: RequestLoad, _ route: Route) -> HTTPServerResponse? {
+        guard let gate = self.gate, let principal = exchange.principal,
+            let reason = gate.enter(principal, load, lag: exchange.request.lag)
+        else { return nil }
+        return gate.answer(reason, in: route.dialect)
+    }
+
+    private func leave(_ exchange: Exchange, _ load: RequestLoad) {
+        guard let gate = self.gate, let principal = exchange.principal else { return }
+        gate.leave(principal, load)
+    }
+
+    // MARK: After the endpoint
+
+    /// The answer to a request that any step refused.
+    @inline(never)
+    private func refusal(_ error: any Error, _ exchange: Exchange, _ route: Route) -> HTTPServerResponse {
+        if let refusal = error as? Refusal { return route.dialect.response(to: refusal, exchange.request) }
+        if let answered = error as? Answered { return answered.response }
+        if let error = error as? GatewayError {
+            if error.cause != nil {
+                self.logger.warning(
+                    "A request could not be served",
+                    metadata: exchange.metadata(["code": "\(error.code.rawValue)", "reason": "\(error.message)"])
+                )
+            }
+            return Refusal(error).response
+        }
+        self.logger.error(
+            "A request failed unexpectedly",
+            metadata: exchange.metadata(["error": "\(type(of: error))"])
+        )
+        return Refusal(.internalError).response
+    }
+
+    /// Measures and logs a request, ends its trace, and gives the answer what every answer has.
+    @inline(never)
+    private func finished(
+        _ response: consuming HTTPServerResponse,
+        to exchange: Exchange,
+        _ route: Route?
+    ) -> HTTPServerResponse {
+        let duration = ContinuousClock.now - exchange.arrival
+        let status = response.status.code
+        let method = exchange.request.head.method.rawValue
+        self.metrics.ended(route: route?.template ?? "none", method: method, status: status, in: duration)
+        self.accessLog.write(
+            .line(exchange, response, route, in: duration),
+            status: status,
+            isShed: response.isPaced,
+            isExpected: route?.isProbe == true
+        )
+        exchange.trace?.end(AccessLogEntry.line(exchange, response, route, in: duration).ending(method))
+        response.headers.append(.requestID, exchange.requestID)
+        return response
+    }
+}
+
+extension Exchange {
+    fileprivate func metadata(_ further: Logger.Metadata) -> Logger.Metadata {
+        var metadata = further
+        metadata["request_id"] = "\(self.requestID)"
+        if let traceID = self.trace?.traceID { metadata["trace_id"] = "\(traceID)" }
+        if let spanID = self.trace?.spanID { metadata["span_id"] = "\(spanID)" }
+        return metadata
+    }
+}
+
+extension Principal {
+    /// Makes sure that the tenant or the project in a path is the caller's own; a foreign tenant is as good as none.
+    ///
+    /// - Throws: `not_found` for a tenant, `forbidden` for a project.
+    fileprivate func checkOwnership(of parameters: PathParameters) throws(Refusal) {
+        if let tenant = parameters["tenant"], !self.profile.id.text.utf8.elementsEqual(tenant) {
+            throw Refusal(.notFound, "There is no such tenant")
+        }
+        if let project = parameters["project"], !self.profile.project.utf8.elementsEqual(project),
+            parameters.decoded("project") != self.profile.project
+        {
+            throw Refusal(.forbidden)
+        }
+    }
+}
+
+extension TenantProfile {
+    /// What stands for the tenant's project in paths of v1.
+    var project: String { self.tenant.projectID ?? self.id.text }
+}
+
+extension IdempotencyKey {
+    /// The key in a request's fields.
+    ///
+    /// - Throws: `bad_request` for a field that is no key, or is there more than once.
+    init(in fields: HTTPFieldLines) throws(Refusal) {
+        guard let key = fields.bytes(of: .idempotencyKey).flatMap(IdempotencyKey.init) else {
+            throw Refusal(
+                .badRequest,
+                "Idempotency-Key must be given once and have 1 to \(IdempotencyKey.maxBytes) printable ASCII characters"
+            )
+        }
+        self = key
+    }
+}
+
+/// The id of a request in answers, logs, traces and the audit.
+enum RequestID {
+    /// The caller's own where it is sane, else a new one.
+    static func of(_ head: HTTPRequestHead, now: Timestamp) -> String {
+        if let id = head.fields[.requestID], Self.isSane(id) { return id }
+        return UUIDv7.generate(at: now)
+    }
+
+    /// 1 to 128 characters that are harmless in headers, logs and queries.
+    private static func isSane(_ id: String) -> Bool {
+        (1...128).contains(id.utf8.count)
+            && id.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+                    true
+                default:
+                    false
+                }
+            }
+    }
+}
+
+extension RequestTracer {
+    /// The trace of a request, and the span of the request where spans are recorded; `nil` for a request without either.
+    fileprivate func trace(of head: HTTPRequestHead) -> RequestTrace? {
+        let fields = head.fields
+        guard self.isRecording else {
+            guard let parent = fields[.traceParent] else { return nil }
+            return self.handOn(parent: parent, state: fields[.traceState])
+        }
+        return self.begin(head.method.rawValue) { name in
+            HTTPField.Name(name).flatMap { fields[HTTPFieldKey($0)] }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import FCMModel
+import HTTPTypes
+
+/// The routes of a listener: one look-up over a path's segments finds the endpoint, the parameters, the limit of the body
+/// and, for a method that is not served, those that are.
+///
+/// Templates are compared in the order in which they were first added: sends come first. No two fit the same path.
+struct RouteTable: Sendable {
+    /// A template with the endpoints of its methods.
+    final class Row: Sendable {
+        /// That of the first method: what all methods of an address have in common.
+        let route: Route
+        let endpoints: [(method: HTTPRequest.Method, endpoint: any Endpoint)]
+        fileprivate let segments: [Segment]
+        /// The segments that vary, by their names.
+        fileprivate let names: [String]
+
+        /// The methods, sorted.
+        var methods: [String] { self.endpoints.map(\.method.rawValue).sorted() }
+
+        fileprivate init(_ first: any Endpoint, _ endpoints: [any Endpoint]) {
+            self.route = first.route
+            self.endpoints = endpoints.map { ($0.route.method, $0) }
+            let template = first.route.template
+            self.segments = template.split(separator: "/").map { Segment($0) }
+            self.names = self.segments.compactMap { if case .parameter(let name) = $0 { name } else { nil } }
+            precondition(self.names.count <= PathParameters.maxCount, "\(template) has \(self.names.count) parameters")
+        }
+    }
+
+    fileprivate enum Segment: Sendable {
+        case literal([UInt8])
+        case parameter(String)
+
+        init(_ text: Substring) {
+            self = text.first == "{" ? .parameter(String(text.dropFirst().dropLast())) : .literal(Array(text.utf8))
+        }
+    }
+
+    let rows: [Row]
+
+    init(_ endpoints: [any Endpoint]) {
+        var seen: Set<String> = []
+        self.rows = endpoints.compactMap { first in
+            let template = first.route.template
+            guard seen.insert(template).inserted else { return nil }
+            return Row(first, endpoints.filter { $0.route.template == template })
+        }
+    }
+
+    /// The row of a path with its query, and the values of its parameters; `nil` for an unknown address.
+    func row(at path: [UInt8]) -> (Row, PathParameters)? {
+        for row in self.rows {
+            if let parameters = PathParameters(path, of: row) { return (row, parameters) }
+        }
+        return nil
+    }
+}
+
+/// The parameters of a route in a request's path, where they stand there: as they are written, with their escapes.
+struct PathParameters: Sendable {
+    static let maxCount = 3
+
+    private let path: [UInt8]
+    private let names: [String]
+    // Not an array, which would be allocated for every request.
+    private var values: (Range<Int>, Range<Int>, Range<Int>) = (0..<0, 0..<0, 0..<0)
+    private var count = 0
+
+    /// No parameters.
+    static let none = PathParameters()
+
+    private init() {
+        self.path = []
+        self.names = []
+    }
+
+    /// The bytes of a parameter.
+    subscript(_ name: String) -> ArraySlice<UInt8>? {
+        switch self.names.firstIndex(of: name) {
+        case 0: self.path[self.values.0]
+        case 1: self.path[self.values.1]
+        case 2: self.path[self.values.2]
+        default: nil
+        }
+    }
+
+    /// A parameter's text; empty where the route has none of this name.
+    func text(_ name: String) -> String {
+        self[name].map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+
+    /// A parameter's text without escapes; `nil` for a broken escape or bytes that are not UTF-8.
+    func decoded(_ name: String) -> String? {
+        self[name].flatMap { PercentEncoding.decoded($0) }
+    }
+
+    /// The parameters of a path that fits a row's template; `nil` for any other path.
+    fileprivate init?(_ path: [UInt8], of row: RouteTable.Row) {
+        self.path = path
+        self.names = row.names
+        let slash = UInt8(ascii: "/")
+        let spelling = row.route.spelling
+        var index = 0
+        func isEnd(_ index: Int) -> Bool { index == path.count || path[index] == UInt8(ascii: "?") }
+        for segment in row.segments {
+            guard index < path.count, path[index] == slash else { return nil }
+            index += 1
+            if spelling == .anySlashes {
+                while index < path.count, path[index] == slash { index += 1 }
+            }
+            let start = index
+            if case .literal(let name) = segment {
+                var matched = 0
+                while matched < name.count, index < path.count, path[index] == name[matched] {
+                    matched += 1
+                    index += 1
+                }
+                if matched == name.count, isEnd(index) || path[index] == slash { continue }
+                guard spelling == .escaped else { return nil }
+            }
+            while !isEnd(index), path[index] != slash { index += 1 }
+            switch segment {
+            case .literal(let name):
+                guard PercentEncoding.decoded(path[start..<index])?.utf8.elementsEqual(name) == true else { return nil }
+            case .parameter:
+                guard index > start || spelling == .escaped else { return nil }
+                switch self.count {
+                case 0: self.values.0 = start..<index
+                case 1: self.values.1 = start..<index
+                default: self.values.2 = start..<index
+                }
+                self.count += 1
+            }
+        }
+        if spelling == .anySlashes {
+            while index < path.count, path[index] == slash { index += 1 }
+        }
+        guard isEnd(index) else { return nil }
+    }
+}

@@ -1,0 +1,187 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Shows a tenant what was done in its name.
+struct AuditRoutes {
+    let audit: any AuditStore
+    let limiter: any RateLimiter
+    let clock: any WallClock
+    let cursors: AuditCursorSealer
+
+    var endpoints: [any Endpoint] {
+        [
+            Handler(.get, "/v1/tenants/{tenant}/audit", scope: .readAudit, self.list)
+        ]
+    }
+
+    @Sendable
+    private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let principal = try exchange.caller
+        let query = try exchange.query(AuditQuery.parameters)
+        var auditQuery = try AuditQuery(query, profile: principal.profile)
+        let uid = principal.profile.uid
+        (auditQuery.tenant, auditQuery.tenantUID) = (principal.profile.id.text, uid)
+        auditQuery.before = try self.cursors.position(query, for: uid)
+        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
+        var answer: HTTPServerResponse
+        if case .none(let denial) = decision.admission {
+            var refusal = Refusal(denial)
+            refusal.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
+            answer = refusal.response
+        } else {
+            let page = try await self.audit.page(auditQuery)
+            answer = HTTPServerResponse(
+                status: .ok,
+                headers: [.contentType: "application/json"],
+                body: AuditPageAnswer(page: page, tenantUID: uid, cursors: self.cursors).body
+            )
+        }
+        answer.headers.append(decision.tenantQuotas)
+        return answer
+    }
+}
+
+extension AuditQuery {
+    /// The query parameters of audit lists.
+    static let parameters: Set<String> = [
+        "from", "to", "action", "outcome", "code", "principal", "target", "message", "request_id", "limit", "cursor",
+    ]
+
+    /// Reads what is looked for, whoever's it is.
+    ///
+    /// - Throws: `invalid_field` that names the parameter.
+    init(_ query: QueryReader, profile: TenantProfile?) throws(Refusal) {
+        self.init(limit: try query.limit())
+        self.from = try query.time("from")
+        self.to = try query.time("to")
+        self.action = try query.word("action", of: AuditAction.self)?.rawValue
+        self.outcome = try query.word("outcome", of: AuditRecord.Outcome.self)
+        self.code = query.text("code")
+        self.principal = query.text("principal")
+        self.requestID = query.text("request_id")
+        self.messageID = query.text("message")
+        if let target = query.text("target") {
+            guard let profile else {
+                throw Refusal(
+                    .invalidField,
+                    "target needs a tenant that exists: pseudonyms differ from tenant to tenant"
+                )
+            }
+            self.target = profile.pseudonymizer.pseudonym(of: target)
+        }
+    }
+}
+
+extension AuditCursorSealer {
+    /// Where a list is to go on.
+    ///
+    /// - Throws: `invalid_field` for a cursor of somebody else's list, or none at all.
+    func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditPosition? {
+        guard let text = query.text("cursor") else { return nil }
+        guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.refusal }
+        return position
+    }
+}
+
+/// Shows operators the audit of all tenants.
+struct AdminAuditRoutes {
+    let audit: any AuditStore
+    let administration: Administration
+    let cursors: AuditCursorSealer
+
+    var endpoints: [any Endpoint] {
+        [
+            Handler(.get, "/admin/v1/audit", self.list)
+        ]
+    }
+
+    @Sendable
+    private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let query = try exchange.query(AuditQuery.parameters.union(["tenant"]))
+        var profile: TenantProfile?
+        var tenant: String?
+        if let name = query.text("tenant") {
+            // A removed tenant's records stay readable; only its pseudonyms can't be computed any more.
+            tenant = name
+            profile = TenantID(name).flatMap { try? self.administration.profile(of: $0) }
+        }
+        var auditQuery = try AuditQuery(query, profile: profile)
+        auditQuery.tenant = tenant
+        auditQuery.before = try self.cursors.position(query, for: nil)
+        let page = try await self.audit.page(auditQuery)
+        return HTTPServerResponse(json: AuditPageAnswer(page: page, tenantUID: nil, cursors: self.cursors).body)
+    }
+}
+
+/// A page of audit records.
+///
+/// Records' places are operators' alone: they count the records of all tenants.
+struct AuditPageAnswer {
+    let page: AuditPage
+    /// Who reads: a tenant, by its uid, or an operator.
+    let tenantUID: UInt64?
+    let cursors: AuditCursorSealer
+
+    var body: ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: 64 + self.page.records.count * 512)
+        writer.beginObject()
+        writer.key("records")
+        writer.beginArray()
+        for record in self.page.records {
+            writer.write(record, showsPlace: self.tenantUID == nil)
+        }
+        writer.endArray()
+        if let next = self.page.next.flatMap({ self.cursors.seal($0, for: self.tenantUID) }) {
+            writer.member("next_cursor", Cursor.text(of: next))
+        }
+        writer.endObject()
+        return writer.finish()
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ chained: ChainedAuditRecord, showsPlace: Bool) {
+        let record = chained.record
+        self.beginObject()
+        if showsPlace {
+            self.member("writer", chained.writer)
+            self.member("seq", chained.sequence)
+        }
+        self.member("time", record.time.rfc3339)
+        if let tenant = record.tenant { self.member("tenant", tenant) }
+        if showsPlace, record.tenant != nil {
+            self.member("tenant_uid", Hex.text(AuditBody.bytes(of: record.tenantUID)))
+        }
+        self.member("principal", record.principal)
+        if !record.method.isEmpty { self.member("method", record.method) }
+        self.member("action", record.action)
+        self.member("outcome", record.outcome.rawValue)
+        if let code = record.code { self.member("code", code) }
+        if let messageID = record.messageID { self.member("message", messageID) }
+        if !record.targetKind.isEmpty { self.writeTarget(of: record) }
+        if let object = record.object { self.member("object", object) }
+        if let upstreamCode = record.upstreamCode { self.member("upstream_code", upstreamCode) }
+        if let fcmMessageID = record.fcmMessageID { self.member("fcm_message_id", fcmMessageID) }
+        if !record.requestID.isEmpty { self.member("request_id", record.requestID) }
+        if let traceID = record.traceID { self.member("trace_id", traceID) }
+        self.member("hash", Hex.text(chained.hash))
+        self.endObject()
+    }
+
+    private mutating func writeTarget(of record: AuditRecord) {
+        self.member("target_kind", record.targetKind)
+        self.member("recipients", record.recipients)
+        self.member("accepted", record.accepted)
+        self.member("bytes", record.bytes)
+        self.key("targets")
+        self.beginArray()
+        for start in stride(from: 0, to: record.targets.count, by: Pseudonym.byteCount) {
+            self.string(Hex.text(record.targets[start..<min(start + Pseudonym.byteCount, record.targets.count)]))
+        }
+        self.endArray()
+    }
+}

@@ -1,0 +1,82 @@
+package import EventLoopHTTP
+package import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Problem details (RFC 9457): how REST refuses.
+extension Refusal {
+    /// The refusal as problem details.
+    package var response: HTTPServerResponse { self.response() }
+
+    /// The refusal as problem details, with the id of the message that was refused, a status other than the code's, and
+    /// the methods that are allowed.
+    func response(
+        messageID: String? = nil,
+        status ownStatus: HTTPResponse.Status? = nil,
+        allow methods: [String] = []
+    ) -> HTTPServerResponse {
+        let status = ownStatus ?? HTTPResponse.Status(code: self.code.status)
+        let retryAfter = self.delay(status)
+        var headers: HTTPHeaderLines = [.contentType: "application/problem+json"]
+        if let retryAfter { headers.append(.retryAfter, String(retryAfter)) }
+        if !methods.isEmpty { headers.append(.allow, methods.joined(separator: ", ")) }
+        if self.code == .unauthenticated { headers.append(.wwwAuthenticate, "Bearer") }
+        let body = self.problem(status: status, retryAfter: retryAfter, messageID: messageID)
+        var response = HTTPServerResponse(status: status, headers: headers, body: body)
+        response.code = self.code.rawValue
+        return response
+    }
+
+    /// The delay that goes into `Retry-After`: 429 and 503 always name one.
+    private func delay(_ status: HTTPResponse.Status) -> Int? {
+        self.retryAfter ?? (status == .tooManyRequests || status == .serviceUnavailable ? 5 : nil)
+    }
+
+    private func problem(status: HTTPResponse.Status, retryAfter: Int?, messageID: String?) -> ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: 384)
+        writer.beginObject()
+        writer.member("type", "/problems/\(self.code.rawValue)")
+        writer.member("title", self.code.title)
+        writer.member("status", status.code)
+        writer.member("code", self.code.rawValue)
+        writer.member("detail", self.detail ?? self.code.explanation)
+        writer.member("retryable", self.code.isRetryable)
+        if let action = self.code.action { writer.member("action", action.rawValue) }
+        if let retryAfter { writer.member("retry_after", retryAfter) }
+        if let limitedBy = self.limitedBy { writer.member("limited_by", limitedBy.rawValue) }
+        if let position = self.position {
+            writer.member("offset", position.offset)
+            writer.member("pointer", position.pointer)
+        }
+        if let messageID { writer.member("id", messageID) }
+        if let limit = self.limit {
+            writer.key("violated_policies")
+            writer.beginArray()
+            writer.string(limit)
+            writer.endArray()
+        }
+        if !self.fields.isEmpty {
+            writer.key("errors")
+            writer.beginArray()
+            for field in self.fields {
+                writer.beginObject()
+                writer.member("pointer", field.path)
+                writer.member("code", field.code.rawValue)
+                writer.member("detail", field.detail)
+                writer.endObject()
+            }
+            writer.endArray()
+        }
+        writer.endObject()
+        return writer.finish()
+    }
+
+    /// A payload over its limit.
+    static func messageTooBig(_ payloadBytes: Int, to target: Target) -> Refusal {
+        let limit = target.maxPayloadBytes
+        let text = "The payload has \(payloadBytes) bytes; at most \(limit) are allowed for this target"
+        return Refusal(.messageTooBig, text)
+    }
+}

@@ -1,0 +1,92 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Feeds a tenant the tokens that it should not use any more, and takes back what was said of one.
+struct RetiredTokenRoutes {
+    let retired: RetiredTokenAccess
+
+    var endpoints: [any Endpoint] {
+        [
+            Handler(.get, "/v1/tenants/{tenant}/retired-tokens", scope: .readTokens, self.list),
+            Handler(.delete, "/v1/tenants/{tenant}/retired-tokens", scope: .manageTokens, self.delete),
+        ]
+    }
+
+    @Sendable
+    private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let principal = try exchange.caller
+        let query = try exchange.query(["limit", "cursor"])
+        let limit = try query.limit()
+        var position = 0
+        if let content = try query.cursor() {
+            guard content.hasPrefix(Self.cursorPrefix),
+                let place = Int(digits: content.dropFirst(Self.cursorPrefix.count)),
+                place >= 0
+            else { throw Cursor.refusal }
+            position = place
+        }
+        let feed = try await self.retired.feed(
+            to: principal,
+            after: position,
+            limit: limit,
+            origin: exchange.origin
+        )
+        return Self.response(feed)
+    }
+
+    @Sendable
+    private func delete(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let principal = try exchange.caller
+        let query = try exchange.query(["token", "fid"])
+        let named: (String, RetiredTokenKind)
+        switch (query.text("token"), query.text("fid")) {
+        case (let token?, nil): named = (token, .token)
+        case (nil, let id?): named = (id, .installation)
+        case (nil, nil), (_?, _?):
+            throw Refusal(.invalidField, "Either token or fid must name what is taken off the list")
+        }
+        let wasListed = try await self.retired.delete(
+            named.0,
+            named.1,
+            by: principal,
+            origin: exchange.origin
+        )
+        guard wasListed else { throw Refusal(.notFound, "The list of retired tokens does not have it") }
+        return HTTPServerResponse(status: .noContent)
+    }
+
+    /// Keeps cursors of other lists out.
+    private static let cursorPrefix = "retired."
+
+    private static func response(_ feed: RetiredTokenFeed) -> HTTPServerResponse {
+        let cursor = Cursor.text(of: "\(Self.cursorPrefix)\(feed.position)")
+        var writer = JSONWriter(reservingCapacity: 96 + feed.tokens.count * 320)
+        writer.beginObject()
+        writer.key("retired_tokens")
+        writer.beginArray()
+        for token in feed.tokens { writer.write(token) }
+        writer.endArray()
+        if feed.hasMore { writer.member("next_cursor", cursor) }
+        writer.member("resume_cursor", cursor)
+        writer.endObject()
+        return HTTPServerResponse(json: writer.finish())
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ token: RetiredToken) {
+        self.beginObject()
+        switch token.kind {
+        case .token: self.member("token", token.text)
+        case .installation: self.member("fid", token.text)
+        }
+        self.member("reason", token.reason.rawValue)
+        self.member("since", token.since.rfc3339)
+        if let replacement = token.replacement { self.member("replacement_token", replacement) }
+        self.endObject()
+    }
+}

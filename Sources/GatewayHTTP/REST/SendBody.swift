@@ -1,0 +1,284 @@
+import FCMModel
+import GatewayCore
+import StrictJSON
+
+/// The body of a send, read and checked.
+struct SendBody {
+    /// Whom the message is for.
+    var target: SendBodyTarget
+    /// What it says.
+    var message: Message
+
+    /// Reads a body.
+    ///
+    /// - Throws: a problem with every field at fault.
+    init(_ members: JSONMembers) throws(Refusal) {
+        var reader = SendBodyReader()
+        for member in members where !reader.problems.isFull {
+            reader.read(member.key, member.value)
+        }
+        guard let target = reader.finishedTarget(), reader.problems.list.isEmpty else {
+            throw Refusal(reader.problems.list)
+        }
+        self.target = target
+        self.message = reader.message
+    }
+
+    /// The command to send this.
+    func command(from principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) -> SendCommand {
+        self.target.command(
+            from: principal,
+            message: self.message,
+            payloadBytes: self.message.payloadBytes,
+            origin: origin,
+            deadline: deadline
+        )
+    }
+}
+
+/// A target as a caller names it.
+enum SendBodyTarget {
+    /// A target in FCM's own terms.
+    case direct(Target)
+    /// A device group by the name that the tenant gave it.
+    case deviceGroup(String)
+
+    /// The command to send a message there.
+    func command(
+        from principal: Principal,
+        message: Message,
+        payloadBytes: Int,
+        origin: RequestOrigin,
+        deadline: ContinuousClock.Instant
+    ) -> SendCommand {
+        switch self {
+        case .direct(let target):
+            SendCommand(
+                principal: principal,
+                target: target,
+                message: message,
+                payloadBytes: payloadBytes,
+                origin: origin,
+                deadline: deadline
+            )
+        case .deviceGroup(let name):
+            SendCommand(
+                principal: principal,
+                groupName: name,
+                message: message,
+                payloadBytes: payloadBytes,
+                origin: origin,
+                deadline: deadline
+            )
+        }
+    }
+}
+
+/// Reads the members of a send one by one.
+struct SendBodyReader {
+    private(set) var message = Message()
+    private(set) var problems = FieldProblems()
+    private var target: SendBodyTarget?
+    private var targetCount = 0
+
+    private static let targetNames = "token, tokens, fid, fids, topic, condition or device_group"
+
+    mutating func read(_ key: String, _ value: JSONValue) {
+        switch key.protocolWord {
+        case "token", "tokens", "fid", "fids", "topic", "condition", "device_group":
+            self.targetCount += 1
+            self.target = self.readTarget(key, value) ?? self.target
+        case "notification": self.readNotification(value)
+        case "data": self.readData(value)
+        case "priority":
+            self.message.priority = self.problems.word(value, as: Message.Priority.self, at: Self.pointer(key))
+        case "ttl":
+            let range = 0...Message.maxTimeToLive
+            self.message.timeToLive = self.problems.integer(value, in: range, at: Self.pointer(key))
+        case "collapse_key":
+            self.message.collapseKey = self.problems.text(value, at: Self.pointer(key))
+        case "content_available":
+            self.message.contentAvailable = self.problems.bool(value, at: Self.pointer(key)) ?? false
+        case "mutable_content":
+            self.message.mutableContent = self.problems.bool(value, at: Self.pointer(key)) ?? false
+        case "restricted_package_name":
+            self.message.restrictedPackageName = self.problems.text(value, at: Self.pointer(key))
+        case "dry_run":
+            self.message.dryRun = self.problems.bool(value, at: Self.pointer(key)) ?? false
+        default:
+            self.problems.unknown(Self.pointer(key))
+        }
+    }
+
+    /// The one target, after all members were read.
+    mutating func finishedTarget() -> SendBodyTarget? {
+        guard self.targetCount == 1 else {
+            self.problems.report(
+                .invalidTarget,
+                at: JSONPointer(),
+                self.targetCount == 0
+                    ? "Name one target: \(Self.targetNames)"
+                    : "Name only one target: \(Self.targetNames)"
+            )
+            return nil
+        }
+        return self.target
+    }
+
+    // MARK: Target
+
+    private mutating func readTarget(_ key: String, _ value: JSONValue) -> SendBodyTarget? {
+        switch key {
+        case "tokens":
+            return self.readRecipients(key, value).map { .direct(.tokens($0)) }
+        case "fids":
+            return self.readRecipients(key, value).map { .direct(.installations($0)) }
+        default:
+            guard let text = self.problems.text(value, at: Self.pointer(key)) else { return nil }
+            return self.readTarget(key, text: text)
+        }
+    }
+
+    private mutating func readTarget(_ key: String, text: String) -> SendBodyTarget? {
+        switch key {
+        case "token":
+            guard self.checkRecipient(text, at: Self.pointer(key)) else { return nil }
+            return .direct(.token(text))
+        case "fid":
+            guard self.checkRecipient(text, at: Self.pointer(key)) else { return nil }
+            return .direct(.installation(text))
+        case "topic":
+            guard let topic = TopicName(text) else {
+                self.problems.report(
+                    .invalidTarget,
+                    at: Self.pointer(key),
+                    "A topic is 1 to \(TopicName.maxLength) characters of A-Z a-z 0-9 - _ . ~ %, without /topics/"
+                )
+                return nil
+            }
+            return .direct(.topic(topic))
+        case "condition":
+            return self.readCondition(key, text).map { .direct(.condition($0)) }
+        default:
+            guard ValueRules.isGroupName(text), text.utf8.count <= DeviceGroupRoutes.maxNameBytes else {
+                self.problems.report(
+                    .invalidTarget,
+                    at: Self.pointer(key),
+                    """
+                    A device group's name has at most \(DeviceGroupRoutes.maxNameBytes) bytes, no control characters, and \
+                    does not begin with \(ValueRules.reservedGroupPrefix)
+                    """
+                )
+                return nil
+            }
+            return .deviceGroup(text)
+        }
+    }
+
+    private mutating func readCondition(_ key: String, _ text: String) -> TopicCondition? {
+        do {
+            let condition = try TopicCondition(parsing: text)
+            guard condition.fits(.v1) else {
+                self.problems.report(.invalidTarget, at: Self.pointer(key), "A condition may name at most five topics")
+                return nil
+            }
+            return condition
+        } catch {
+            let detail =
+                switch error {
+                case .syntax(let offset):
+                    "The condition breaks the grammar at byte \(offset); write it like 'a' in topics && 'b' in topics"
+                case .topicName(let offset):
+                    "The topic name at byte \(offset) is empty, too long, or has characters that topics may not have"
+                case .tooDeep(let offset):
+                    "More than \(TopicCondition.maxDepth) parentheses are open at byte \(offset)"
+                }
+            self.problems.report(.invalidTarget, at: Self.pointer(key), detail)
+            return nil
+        }
+    }
+
+    private mutating func readRecipients(_ key: String, _ value: JSONValue) -> [String]? {
+        guard (1...Target.maxRecipients).contains(value.elements?.count ?? 1) else {
+            self.problems.report(
+                .invalidTarget,
+                at: Self.pointer(key),
+                "This must hold 1 to \(Target.maxRecipients) entries"
+            )
+            return nil
+        }
+        guard let texts = self.problems.strings(value, at: Self.pointer(key)) else { return nil }
+        for (index, text) in texts.enumerated() {
+            guard self.checkRecipient(text, at: Self.pointer(key).appending(index)) else { return nil }
+        }
+        return texts
+    }
+
+    /// Refuses what the legacy protocol would take for a topic: no token may reach past a key's topic prefixes or the
+    /// topic's own limit.
+    private mutating func checkRecipient(_ text: String, at pointer: @autoclosure () -> JSONPointer) -> Bool {
+        if TopicName.hasLegacyPrefix(text) {
+            self.problems.report(.invalidTarget, at: pointer(), "This is a topic, not a device; use topic instead")
+            return false
+        }
+        guard text.utf8.count <= Self.maxRecipientBytes else {
+            self.problems.report(.invalidToken, at: pointer(), "This is too long for a registration token")
+            return false
+        }
+        return true
+    }
+
+    /// Far beyond what FCM issues.
+    private static let maxRecipientBytes = 4_096
+
+    // MARK: Payload
+
+    private mutating func readData(_ value: JSONValue) {
+        guard let members = self.problems.members(value, at: Self.pointer("data")) else { return }
+        self.message.data.reserveCapacity(members.count)
+        for member in members where !self.problems.isFull {
+            let key = member.key
+            guard !ValueRules.isRefusedDataKey(key) else {
+                self.problems.report(
+                    .invalidDataKey,
+                    at: Self.pointer("data").appending(key),
+                    "FCM reserves the empty key, from, message_type and keys that start with google or gcm"
+                )
+                continue
+            }
+            if let text = self.problems.string(member.value, at: Self.pointer("data").appending(key)) {
+                self.message.data.append(DataEntry(key: key, value: text))
+            }
+        }
+    }
+
+    private mutating func readNotification(_ value: JSONValue) {
+        guard let members = self.problems.members(value, at: Self.pointer("notification")) else { return }
+        var notification = Notification()
+        for member in members where !self.problems.isFull {
+            let key = member.key
+            func pointer() -> JSONPointer { Self.pointer("notification").appending(key) }
+            let name = key.protocolWord
+            if let known = name.flatMap(NotificationKey.init) {
+                guard let text = self.problems.text(member.value, at: pointer()) else { continue }
+                if known == .color, !ValueRules.isColor(text) {
+                    self.problems.report(.invalidField, at: pointer(), "A color is # and six hexadecimal digits")
+                }
+                notification[known] = text
+            } else if name == "badge" {
+                notification.badge = self.problems.integer(member.value, in: 0...ValueRules.maxBadge, at: pointer())
+            } else if name == "title_loc_args" {
+                notification.titleLocArgs = self.problems.strings(member.value, allowingEmpty: true, at: pointer())
+            } else if name == "body_loc_args" {
+                notification.bodyLocArgs = self.problems.strings(member.value, allowingEmpty: true, at: pointer())
+            } else {
+                self.problems.unknown(pointer())
+            }
+        }
+        self.message.notification = notification.isEmpty ? nil : notification
+    }
+
+    private static func pointer(_ key: String) -> JSONPointer {
+        JSONPointer().appending(key)
+    }
+}

@@ -1,0 +1,330 @@
+package import FCMModel
+package import GatewayCore
+package import NIOCore
+import StrictJSON
+
+/// What a send would do: the requests it would make, what its fields become, what stands against it.
+///
+/// It holds no credential. Made from values alone, so that whoever has a message and a tenant's picture can make one.
+package struct SendExplanation: Sendable {
+    /// Something that the caller may not expect.
+    package struct Warning: Sendable, Hashable {
+        /// The field that it is about (RFC 6901); empty for the message as a whole.
+        package var pointer: String
+        /// What happens, and why.
+        package var detail: String
+    }
+
+    /// The protocol that the message would leave by.
+    package let upstream: UpstreamKind
+    /// Whom it is for.
+    package let target: Target
+    /// How many requests would be made.
+    package let requestCount: Int
+    /// The first of them, in the order of the recipients.
+    package let requests: [PlannedRequest]
+    /// What became of the target, and then of each field.
+    package let fields: [FieldTrace]
+    /// The payload's size in bytes.
+    package let payloadBytes: Int
+    /// Why the send would be refused whatever its quotas, if it would be.
+    package let refusal: Refusal?
+    /// What is left of the quotas that it would be charged to.
+    package let limits: LimitStatus
+    /// What the caller may not expect.
+    package let warnings: [Warning]
+
+    /// Explains a message.
+    ///
+    /// - Parameters:
+    ///   - message: what would be sent.
+    ///   - payloadBytes: the size that counts against the limit.
+    ///   - target: whom to.
+    ///   - profile: whose message it is.
+    ///   - endpoints: where messages go.
+    ///   - preview: how far the pipeline would let it.
+    ///   - now: seconds since 1970.
+    package init(
+        _ message: Message,
+        payloadBytes: Int,
+        to target: Target,
+        of profile: TenantProfile,
+        endpoints: UpstreamEndpoints,
+        preview: SendPreview,
+        now: Int
+    ) {
+        let plan = UpstreamPlan(profile: profile, endpoints: endpoints, now: now)
+        let isTooBig = payloadBytes > target.maxPayloadBytes
+        let tooBig = isTooBig ? Refusal.messageTooBig(payloadBytes, to: target) : nil
+        // What is too big is not written out: its size is all there is to say.
+        let requests = tooBig == nil ? plan.requests(message, to: target) : []
+        let traces = requests.first.map { FieldTrace.all(of: message, in: $0.body, of: plan.kind) } ?? []
+        self.upstream = plan.kind
+        self.target = target
+        self.payloadBytes = payloadBytes
+        self.refusal = preview.refusal ?? tooBig
+        self.limits = preview.limits
+        self.requests = self.refusal == nil ? requests : []
+        self.requestCount = self.requests.isEmpty ? 0 : plan.requestCount(to: target)
+        self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [plan.targetMember(target)])] + traces
+        self.warnings = Self.warnings(message, traces, upstream: plan.kind, profile: profile)
+    }
+
+    private static func warnings(
+        _ message: Message,
+        _ traces: [FieldTrace],
+        upstream: UpstreamKind,
+        profile: TenantProfile
+    ) -> [Warning] {
+        var warnings: [Warning] = []
+        if profile.storedCredential == nil {
+            warnings.append(
+                Warning(
+                    pointer: "",
+                    detail: "The tenant has no credential for its upstream, so that nothing can be sent"
+                )
+            )
+        }
+        for trace in traces where trace.becomes.isEmpty {
+            warnings.append(
+                Warning(pointer: trace.pointer, detail: "This has no effect here and is not sent to the upstream")
+            )
+        }
+        if upstream == .v1, let key = message.collapseKey, key.utf8.count > Self.maxAppleCollapseBytes {
+            warnings.append(
+                Warning(
+                    pointer: "/collapse_key",
+                    detail: "It has more than \(Self.maxAppleCollapseBytes) bytes, so that Apple devices don't get it"
+                )
+            )
+        }
+        return warnings
+    }
+
+    /// The longest `apns-collapse-id` (http-v1, section 7).
+    private static let maxAppleCollapseBytes = 64
+}
+
+extension TargetKind {
+    /// The field of a send that names such a target.
+    fileprivate var fieldName: String {
+        switch self {
+        case .token, .tokens, .installation, .installations, .topic, .condition: self.rawValue
+        case .group: "device_group"
+        }
+    }
+}
+
+extension SendExplanation {
+    /// The explanation as the REST contract writes it.
+    package var json: ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: 4_096)
+        writer.beginObject()
+        writer.member("upstream", self.upstream.rawValue)
+        writer.member("request_count", self.requestCount)
+        writer.key("requests")
+        writer.beginArray()
+        for request in self.requests { writer.write(request) }
+        writer.endArray()
+        writer.key("payload")
+        writer.beginObject()
+        writer.member("bytes", self.payloadBytes)
+        writer.member("limit", self.target.maxPayloadBytes)
+        writer.endObject()
+        writer.key("fields")
+        writer.beginArray()
+        for field in self.fields { writer.write(field) }
+        writer.endArray()
+        writer.key("warnings")
+        writer.beginArray()
+        for warning in self.warnings {
+            writer.beginObject()
+            writer.member("pointer", warning.pointer)
+            writer.member("detail", warning.detail)
+            writer.endObject()
+        }
+        writer.endArray()
+        if let refusal = self.refusal { writer.write(refusal) }
+        writer.key("limits")
+        writer.write(self.limits)
+        writer.endObject()
+        return writer.finish()
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ request: PlannedRequest) {
+        self.beginObject()
+        self.member("method", "POST")
+        self.member("url", request.url)
+        self.key("headers")
+        self.beginObject()
+        self.member("Authorization", request.maskedAuthorization)
+        self.member("Content-Type", "application/json")
+        self.endObject()
+        self.key("body")
+        if let body = try? JSONDocument(parsing: request.body) { self.value(body.root) } else { self.null() }
+        self.endObject()
+    }
+
+    fileprivate mutating func write(_ field: FieldTrace) {
+        self.beginObject()
+        self.member("pointer", field.pointer)
+        self.key("becomes")
+        self.beginArray()
+        for member in field.becomes { self.string(member) }
+        self.endArray()
+        self.endObject()
+    }
+
+    fileprivate mutating func write(_ refusal: Refusal) {
+        self.key("refused")
+        self.beginObject()
+        self.member("code", refusal.code.rawValue)
+        self.member("detail", refusal.detail ?? refusal.code.explanation)
+        if let field = refusal.fields.first { self.member("pointer", field.path) }
+        self.endObject()
+    }
+
+    fileprivate mutating func write(_ limits: LimitStatus) {
+        self.beginObject()
+        self.key("tenant")
+        self.beginArray()
+        for quota in limits.tenant { self.write(quota, scope: .tenant) }
+        self.endArray()
+        self.key("targets")
+        self.beginArray()
+        for entries in limits.recipients {
+            self.beginArray()
+            for entry in entries { self.write(entry.quota, scope: entry.scope) }
+            self.endArray()
+        }
+        self.endArray()
+        self.endObject()
+    }
+
+    private mutating func write(_ quota: QuotaStatus, scope: LimitScope) {
+        self.beginObject()
+        self.member("scope", scope.rawValue)
+        self.member("rate", quota.policy.rate)
+        self.member("per_s", quota.policy.periodSeconds)
+        self.member("burst", quota.policy.burst)
+        self.member("remaining", quota.remaining)
+        self.member("reset_s", quota.resetSeconds)
+        self.endObject()
+    }
+}
+
+/// Where one field of a message stands in the upstream's request.
+package struct FieldTrace: Sendable, Hashable {
+    /// The field as the caller wrote it (RFC 6901).
+    package var pointer: String
+    /// The members of the upstream's body that say it; none for a field that is not sent.
+    package var becomes: [String]
+
+    /// Traces the fields of a message.
+    ///
+    /// Only members that the body really has are told, each under the field that it comes from.
+    ///
+    /// - Parameters:
+    ///   - message: what would be sent.
+    ///   - body: what it becomes for its first recipient.
+    ///   - kind: the protocol that the body is written in.
+    /// - Returns: the fields that the message has, in the order of the REST contract.
+    static func all(of message: Message, in body: ByteBuffer, of kind: UpstreamKind) -> [FieldTrace] {
+        var leaves: [String] = []
+        if let root = (try? JSONDocument(parsing: body))?.root {
+            Self.gather(root, at: JSONPointer(), into: &leaves)
+        }
+        let isSilent = leaves.contains(Self.pushType)
+        var members: [String: [String]] = [:]
+        for leaf in leaves {
+            let field: String? =
+                switch kind {
+                case .legacy: leaf == "/time_to_live" ? "/ttl" : leaf
+                // The header says how urgent a push is, or else that it is a silent one.
+                case .v1:
+                    leaf == "/message/apns/headers/apns-priority" && isSilent
+                        ? "/content_available" : Self.fieldsOfV1[leaf]
+                }
+            if let field { members[field, default: []].append(leaf) }
+        }
+        return Self.fields(of: message).map { FieldTrace(pointer: $0, becomes: members[$0] ?? []) }
+    }
+
+    /// Gathers the members that hold no further ones; the caller's own pairs count as one.
+    private static func gather(_ value: JSONValue, at pointer: JSONPointer, into leaves: inout [String]) {
+        guard let members = value.members, !Self.dataPointers.contains(pointer.description) else {
+            leaves.append(pointer.description)
+            return
+        }
+        for member in members {
+            Self.gather(member.value, at: pointer.appending(member.key), into: &leaves)
+        }
+    }
+
+    /// The fields that a message has.
+    private static func fields(of message: Message) -> [String] {
+        let notification = message.notification
+        let isThere: KeyValuePairs = [
+            "/notification/badge": notification?.badge != nil,
+            "/notification/title_loc_args": notification?.titleLocArgs != nil,
+            "/notification/body_loc_args": notification?.bodyLocArgs != nil,
+            "/data": !message.data.isEmpty,
+            "/priority": message.priority != nil,
+            "/ttl": message.timeToLive != nil,
+            "/collapse_key": message.collapseKey != nil,
+            "/content_available": message.contentAvailable,
+            "/mutable_content": message.mutableContent,
+            "/restricted_package_name": message.restrictedPackageName != nil,
+            "/dry_run": message.dryRun,
+        ]
+        let texts = notification?.texts.map { "/notification/\($0.key.rawValue)" } ?? []
+        return texts + isThere.filter(\.value).map(\.key)
+    }
+
+    private static let dataPointers: Set<String> = ["/data", "/message/data"]
+    /// What only a silent push has (TR-SILENT).
+    private static let pushType = "/message/apns/headers/apns-push-type"
+
+    /// Which field each member of a v1 body comes from (TR-* of the translation page).
+    private static let fieldsOfV1: [String: String] = {
+        let android = "/message/android"
+        let aps = "/message/apns/payload/aps"
+        var fields = [
+            "/validate_only": "/dry_run",
+            "/message/data": "/data",
+            "\(android)/collapse_key": "/collapse_key",
+            "\(android)/priority": "/priority",
+            "\(android)/ttl": "/ttl",
+            "\(android)/restricted_package_name": "/restricted_package_name",
+            "\(android)/notification/channel_id": "/notification/android_channel_id",
+            "/message/apns/headers/apns-expiration": "/ttl",
+            "/message/apns/headers/apns-collapse-id": "/collapse_key",
+            "/message/apns/headers/apns-priority": "/priority",
+            Self.pushType: "/content_available",
+            "\(aps)/alert/loc-key": "/notification/body_loc_key",
+            "\(aps)/alert/loc-args": "/notification/body_loc_args",
+            "\(aps)/alert/title-loc-key": "/notification/title_loc_key",
+            "\(aps)/alert/title-loc-args": "/notification/title_loc_args",
+            "\(aps)/badge": "/notification/badge",
+            "\(aps)/sound": "/notification/sound",
+            "\(aps)/category": "/notification/click_action",
+            "\(aps)/content-available": "/content_available",
+            "\(aps)/mutable-content": "/mutable_content",
+            "/message/webpush/headers/TTL": "/ttl",
+            "/message/webpush/headers/Urgency": "/priority",
+            "/message/webpush/notification/icon": "/notification/icon",
+            "/message/webpush/fcm_options/link": "/notification/click_action",
+        ]
+        for name in ["title", "body", "image"] { fields["/message/notification/\(name)"] = "/notification/\(name)" }
+        for name in ["title", "subtitle", "body"] { fields["\(aps)/alert/\(name)"] = "/notification/\(name)" }
+        for name in [
+            "sound", "icon", "color", "tag", "click_action", "title_loc_key", "body_loc_key", "title_loc_args",
+            "body_loc_args",
+        ] {
+            fields["\(android)/notification/\(name)"] = "/notification/\(name)"
+        }
+        return fields
+    }()
+}

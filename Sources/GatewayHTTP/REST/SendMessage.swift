@@ -1,0 +1,142 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Sends a message: `POST /v1/tenants/{tenant}/messages`.
+struct SendMessage: SendEndpoint {
+    typealias Writer = SendAnswerWriter
+
+    static let template = "/v1/tenants/{tenant}/messages"
+
+    let sender: MessageSender
+    let route = Route(.post, Self.template)
+        .with(\.scope, .sendMessages)
+        .with(\.bodyLimit, Route.largeBody)
+        .with(\.isSend, true)
+        .with(\.spelling, .exact)
+
+    func read(_ exchange: Exchange) throws -> Sending<SendAnswerWriter> {
+        let body = try SendBody(exchange.members())
+        let command = body.command(from: try exchange.caller, origin: exchange.origin, deadline: exchange.deadline)
+        guard command.payloadBytes <= command.target.maxPayloadBytes else {
+            throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
+        }
+        let keyed = exchange.idempotencyKey.map { key in
+            KeyedRequest(
+                key: key,
+                route: .messages,
+                method: "POST",
+                path: exchange.request.head.pathBytes,
+                target: command.target,
+                groupName: command.groupName,
+                message: command.message
+            )
+        }
+        return Sending(command: command, keyed: keyed, writer: SendAnswerWriter(target: command.target))
+    }
+}
+
+/// Writes the answers to a send in REST's words.
+struct SendAnswerWriter: SendReplyWriter {
+    let target: Target
+
+    func response(to outcome: SendOutcome) -> HTTPServerResponse {
+        var response = self.content(outcome)
+        response.code = outcome.code?.rawValue
+        return response
+    }
+
+    func response(refusing refusal: Refusal) -> HTTPServerResponse {
+        refusal.response
+    }
+
+    private func content(_ outcome: SendOutcome) -> HTTPServerResponse {
+        let id = outcome.messageID
+        return switch outcome.answer {
+        case .refused(let refusal): refusal.response(messageID: id)
+        case .single(.rejected(let rejection)): Refusal(rejection).response(messageID: id)
+        case .single(.accepted(let acceptance)): HTTPServerResponse(json: Self.accepted(acceptance, id))
+        case .multiple(let results): HTTPServerResponse(json: self.results(results, id))
+        case .group(let group): HTTPServerResponse(json: Self.group(group, id))
+        }
+    }
+
+    private static func accepted(_ acceptance: Acceptance, _ id: String) -> ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: 192)
+        writer.beginObject()
+        writer.member("id", id)
+        writer.write(acceptance)
+        writer.endObject()
+        return writer.finish()
+    }
+
+    private func results(_ results: [RecipientOutcome], _ id: String) -> ByteBuffer {
+        let accepted = results.count { if case .accepted = $0 { true } else { false } }
+        let (name, recipients): (StaticString, [String]) =
+            switch self.target {
+            case .tokens(let tokens): ("token", tokens)
+            case .installations(let ids): ("fid", ids)
+            case .token, .installation, .topic, .condition, .notificationKey: ("token", [])
+            }
+        var writer = JSONWriter(reservingCapacity: 96 + results.count * 224)
+        writer.beginObject()
+        writer.member("id", id)
+        writer.member("accepted", accepted)
+        writer.member("rejected", results.count - accepted)
+        writer.key("results")
+        writer.beginArray()
+        for (recipient, result) in zip(recipients, results) {
+            writer.beginObject()
+            writer.member(name, recipient)
+            switch result {
+            case .accepted(let acceptance): writer.write(acceptance)
+            case .rejected(let rejection): writer.write(rejection)
+            }
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.finish()
+    }
+
+    /// FCM's counts for a group, with the members that it named as failed.
+    private static func group(_ group: GroupOutcome, _ id: String) -> ByteBuffer {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("id", id)
+        writer.member("accepted", group.success)
+        writer.member("rejected", group.failure)
+        writer.key("results")
+        writer.beginArray()
+        for token in group.failedTokens {
+            writer.beginObject()
+            writer.member("token", token)
+            writer.write(Rejection(code: .upstreamUnavailable))
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.finish()
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ acceptance: Acceptance) {
+        self.member("status", "accepted")
+        self.member("message_id", acceptance.messageID)
+        if let replacement = acceptance.replacementToken { self.member("replacement_token", replacement) }
+    }
+
+    /// Writes the members that tell of a recipient's refusal.
+    mutating func write(_ rejection: Rejection) {
+        self.member("status", "rejected")
+        self.member("code", rejection.code.rawValue)
+        self.member("retryable", rejection.code.isRetryable)
+        if let action = rejection.code.action { self.member("action", action.rawValue) }
+        if let retryAfter = rejection.retryAfter { self.member("retry_after", retryAfter) }
+        if let limitedBy = rejection.limitedBy { self.member("limited_by", limitedBy.rawValue) }
+    }
+}

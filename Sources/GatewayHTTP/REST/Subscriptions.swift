@@ -1,0 +1,257 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Keeps devices' subscriptions to topics, and lists them.
+enum Subscriptions {
+    static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
+        [
+            Change(.subscribe, at: "/v1/tenants/{tenant}/topics/{topic}/subscriptions", topics),
+            Change(.unsubscribe, at: "/v1/tenants/{tenant}/topics/{topic}/subscriptions/remove", topics),
+            List(topics: topics),
+        ]
+    }
+
+    /// Subscribes devices to a topic, or ends their subscriptions.
+    private struct Change: Endpoint {
+        let route: Route
+        private let change: SubscriptionChange
+        private let topics: TopicPipeline
+
+        init(_ change: SubscriptionChange, at template: String, _ topics: TopicPipeline) {
+            self.route = Route(.post, template).with(\.scope, .manageTopics).with(\.bodyLimit, Route.largeBody)
+            self.change = change
+            self.topics = topics
+        }
+
+        func read(_ exchange: Exchange) throws -> SubscriptionCommand {
+            SubscriptionCommand(
+                principal: try exchange.caller,
+                change: self.change,
+                topic: try Self.topic(in: exchange),
+                tokens: try SubscriptionBody(exchange.members()).tokens,
+                origin: exchange.origin,
+                deadline: exchange.deadline
+            )
+        }
+
+        func load(of command: SubscriptionCommand) -> RequestLoad { .subscriptions(devices: command.tokens.count) }
+
+        func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
+            SubscriptionAnswer.response(to: command.tokens, await self.topics.change(command))
+        }
+
+        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
+            await self.topics.refuse(principal, self.change, origin: exchange.origin)
+        }
+
+        /// The topic in a path, escaped as paths are.
+        private static func topic(in exchange: Exchange) throws(Refusal) -> TopicName {
+            guard let topic = exchange.parameters.decoded("topic").flatMap(TopicName.init),
+                PercentEncoding.isAddressable(topic.text)
+            else {
+                throw Refusal(
+                    .invalidTarget,
+                    "The topic in the path is 1 to \(TopicName.maxLength) characters of A-Z a-z 0-9 - _ . ~ %, without "
+                        + "/topics/ and not of dots alone; % is written %25"
+                )
+            }
+            return topic
+        }
+    }
+
+    /// Lists a device's subscriptions.
+    private struct List: Endpoint {
+        let route = Route(.get, "/v1/tenants/{tenant}/subscriptions").with(\.scope, .manageTopics)
+        let topics: TopicPipeline
+
+        struct Work: Sendable {
+            var command: RegistrationCommand
+            var cursor: String?
+            var limit: Int
+        }
+
+        func read(_ exchange: Exchange) throws -> Work {
+            let query = try exchange.query(["token", "limit", "cursor"])
+            let limit = try query.limit()
+            let cursor = try query.cursor()
+            guard let token = query.text("token") else {
+                throw Refusal(.invalidField, "token must name the device whose topics are asked for")
+            }
+            guard RegistrationToken.isPlausible(token) else {
+                throw Refusal(.invalidToken, "token is no registration token")
+            }
+            let command = RegistrationCommand(
+                principal: try exchange.caller,
+                token: token,
+                part: .subscriptions,
+                origin: exchange.origin,
+                deadline: exchange.deadline
+            )
+            return Work(command: command, cursor: cursor, limit: limit)
+        }
+
+        func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
+            let answer = await self.topics.look(up: work.command)
+            return SubscriptionAnswer.response(answer, after: work.cursor, limit: work.limit)
+        }
+
+        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
+            await self.topics.refuse(principal, nil, origin: exchange.origin)
+        }
+    }
+}
+
+/// The body of a change of subscriptions, read and checked.
+private struct SubscriptionBody {
+    /// The devices, in order and as often as they are named.
+    let tokens: [String]
+
+    /// Reads a body.
+    ///
+    /// - Throws: a problem with every field at fault.
+    init(_ members: JSONMembers) throws(Refusal) {
+        var problems = FieldProblems()
+        var tokens: [String]?
+        var isGiven = false
+        for member in members where !problems.isFull {
+            guard member.keyEquals("tokens") else {
+                problems.unknown(JSONPointer().appending(member.key))
+                continue
+            }
+            isGiven = true
+            tokens = problems.registrations(member.value, at: JSONPointer().appending("tokens"))
+        }
+        if !isGiven {
+            problems.report(.invalidField, at: JSONPointer().appending("tokens"), "This must be present")
+        }
+        guard let tokens, problems.list.isEmpty else { throw Refusal(problems.list) }
+        self.tokens = tokens
+    }
+}
+
+extension FieldProblems {
+    fileprivate mutating func registrations(_ value: JSONValue, at pointer: JSONPointer) -> [String]? {
+        guard let count = value.elements?.count, (1...Target.maxRecipients).contains(count) else {
+            self.report(
+                .invalidField,
+                at: pointer,
+                "This must be an array of 1 to \(Target.maxRecipients) registration tokens"
+            )
+            return nil
+        }
+        guard let texts = self.strings(value, at: pointer) else { return nil }
+        for (index, text) in texts.enumerated() where !RegistrationToken.isPlausible(text) {
+            self.report(.invalidToken, at: pointer.appending(index), "This is no registration token")
+        }
+        return texts
+    }
+}
+
+/// Writes the answers to requests about subscriptions.
+enum SubscriptionAnswer {
+    /// What became of each device, in the request's order; or the one cause that stopped all.
+    static func response(to tokens: [String], _ answer: TopicAnswer<[SubscriptionOutcome]>) -> HTTPServerResponse {
+        switch answer.content {
+        case .refused(let refusal): Self.response(refusal, answer.quotas)
+        case .value(let outcomes):
+            Self.response(Self.results(tokens, outcomes), answer.quotas, code: outcomes.lazy.compactMap(\.code).first)
+        }
+    }
+
+    /// A page of a device's topics.
+    static func response(_ answer: TopicAnswer<RegistrationInfo>, after cursor: String?, limit: Int)
+        -> HTTPServerResponse
+    {
+        switch answer.content {
+        case .refused(let refusal):
+            return Self.response(refusal, answer.quotas)
+        case .value(let info):
+            let page = SubscriptionPage(info.subscriptions, after: cursor, limit: limit)
+            var writer = JSONWriter(reservingCapacity: 64 + page.subscriptions.count * 64)
+            writer.beginObject()
+            writer.key("topics")
+            writer.beginArray()
+            for subscription in page.subscriptions {
+                writer.beginObject()
+                writer.member("topic", subscription.topic)
+                if let since = subscription.since { writer.member("since", since) }
+                writer.endObject()
+            }
+            writer.endArray()
+            if let last = page.last { writer.member("next_cursor", Cursor.text(of: last)) }
+            writer.endObject()
+            return Self.response(writer.finish(), answer.quotas)
+        }
+    }
+
+    private static func results(_ tokens: [String], _ outcomes: [SubscriptionOutcome]) -> ByteBuffer {
+        let accepted = outcomes.count { $0 == .done }
+        var writer = JSONWriter(reservingCapacity: 64 + outcomes.count * 224)
+        writer.beginObject()
+        writer.member("accepted", accepted)
+        writer.member("rejected", outcomes.count - accepted)
+        writer.key("results")
+        writer.beginArray()
+        for (token, outcome) in zip(tokens, outcomes) {
+            writer.beginObject()
+            writer.member("token", token)
+            switch outcome {
+            case .done: writer.member("status", "accepted")
+            case .rejected(let rejection): writer.write(rejection)
+            }
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return writer.finish()
+    }
+
+    private static func response(
+        _ body: ByteBuffer,
+        _ quotas: [QuotaStatus],
+        code: OutcomeCode? = nil
+    ) -> HTTPServerResponse {
+        var response = HTTPServerResponse(status: .ok, headers: [.contentType: "application/json"], body: body)
+        response.code = code?.rawValue
+        response.headers.append(quotas)
+        return response
+    }
+
+    private static func response(_ refusal: Refusal, _ quotas: [QuotaStatus]) -> HTTPServerResponse {
+        var refusal = refusal
+        if refusal.code == .upstreamUnavailable, refusal.detail == nil {
+            refusal.detail = "FCM did not confirm it; repeat after a while, which is harmless"
+        }
+        var response = refusal.response
+        response.headers.append(quotas)
+        return response
+    }
+}
+
+extension SubscriptionOutcome {
+    /// Why a device was refused, if it was.
+    fileprivate var code: OutcomeCode? {
+        if case .rejected(let rejection) = self { rejection.code } else { nil }
+    }
+}
+
+/// A stretch of a device's subscriptions, which are in the order of their topics' names.
+struct SubscriptionPage {
+    /// The stretch.
+    let subscriptions: ArraySlice<TopicSubscription>
+    /// The topic after which the next page begins; `nil` at the end.
+    let last: String?
+
+    init(_ all: [TopicSubscription], after cursor: String?, limit: Int) {
+        let rest = cursor.map { cursor in
+            all.drop { !cursor.utf8.lexicographicallyPrecedes($0.topic.utf8) }
+        }
+        let page = (rest ?? all[...]).prefix(limit)
+        self.subscriptions = page
+        self.last = page.endIndex < all.endIndex ? page.last?.topic : nil
+    }
+}

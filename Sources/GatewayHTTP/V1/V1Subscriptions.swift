@@ -1,0 +1,146 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// v1's topic subscriptions of a device: `/v1/projects/{project}/registrations/{token}/topicSubscriptions`.
+enum V1Subscriptions {
+    private static let collection = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
+
+    static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
+        [
+            Change(route: Self.route(.post, Self.collection), change: .subscribe, topics: topics),
+            List(route: Self.route(.get, Self.collection), topics: topics),
+            Change(route: Self.route(.delete, Self.collection + "/{topic}"), change: .unsubscribe, topics: topics),
+        ]
+    }
+
+    private static func route(_ method: HTTPRequest.Method, _ template: String) -> Route {
+        Route(method, template)
+            .with(\.scope, .manageTopics)
+            .with(\.dialect, .v1)
+            .with(\.spelling, .escaped)
+    }
+
+    /// Subscribes the device to a topic, or ends its subscription.
+    private struct Change: Endpoint {
+        let route: Route
+        let change: SubscriptionChange
+        let topics: TopicPipeline
+
+        func read(_ exchange: Exchange) throws -> SubscriptionCommand {
+            let body = exchange.request.body
+            let isEmpty = body.readableBytes == 0
+            guard isEmpty || (try? JSONDocument(parsing: body, limits: .small))?.root.members != nil else {
+                throw Refusal(.malformedJSON, "Invalid JSON payload received.")
+            }
+            let given =
+                exchange.parameters["topic"] == nil
+                ? FacadeQuery(exchange.request.head.pathBytes).text("topic_name", or: "topicName")
+                : exchange.parameters.decoded("topic")
+            guard let topic = given.flatMap(TopicName.init), PercentEncoding.isAddressable(topic.text) else {
+                throw Refusal(.invalidTarget, "Invalid topic name")
+            }
+            return SubscriptionCommand(
+                principal: try exchange.caller,
+                change: self.change,
+                topic: topic,
+                // What is no text is no token, and is refused as such.
+                tokens: [exchange.parameters.decoded("token") ?? ""],
+                origin: exchange.origin,
+                deadline: exchange.deadline
+            )
+        }
+
+        func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
+            let answer = await self.topics.change(command)
+            return HTTPServerResponse(Self.reply(to: answer, command), answer.quotas)
+        }
+
+        private static func reply(
+            to answer: TopicAnswer<[SubscriptionOutcome]>,
+            _ command: SubscriptionCommand
+        ) -> V1Reply {
+            switch answer.content {
+            case .refused(let refusal):
+                return V1Reply(refusingSubscription: refusal.rejection)
+            case .value(let outcomes):
+                // One call is about one device.
+                switch (outcomes.first ?? .rejected(.internalError), command.change) {
+                case (.rejected(let rejection), _): return V1Reply(refusingSubscription: rejection)
+                case (.done, .unsubscribe): return .unsubscribed
+                case (.done, .subscribe):
+                    let project = command.principal.profile.project
+                    return .subscribed(to: command.topic, token: command.tokens.first ?? "", project: project)
+                }
+            }
+        }
+
+        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
+            await self.topics.refuse(principal, self.change, origin: exchange.origin)
+        }
+    }
+
+    /// A page of the device's topics.
+    private struct List: Endpoint {
+        static let defaultPageSize = 1_000
+        static let maxPageSize = 2_000
+
+        let route: Route
+        let topics: TopicPipeline
+
+        struct Work: Sendable {
+            var command: RegistrationCommand
+            var cursor: String?
+            var limit: Int
+        }
+
+        func read(_ exchange: Exchange) throws -> Work {
+            let query = FacadeQuery(exchange.request.head.pathBytes)
+            let size = query.text("page_size", or: "pageSize").map { Int(digits: $0) } ?? Self.defaultPageSize
+            guard let size, size >= 0 else { throw Refusal(.invalidField, "Invalid page_size") }
+            let cursor = query.text("page_token", or: "pageToken").map(Cursor.content(of:))
+            if case .some(nil) = cursor { throw Refusal(.invalidField, "Invalid page_token") }
+            let command = RegistrationCommand(
+                principal: try exchange.caller,
+                token: exchange.parameters.decoded("token") ?? "",
+                part: .subscriptions,
+                origin: exchange.origin,
+                deadline: exchange.deadline
+            )
+            let limit = size == 0 ? Self.defaultPageSize : min(size, Self.maxPageSize)
+            return Work(command: command, cursor: cursor ?? nil, limit: limit)
+        }
+
+        func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
+            let answer = await self.topics.look(up: work.command)
+            let reply: V1Reply
+            switch answer.content {
+            case .refused(let refusal):
+                reply = V1Reply(refusingSubscription: refusal.rejection)
+            case .value(let info):
+                let page = SubscriptionPage(info.subscriptions, after: work.cursor, limit: work.limit)
+                reply = .subscriptions(
+                    page.subscriptions,
+                    nextPage: page.last.map(Cursor.text(of:)),
+                    token: work.command.token,
+                    project: work.command.principal.profile.project
+                )
+            }
+            return HTTPServerResponse(reply, answer.quotas)
+        }
+
+        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
+            await self.topics.refuse(principal, nil, origin: exchange.origin)
+        }
+    }
+}
+
+extension HTTPServerResponse {
+    fileprivate init(_ reply: V1Reply, _ quotas: [QuotaStatus]) {
+        self.init(reply)
+        self.headers.append(quotas)
+    }
+}

@@ -1,0 +1,148 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import InMemoryLogging
+import Logging
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+struct AccessLogTests {
+    /// The lines of the access log, without what differs from run to run.
+    private static func lines(_ gateway: TestGateway) -> [(Logger.Level, [String: String])] {
+        gateway.logs.entries.filter { $0.message == "Request answered" }
+            .map { entry in
+                var fields = entry.metadata.mapValues { "\($0)" }
+                #expect(Int(fields["duration_us"] ?? "") != nil)
+                fields["duration_us"] = nil
+                return (entry.level, fields)
+            }
+    }
+
+    @Test("A send's line tells who, what and how it ended")
+    func send() async throws {
+        try await TestGateway.run { gateway, key in
+            let body = #"{"token":"canary"}"#
+            let answer = await gateway.send(
+                body,
+                key: key,
+                headers: ["X-Request-ID": "mine", "traceparent": RequestTrace.sampleParent]
+            )
+            let line = try #require(Self.lines(gateway).first)
+            #expect(line.0 == .info)
+            #expect(
+                line.1 == [
+                    "method": "POST", "route": "/v1/tenants/{tenant}/messages", "status": "200", "tenant": "demo",
+                    "key_id": String(key.split(separator: "_")[1]), "request_id": "mine",
+                    "trace_id": RequestTrace.sampleID, "span_id": "00f067aa0ba902b7", "remote_address": "192.0.2.1",
+                    "bytes_in": String(body.utf8.count), "bytes_out": String(answer.body.utf8.count),
+                ]
+            )
+            #expect(Self.lines(gateway).count == 1)
+        }
+    }
+
+    @Test("A refusal's line has its code, and the key's id where the key was good")
+    func refusals() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send("{", key: key)
+            _ = await gateway.send("{}", key: "fgw_canary_secret")
+            _ = await gateway.data(.get, "/v1/tenants/demo/audit?x=1", key: key)
+            _ = await gateway.data(.get, "/v1/tenants/demo/audit", key: nil)
+            _ = await gateway.data(.post, "/fcm/send", key: nil, headers: ["Authorization": "key=canary"])
+            _ = await gateway.admin(.get, "/admin/v1/tenants", token: "canary")
+            let lines = Self.lines(gateway).map(\.1)
+            #expect(
+                lines.map { $0["code"] } == [
+                    "malformed_json", "unauthenticated", "unknown_field", "unauthenticated", "unauthenticated",
+                    "unauthenticated",
+                ]
+            )
+            #expect(lines.map { $0["key_id"] != nil } == [true, false, true, false, false, false])
+            #expect(lines.map { $0["status"] } == ["400", "401", "422", "401", "401", "401"])
+            #expect(lines.allSatisfy { !"\($0)".contains("canary") })
+        }
+    }
+
+    @Test("Every request has exactly one line, at a level that tells whose fault it was")
+    func once() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
+            _ = await gateway.send(#"{"token":"t"}"#, key: key)
+            _ = await gateway.data(.get, "/nowhere/canary", key: key)
+            _ = await gateway.data(.init("CANARY") ?? .get, "/fcm/notification", key: key)
+            _ = await gateway.admin(.get, "/livez", token: nil)
+            _ = await gateway.admin(.get, "/readyz", token: nil)
+            for number in 0..<64 {
+                let filler = try Principal.sample(tenant: "filler-\(number)")
+                #expect(gateway.gate.enter(filler, .message(recipients: 1, isUrgent: true), lag: .zero) == nil)
+            }
+            _ = await gateway.data(.get, "/v1/tenants/demo/audit", key: key, lag: .milliseconds(6))
+            _ = await gateway.data(.get, "/iid/info/canary", key: key, lag: .milliseconds(6))
+            let lines = Self.lines(gateway)
+            #expect(lines.map(\.0) == [.warning, .info, .info, .info, .info, .debug, .debug])
+            #expect(lines.map { $0.1["status"] } == ["503", "404", "405", "200", "503", "503", "503"])
+            #expect(
+                lines.map { $0.1["code"] } == [
+                    "upstream_unavailable", "not_found", "method_not_allowed", nil, nil, "overloaded", "overloaded",
+                ]
+            )
+            #expect(lines.map { $0.1["method"] } == ["POST", "GET", "other", "GET", "GET", "GET", "GET"])
+            #expect(lines.allSatisfy { !"\($0.1)".lowercased().contains("canary") })
+        }
+    }
+
+    @Test("What the server itself refuses has a line with the id that the answer has", arguments: [true, false])
+    func serverRefusals(hasHead: Bool) throws {
+        let logs = InMemoryLogHandler()
+        var logger = Logger(label: "test") { _ in logs }
+        logger.logLevel = .debug
+        let listener = Listener.withoutRoutes(metrics: TestMetrics(), logger: logger)
+        let head = HTTPRequestHead(HTTPRequest(method: .post, scheme: "http", authority: "a", path: "/canary"))
+        let request = HTTPRefusedRequest(remoteAddress: "192.0.2.1", head: hasHead ? head : nil)
+        for (refusal, level) in [
+            (HTTPServerRefusal.bodyTooLarge, Logger.Level.info), (.headerTooLarge, .info),
+            (.tooManyConnections, .debug),
+        ] {
+            let answer = Answer(listener.response(to: refusal, request))
+            let entry = try #require(logs.entries.last)
+            #expect(entry.message == "Request refused")
+            #expect(entry.level == level)
+            let fields = entry.metadata.mapValues { "\($0)" }
+            #expect(fields["request_id"] == answer.header("X-Request-ID"))
+            #expect(fields["status"] == String(answer.status))
+            #expect(fields["method"] == (hasHead ? "POST" : "none"))
+            #expect(fields["remote_address"] == "192.0.2.1")
+            #expect(!"\(fields)".contains("canary"))
+        }
+        #expect(
+            logs.entries.map { "\($0.metadata["code"] ?? "")" } == ["body_too_large", "header_too_large", "overloaded"]
+        )
+    }
+
+    @Test("Nothing is made of a line that is not logged")
+    func silent() {
+        let logs = InMemoryLogHandler()
+        var logger = Logger(label: "test") { _ in logs }
+        logger.logLevel = .warning
+        func entry() -> AccessLogEntry {
+            Issue.record("a line was made")
+            return AccessLogEntry(
+                requestID: "",
+                method: "",
+                route: "",
+                status: 0,
+                bytesIn: 0,
+                bytesOut: 0,
+                duration: .zero
+            )
+        }
+        AccessLog(logger: logger).write(entry(), status: 200)
+        AccessLog(logger: logger).write(entry(), status: 404)
+        AccessLog(logger: logger).write(entry(), status: 503, isShed: true)
+        #expect(logs.entries.isEmpty)
+    }
+}

@@ -1,0 +1,89 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+struct AdminAuthenticationTests {
+    private static let routes: [(HTTPRequest.Method, String)] = [
+        (.get, "/admin/v1/tenants"), (.get, "/admin/v1/tenants/demo"), (.put, "/admin/v1/tenants/demo"),
+        (.delete, "/admin/v1/tenants/demo"), (.get, "/admin/v1/tenants/demo/credentials/legacy"),
+        (.put, "/admin/v1/tenants/demo/credentials/legacy"), (.get, "/admin/v1/tenants/demo/keys"),
+        (.post, "/admin/v1/tenants/demo/keys"), (.delete, "/admin/v1/tenants/demo/keys/abc"),
+        (.post, "/admin/v1/tenants/demo/keys/abc/rotate"), (.get, "/admin/v1/tenants/demo/limits"),
+        (.put, "/admin/v1/tenants/demo/limits"), (.get, "/admin/v1/audit"),
+    ]
+
+    @Test("Without the admin token nothing is served, to a tenant's key either")
+    func refused() async throws {
+        try await TestGateway.run { gateway, key in
+            let recorded = gateway.auditStore.actions
+            for (method, path) in Self.routes {
+                for token in [
+                    nil, "", "wrong", key, TestGateway.adminToken + "x", String(TestGateway.adminToken.dropLast()),
+                ] {
+                    let answer = await gateway.admin(method, path, token: token, body: "{}")
+                    #expect(answer.status == 401, "\(method) \(path)")
+                    #expect(answer.header("WWW-Authenticate") == "Bearer")
+                    let problem = try answer.problem()
+                    #expect(
+                        problem.without("title") == [
+                            "type": "/problems/unauthenticated", "status": 401, "code": "unauthenticated",
+                            "detail": "Send the admin token as Authorization: Bearer <token>", "retryable": false,
+                            "action": "fix_credentials",
+                        ]
+                    )
+                }
+            }
+            #expect(gateway.auditStore.actions == recorded)
+        }
+    }
+
+    @Test("A key is not taken under any scheme, and the token under Bearer alone")
+    func schemes() async throws {
+        try await TestGateway.run { gateway, key in
+            for header in ["key=\(key)", "Basic \(TestGateway.adminToken)", TestGateway.adminToken] {
+                let answer = await gateway.admin(
+                    .get,
+                    "/admin/v1/tenants",
+                    token: nil,
+                    headers: ["Authorization": header]
+                )
+                #expect(answer.status == 401)
+            }
+            #expect(await gateway.admin(.get, "/admin/v1/tenants").status == 200)
+        }
+    }
+
+    @Test("A wrong token is answered after a pause; the right one, none, and an API key at once")
+    func pause() async throws {
+        try await TestGateway.run { gateway, key in
+            #expect(await gateway.admin(.get, "/admin/v1/tenants").status == 200)
+            #expect(await gateway.admin(.get, "/admin/v1/tenants", token: nil).status == 401)
+            #expect(await gateway.admin(.get, "/admin/v1/tenants", token: key).status == 401)
+            #expect(await gateway.admin(.get, "/livez", token: "wrong").status == 200)
+            #expect(gateway.pauses.current == 0)
+            for token in ["wrong", key + "x", TestGateway.adminToken + "x"] {
+                #expect(await gateway.admin(.get, "/admin/v1/tenants", token: token).status == 401)
+            }
+            #expect(gateway.pauses.current == 3)
+        }
+    }
+
+    @Test("How authentication went is counted")
+    func metrics() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.admin(.get, "/admin/v1/tenants")
+            _ = await gateway.admin(.get, "/admin/v1/tenants", token: key)
+            for result in ["accepted", "refused"] {
+                let counter = try gateway.metrics.expectCounter(
+                    "fcmgw_auth_total",
+                    [("method", "admin_token"), ("result", result)]
+                )
+                #expect(counter.totalValue == 1)
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+struct AuthenticationTests {
+    private static let message = #"{"token":"device"}"#
+
+    @Test("Whatever is wrong with a key, the answer is the same 401")
+    func refused() async throws {
+        try await TestGateway.run { gateway, key in
+            let expiring = try await gateway.makeKey(
+                scopes: [.sendMessages],
+                expiresAt: gateway.clock.now().advanced(by: .seconds(60))
+            )
+            let revoked = try await gateway.makeKey(scopes: [.sendMessages])
+            let id = try #require(APIKey(revoked)?.id)
+            #expect(await gateway.admin(.delete, "/admin/v1/tenants/demo/keys/\(id)").status == 204)
+            #expect(await gateway.send(Self.message, key: expiring).status == 200)
+            gateway.clock.advance(by: .seconds(60))
+
+            let headers: [String?] = [
+                nil, "", "Bearer", "Bearer ", "Basic \(key)", "key=\(key)", "Bearer=\(key)", key, "Bearer \(key) x",
+                "Bearer \(key.dropLast())", "Bearer \(key.dropLast())\(key.last == "0" ? "1" : "0")",
+                "Bearer \(key.uppercased())", "Bearer fgw_", "Bearer fgw___", "Bearer \(Self.stranger)",
+                "Bearer \(expiring)", "Bearer \(revoked)", "Bearer \(TestGateway.adminToken)",
+            ]
+            var bodies: Set<String> = []
+            for header in headers {
+                let answer = await gateway.send(
+                    Self.message,
+                    key: nil,
+                    headers: header.map { ["Authorization": $0] } ?? [:]
+                )
+                #expect(answer.status == 401, "\(header ?? "no header")")
+                #expect(answer.header("WWW-Authenticate") == "Bearer")
+                bodies.insert(answer.body)
+            }
+            #expect(bodies.count == 1)
+            let problem = try JSON(parsing: bodies.first ?? "")
+            #expect(
+                problem.without("title", "detail") == [
+                    "type": "/problems/unauthenticated", "status": 401, "code": "unauthenticated",
+                    "retryable": false, "action": "fix_credentials",
+                ]
+            )
+            #expect(gateway.upstream.calls.count == 1)
+        }
+    }
+
+    @Test("The scheme's case and further blanks do not matter", arguments: ["Bearer ", "bearer ", "BEARER  "])
+    func scheme(prefix: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let answer = await gateway.send(Self.message, key: nil, headers: ["Authorization": prefix + key])
+            #expect(answer.status == 200)
+        }
+    }
+
+    @Test("A disabled tenant's keys are refused until it is enabled again")
+    func disabledTenant() async throws {
+        try await TestGateway.run { gateway, key in
+            let disabled = #"{"display_name":"Demo","disabled":true}"#
+            #expect(await gateway.admin(.put, "/admin/v1/tenants/demo", body: disabled).status == 200)
+            #expect(await gateway.send(Self.message, key: key).status == 401)
+            let enabled = #"{"display_name":"Demo","disabled":false}"#
+            #expect(await gateway.admin(.put, "/admin/v1/tenants/demo", body: enabled).status == 200)
+            #expect(await gateway.send(Self.message, key: key).status == 200)
+        }
+    }
+
+    @Test("A foreign tenant and one that does not exist are told apart by nobody")
+    func foreignTenant() async throws {
+        try await TestGateway.run { gateway, key in
+            func answers(_ tenant: String) async -> [Answer] {
+                let headers = ["X-Request-ID": "the-same"]
+                let base = "/v1/tenants/\(tenant)"
+                return [
+                    await gateway.data(
+                        .post,
+                        "\(base)/messages",
+                        key: key,
+                        body: Self.message,
+                        headers: headers
+                    ),
+                    await gateway.data(.post, "\(base)/messages", key: key, body: "{", headers: headers),
+                    await gateway.data(.get, "\(base)/audit", key: key, headers: headers),
+                    await gateway.data(.get, "\(base)/audit?limit=x", key: key, headers: headers),
+                ]
+            }
+            let foreign = await answers("other")
+            for name in ["nobody", "OTHER", "dem%6f", "demo%00", "-", "%2e%2e", String(repeating: "x", count: 900)] {
+                for (answer, known) in zip(await answers(name), foreign) {
+                    #expect(answer.status == 404)
+                    #expect(answer.body == known.body)
+                    #expect(answer.headers == known.headers)
+                }
+            }
+            let problem = try foreign[0].problem()
+            #expect(
+                problem.without("title", "detail") == [
+                    "type": "/problems/not_found", "status": 404, "code": "not_found", "retryable": false,
+                    "action": "fix_request",
+                ]
+            )
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("A key without the scope is told so, and nothing is sent")
+    func missingScope() async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([.sendMessages]))
+            // The body is not read, so that it does not matter what it is.
+            for body in [Self.message, "no json", #"{"colour":"red"}"#] {
+                let answer = await gateway.send(body, key: key, headers: ["Idempotency-Key": "k"])
+                #expect(answer.status == 403)
+                let problem = try answer.problem()
+                #expect(problem["code"] == "forbidden")
+                #expect(problem["action"] == "request_scope")
+                #expect(problem["retryable"] == false)
+                #expect(problem["detail"] == "The key lacks the scope messages:send")
+            }
+            #expect(gateway.upstream.calls.isEmpty)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
+            #expect(records.count == 3)
+            for record in records {
+                #expect((record.outcome, record.code) == (.rejected, "forbidden"))
+                #expect(record.targets.isEmpty && record.method == "POST" && !record.requestID.isEmpty)
+                #expect(record.principal.hasPrefix("key:"))
+            }
+        }
+    }
+
+    @Test(
+        "A key with topic prefixes reaches those topics alone, and devices",
+        arguments: [
+            (#"{"topic":"news-sport"}"#, 200), (#"{"topic":"news-"}"#, 200), (#"{"topic":"sport"}"#, 403),
+            (#"{"topic":"news"}"#, 403), (#"{"condition":"'news-a' in topics && 'local' in topics"}"#, 200),
+            (#"{"condition":"'news-a' in topics || 'sport' in topics"}"#, 403), (#"{"token":"device"}"#, 200),
+        ]
+    )
+    func topicPrefixes(body: String, status: Int) async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: [.sendMessages], topicPrefixes: ["news-", "local"])
+            let answer = await gateway.send(body, key: key)
+            #expect(answer.status == status)
+            if status == 403 {
+                #expect(try answer.code() == "forbidden")
+                #expect(gateway.upstream.calls.isEmpty)
+            }
+        }
+    }
+
+    @Test("How authentication went is counted, and keys are not in the counts")
+    func metrics() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send(Self.message, key: key)
+            _ = await gateway.send(Self.message, key: nil)
+            _ = await gateway.send(Self.message, key: "nonsense")
+            _ = await gateway.send(Self.message, key: Self.stranger)
+            for result in ["accepted", "missing", "malformed", "unknown"] {
+                let counter = try gateway.metrics.expectCounter(
+                    "fcmgw_auth_total",
+                    [("method", "api_key"), ("result", result)]
+                )
+                #expect(counter.totalValue == 1)
+            }
+        }
+    }
+
+    /// A well-formed key that nobody was given.
+    private static let stranger = APIKey.generate().secret.revealText()
+}

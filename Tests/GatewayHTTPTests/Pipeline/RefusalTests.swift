@@ -1,0 +1,170 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+struct RefusalTests {
+    @Test(
+        "An unknown address is not found, with or without a key",
+        arguments: [
+            "/", "/v1", "/v1/tenants/demo", "/v1/tenants/demo/message", "/v1/tenants/demo/messages/explained",
+            "/fcm/sends",
+            "/admin/v1/tenants", "/metrics", "/livez", "*", "//", "/v1/tenants//messages", "/%",
+            "/v1/tenants/demo/messages/x/y/z", "/v1/tenants/demo/messages/", "//v1/tenants/demo/messages", "/.", "/?",
+            "/v1/tenants/demo/messages%2f",
+        ]
+    )
+    func unknownRoute(path: String) async throws {
+        try await TestGateway.run { gateway, key in
+            for key in [key, nil] {
+                for method in [HTTPRequest.Method.get, .post, .delete] {
+                    let answer = await gateway.data(method, path, key: key)
+                    #expect(answer.status == 404)
+                    let problem = try answer.problem()
+                    #expect(
+                        problem.without("title") == [
+                            "type": "/problems/not_found", "status": 404, "code": "not_found",
+                            "detail": "There is no such route", "retryable": false, "action": "fix_request",
+                        ]
+                    )
+                }
+            }
+        }
+    }
+
+    /// A request with a method that its address does not serve.
+    struct Unserved: Sendable, CustomTestStringConvertible {
+        var method: HTTPRequest.Method
+        var path: String
+        var allowed: String
+
+        var testDescription: String { "\(self.method) \(self.path)" }
+    }
+
+    @Test(
+        "A method that an address does not serve is refused with those that it does",
+        arguments: [
+            Unserved(method: .get, path: "/v1/tenants/demo/messages", allowed: "POST"),
+            Unserved(method: .put, path: "/v1/tenants/demo/messages?x=1", allowed: "POST"),
+            Unserved(method: .head, path: "/v1/tenants/demo/audit", allowed: "GET"),
+            Unserved(method: .post, path: "/v1/tenants/nobody/audit", allowed: "GET"),
+        ]
+    )
+    func unservedMethodOnData(request: Unserved) async throws {
+        try await TestGateway.run { gateway, key in
+            try Self.check(await gateway.data(request.method, request.path, key: key), request.allowed)
+            try Self.check(await gateway.data(request.method, request.path, key: nil), request.allowed)
+        }
+    }
+
+    @Test(
+        "The admin listener does the same",
+        arguments: [
+            Unserved(method: .post, path: "/livez", allowed: "GET"),
+            Unserved(method: .post, path: "/metrics", allowed: "GET"),
+            Unserved(method: .post, path: "/admin/v1/tenants", allowed: "GET"),
+            Unserved(method: .post, path: "/admin/v1/tenants/demo", allowed: "DELETE, GET, PUT"),
+            Unserved(method: .delete, path: "/admin/v1/tenants/demo/limits", allowed: "GET, PUT"),
+            Unserved(method: .post, path: "/admin/v1/tenants/demo/credentials/legacy", allowed: "GET, PUT"),
+            Unserved(method: .put, path: "/admin/v1/tenants/demo/keys", allowed: "GET, POST"),
+            Unserved(method: .get, path: "/admin/v1/tenants/demo/keys/abc", allowed: "DELETE"),
+            Unserved(method: .get, path: "/admin/v1/tenants/demo/keys/abc/rotate", allowed: "POST"),
+            Unserved(method: .delete, path: "/admin/v1/audit", allowed: "GET"),
+        ]
+    )
+    func unservedMethodOnAdmin(request: Unserved) async throws {
+        try await TestGateway.run { gateway, _ in
+            try Self.check(await gateway.admin(request.method, request.path), request.allowed)
+        }
+    }
+
+    @Test("Once the audit can't be written, sends are refused and nothing goes upstream")
+    func auditUnavailable() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.auditStore.refuse()
+            await #expect(throws: GatewayError.self) { try await gateway.settleAudit() }
+            let answer = await gateway.send(#"{"token":"device"}"#, key: key)
+            #expect(answer.status == 503)
+            #expect(answer.header("Retry-After") == "5")
+            let problem = try answer.problem()
+            #expect(problem["id"]?.text?.isUUIDv7 == true)
+            #expect(
+                problem.without("title", "detail", "id") == [
+                    "type": "/problems/audit_unavailable", "status": 503, "code": "audit_unavailable",
+                    "retryable": true, "action": "wait", "retry_after": 5,
+                ]
+            )
+            #expect(gateway.upstream.calls.isEmpty)
+
+            let change = await gateway.admin(.put, "/admin/v1/tenants/new", body: #"{"display_name":"New"}"#)
+            #expect(change.status == 503)
+            #expect(try change.code() == "audit_unavailable")
+            gateway.auditStore.refuse(false)
+            #expect(await gateway.admin(.get, "/admin/v1/tenants/new").status == 404)
+        }
+    }
+
+    @Test("A full audit queue refuses sends too")
+    func auditQueueFull() async throws {
+        try await TestGateway.run(auditCapacity: 0) { gateway, key in
+            let answer = await gateway.send(#"{"tokens":["a","b"]}"#, key: key)
+            #expect(answer.status == 503)
+            let code = try answer.code()
+            #expect(code == "audit_unavailable")
+            #expect(gateway.upstream.calls.isEmpty)
+        }
+    }
+
+    @Test("A store that is away is a 503 that can be repeated")
+    func storeUnavailable() async throws {
+        try await TestGateway.run { gateway, key in
+            gateway.directoryStore.refuseChanges()
+            let change = await gateway.admin(.put, "/admin/v1/tenants/new", body: #"{"display_name":"New"}"#)
+            #expect(change.status == 503)
+            #expect(change.header("Retry-After") == "5")
+            let code = try change.code()
+            #expect(code == "overloaded")
+            #expect(try change.problem()["retryable"] == true)
+            // What is in memory is served all the same.
+            #expect(await gateway.send(#"{"token":"device"}"#, key: key).status == 200)
+        }
+    }
+
+    @Test("Requests are measured by their route's template, never by their path")
+    func metrics() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = await gateway.send(#"{"token":"device"}"#, key: key)
+            _ = await gateway.data(.post, "/v1/tenants/secret-tenant/messages", key: key, body: "{}")
+            _ = await gateway.data(HTTPRequest.Method("BREW") ?? .get, "/secret-path", key: key)
+            let timers = gateway.metrics.timers(label: "fcmgw_http_request_duration_seconds")
+            let labels = Set(timers.map { $0.dimensions.map { "\($0.0)=\($0.1)" }.joined(separator: " ") })
+            #expect(labels.contains("route=/v1/tenants/{tenant}/messages method=POST status=200"))
+            #expect(labels.contains("route=/v1/tenants/{tenant}/messages method=POST status=404"))
+            #expect(labels.contains("route=none method=other status=404"))
+            #expect(labels.allSatisfy { !$0.contains("secret") && !$0.contains("NotFound") })
+            let active = try gateway.metrics.expectMeter("fcmgw_http_active_requests", [("listener", "data")])
+            #expect(active.lastValue == 0)
+            #expect(active.values.contains(1))
+        }
+    }
+
+    private static func check(
+        _ answer: Answer,
+        _ allowed: String,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(answer.status == 405, sourceLocation: sourceLocation)
+        #expect(answer.header("Allow") == allowed, sourceLocation: sourceLocation)
+        let problem = try answer.problem(sourceLocation: sourceLocation)
+        #expect(
+            problem.without("title", "detail") == [
+                "type": "/problems/method_not_allowed", "status": 405, "code": "method_not_allowed",
+                "retryable": false, "action": "fix_request",
+            ],
+            sourceLocation: sourceLocation
+        )
+    }
+}
