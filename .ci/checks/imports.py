@@ -58,7 +58,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     "GatewayService": (
         ["CProcess", "EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayHTTP", "GatewayStorage", "GatewayUpstream",
          "PrometheusMetrics", "StrictJSON"],
-        ["Configuration", "CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL",
+        ["CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "NIOPosix", "NIOSSL",
          "ServiceLifecycle", "Tracing", "UnixSignals", "Yams"],
     ),
     # Level 5: the executables. Only the one for development knows the emulator.
@@ -68,7 +68,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
          "Yams"],
     ),
     "FCMGatewayDev": (
-        ["FCMEmulator", "GatewayCore", "GatewayService"],
+        ["EventLoopHTTP", "FCMEmulator", "GatewayCore", "GatewayService", "GatewayUpstream"],
         ["ArgumentParser", "Crypto", "Logging", "NIOCore", "ServiceLifecycle", "UnixSignals"],
     ),
 }

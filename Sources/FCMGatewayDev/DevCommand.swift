@@ -1,7 +1,10 @@
 import ArgumentParser
+import EventLoopHTTP
 import FCMEmulator
 import GatewayCore
 import GatewayService
+import GatewayUpstream
+import Logging
 import ServiceLifecycle
 import UnixSignals
 
@@ -56,20 +59,21 @@ struct DevCommand: AsyncParsableCommand {
     }
 
     private var configuration: GatewayConfiguration {
-        var configuration = GatewayConfiguration(dataDir: self.dataDir)
-        configuration.http.host = "127.0.0.1"
-        configuration.http.port = self.port
+        var configuration = GatewayConfiguration()
+        configuration.dataDir = self.dataDir
+        configuration.http.server.host = "127.0.0.1"
+        configuration.http.server.port = self.port
         configuration.http.drainGrace = .zero
         // It shares processor and disk with other programs; slowness is no reason to refuse requests.
         configuration.http.maxLag = .seconds(10)
-        configuration.http.bounds.headTimeout = .seconds(60)
-        configuration.http.bounds.bodyTimeout = .seconds(60)
+        configuration.http.server.headTimeout = .seconds(60)
+        configuration.http.server.bodyTimeout = .seconds(60)
         configuration.upstream.connectTimeout = .seconds(10)
         configuration.upstream.timeout = .seconds(30)
         configuration.upstream.deadline = .seconds(60)
         configuration.audit.commitTimeout = .seconds(20)
         configuration.audit.spoolAfter = .seconds(2)
-        configuration.admin.port = self.adminPort
+        configuration.admin.server.port = self.adminPort
         return configuration
     }
 }

@@ -1,46 +1,96 @@
 package import EventLoopHTTP
 package import GatewayCore
+package import NIOSSL
 
-/// How the gateway reaches FCM.
-package struct UpstreamConfiguration: Sendable {
-    /// Where legacy messages go unless a tenant's credential names another server.
-    package var legacyEndpoint: String
-    /// Where messages of the v1 protocol go unless a tenant's credential names another server.
-    package var v1Endpoint: String
-    /// Where the Instance ID API is unless a tenant's credential names another server.
-    package var iidEndpoint: String
+/// The section `upstream`: how the gateway reaches FCM.
+package struct UpstreamConfiguration: Sendable, Equatable {
+    /// Where legacy messages go unless a tenant's credential names another server: a base URL without a trailing slash.
+    package var legacyEndpoint = "https://fcm.googleapis.com"
+    /// The same for messages of the v1 protocol.
+    package var v1Endpoint = "https://fcm.googleapis.com"
+    /// The same for the Instance ID API.
+    package var iidEndpoint = "https://iid.googleapis.com"
     /// By which API the subscriptions of tenants that send by the v1 protocol are kept.
-    package var topicAPI: TopicAPI
-    /// Where service accounts may ask for access tokens.
-    package var tokenHosts: Setting<TokenHosts>
+    package var topicAPI = TopicAPI.v1
+    /// The hosts, in lower case and with a port where one is needed, that an uploaded credential's `token_uri` may name.
+    package var allowedTokenHosts = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"]
+    /// The hosts, in lower case and without a port, that secrets may go to without encryption, besides this machine.
+    package var allowPlainHTTP: [String] = []
+    /// A PEM file of authorities that may certify upstream servers, besides the system's.
+    package var caFile: String?
     /// How long one attempt may take, from the wait for a connection to the last byte of the answer.
-    package var attemptTimeout: DurationSetting
-    /// How many calls one message to a list of recipients may have in flight by the v1 protocol, at least 1.
-    package var fanOut: Int
+    package var timeout = Duration.seconds(10)
+    /// How long all attempts of one call may take together.
+    package var deadline = Duration.seconds(20)
+    package var connectTimeout = Duration.seconds(2)
+    /// The most connections each event loop opens to one server.
+    package var maxConnectionsPerLoop = 256
+    /// How many calls one message to a list of recipients may have in flight by the v1 protocol; no key sets it.
+    package var fanOut = 100
+
+    package init() {}
+
+    /// Where access tokens may be asked for, and what may be sent without encryption.
+    package var tokenHosts: TokenHosts {
+        TokenHosts(self.allowedTokenHosts, plainHTTP: PlainHTTP(hosts: self.allowPlainHTTP))
+    }
+
+    /// How connections to upstream servers are made, as many as there may be.
+    package func client(connections: Int, perLoop: Int) throws(GatewayError) -> HTTPClientConfiguration {
+        var client = HTTPClientConfiguration(tls: try self.tls())
+        client.connectTimeout = self.connectTimeout
+        client.maxConnectionsPerLoop = perLoop
+        client.http2.maxConnectionsPerLoop = min(client.http2.maxConnectionsPerLoop, perLoop)
+        client.connections = HTTPConnectionGauge(limit: connections)
+        return client
+    }
+
+    /// A client's side of TLS, which trusts the authorities of ``caFile`` as it does the system's; nil for no such file.
+    ///
+    /// Throws `invalid`, with words that follow the key's name.
+    package func tls() throws(GatewayError) -> TLSConfiguration? {
+        guard let file = self.caFile else { return nil }
+        var tls = TLSConfiguration.makeClientConfiguration()
+        do {
+            tls.additionalTrustRoots = [.certificates(try NIOSSLCertificate.fromPEMFile(file))]
+        } catch {
+            throw GatewayError(.invalid, "\(file) holds no certificate in PEM, or can't be read")
+        }
+        return tls
+    }
+}
+
+/// What calls to FCM go by: the section as the gateway was started with it, and what a reload changes of it.
+package struct UpstreamSettings: Sendable {
+    package let configuration: UpstreamConfiguration
+    /// ``UpstreamConfiguration/timeout``, as it is in force.
+    package let attemptTimeout: DurationSetting
+    /// ``UpstreamConfiguration/deadline``, as it is in force.
+    package let requestDeadline: DurationSetting
+    /// Where service accounts may ask for access tokens, as it is in force.
+    package let tokenHosts: Setting<TokenHosts>
     /// How connections are made, and what is put up with.
-    package var client: HTTPClientConfiguration
+    package let client: HTTPClientConfiguration
     /// Waits before a repeat; throws when the caller is gone.
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
-    /// A configuration; by default Google's endpoints, ten seconds, and a hundred calls at a time.
     package init(
-        legacyEndpoint: String = "https://fcm.googleapis.com",
-        v1Endpoint: String = "https://fcm.googleapis.com",
-        iidEndpoint: String = "https://iid.googleapis.com",
-        topicAPI: TopicAPI = .v1,
-        tokenHosts: TokenHosts = .google,
-        attemptTimeout: Duration = .seconds(10),
-        fanOut: Int = 100,
+        _ configuration: UpstreamConfiguration = UpstreamConfiguration(),
+        tokenHosts: TokenHosts? = nil,
         client: HTTPClientConfiguration = HTTPClientConfiguration()
     ) {
-        precondition(fanOut >= 1, "fanOut must be at least 1, not \(fanOut)")
-        self.legacyEndpoint = legacyEndpoint
-        self.v1Endpoint = v1Endpoint
-        self.iidEndpoint = iidEndpoint
-        self.topicAPI = topicAPI
-        self.tokenHosts = Setting(tokenHosts)
-        self.attemptTimeout = DurationSetting(attemptTimeout)
-        self.fanOut = fanOut
+        precondition(configuration.fanOut >= 1, "fanOut must be at least 1, not \(configuration.fanOut)")
+        self.configuration = configuration
+        self.attemptTimeout = DurationSetting(configuration.timeout)
+        self.requestDeadline = DurationSetting(configuration.deadline)
+        self.tokenHosts = Setting(tokenHosts ?? configuration.tokenHosts)
         self.client = client
+    }
+
+    /// Puts what may change while calls are in flight in force.
+    package func reload(_ configuration: UpstreamConfiguration) {
+        self.attemptTimeout.change(to: configuration.timeout)
+        self.requestDeadline.change(to: configuration.deadline)
+        self.tokenHosts.change(to: configuration.tokenHosts)
     }
 }

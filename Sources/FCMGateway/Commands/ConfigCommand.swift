@@ -39,11 +39,8 @@ struct ConfigCommand: ParsableCommand {
         /// Everything that `serve` checks before it starts, but for the secrets.
         static func check(_ input: ConfigurationInput) throws(ConfigurationProblems) -> GatewayConfiguration {
             let configuration = try input.configuration()
-            try input.locating { () throws(ConfigurationProblems) in
-                _ = try LimitPolicies(configuration.limits.defaults)
-            }
-            try input.locating { () throws(ConfigurationProblems) in _ = try ListenerCertificates(configuration) }
-            try input.locating { () throws(ConfigurationProblems) in try configuration.upstream.checkAuthorities() }
+            _ = try input.certificates(configuration)
+            try input.checkAuthorities(configuration)
             return configuration
         }
 
@@ -84,22 +81,22 @@ struct ConfigCommand: ParsableCommand {
         }
 
         /// The rows as a table, or as the member `settings` of a JSON object.
-        static func output(_ rows: [ConfigurationRow], json: Bool) throws -> CommandOutput {
+        static func output(_ rows: [ConfigurationInput.Row], json: Bool) throws -> CommandOutput {
             guard json else {
                 let cells = rows.map {
                     [
-                        $0.key, JSONValue.printable($0.value), $0.source.description,
-                        $0.isReloadable ? "reload" : "start",
+                        $0.key.path, JSONValue.printable($0.value), $0.source.description,
+                        $0.key.isReloadable ? "reload" : "start",
                     ]
                 }
                 return CommandOutput(TextTable(titles: ["KEY", "VALUE", "SOURCE", "CHANGES AT"], rows: cells).text)
             }
             let objects = rows.map { row in
                 JSONValue.object([
-                    "key": .string(row.key),
+                    "key": .string(row.key.path),
                     "value": .string(row.value),
                     "source": .string(row.source.description),
-                    "reloadable": .bool(row.isReloadable),
+                    "reloadable": .bool(row.key.isReloadable),
                 ])
             }
             return CommandOutput(try JSONValue.object(["settings": .array(objects)]).prettyText())

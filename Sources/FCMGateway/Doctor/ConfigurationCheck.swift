@@ -24,22 +24,13 @@ struct ConfigurationCheck {
             }
             result.add(stopping)
             result.findings += Self.cautions(configuration.warnings, besides: stopping)
-            result.collect {
-                () throws(ConfigurationProblems) in
-                try input.locating { () throws(ConfigurationProblems) in
-                    _ = try LimitPolicies(configuration.limits.defaults)
-                }
+            do throws(ConfigurationProblems) {
+                try input.checkAuthorities(configuration)
+            } catch {
+                result.add(error.problems)
             }
-            result.collect {
-                () throws(ConfigurationProblems) in
-                try input.locating { () throws(ConfigurationProblems) in
-                    try configuration.upstream.checkAuthorities()
-                }
-            }
-            do {
-                result.certificates = try input.locating { () throws(ConfigurationProblems) in
-                    try ListenerCertificates(configuration)
-                }
+            do throws(ConfigurationProblems) {
+                result.certificates = try input.certificates(configuration)
             } catch {
                 result.add(error.problems, check: .certificates)
             }
@@ -64,14 +55,6 @@ struct ConfigurationCheck {
             .map {
                 .warning(.configuration, nil, $0.description, "serve starts with this; config check tells it as well")
             }
-    }
-
-    private mutating func collect(_ body: () throws(ConfigurationProblems) -> Void) {
-        do {
-            try body()
-        } catch {
-            self.add(error.problems)
-        }
     }
 
     private mutating func add(_ problems: [ConfigurationProblem], check: Finding.Check = .configuration) {

@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayService
 import GatewayStorage
+import GatewayUpstream
 
 /// Everything `doctor` looks at, one check after the other; those that wait for the network run beside each other.
 struct Examination: Sendable {

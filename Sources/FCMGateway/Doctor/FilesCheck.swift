@@ -11,14 +11,14 @@ enum FilesCheck {
     ) -> [Finding] {
         var findings: [Finding] = []
         if let file { findings.append(Self.finding(file, "the configuration's file", isSecret: false)) }
-        for key in ConfigurationSchema.keys where key.isSecret {
-            let variable = "\(ConfigurationKey.environmentName(key.path))_FILE"
+        for key in ConfigurationTable.keys where key.isSecret {
+            let variable = "\(key.variable)_FILE"
             guard let path = environment[variable], !path.isEmpty else { continue }
             findings.append(Self.finding(path, variable, isSecret: true))
         }
         for (section, tls) in [("http", configuration?.http.tls), ("admin", configuration?.admin.tls)] {
-            guard let tls else { continue }
-            findings.append(Self.finding(tls.privateKeyFile, "\(section).tls.privateKeyFile", isSecret: true))
+            guard let file = tls?.privateKeyFile else { continue }
+            findings.append(Self.finding(file, "\(section).tls.privateKeyFile", isSecret: true))
         }
         return findings
     }

@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import Foundation
 import GatewayService
 import NIOCore
@@ -28,20 +29,19 @@ struct ListenersCheck: Sendable {
         var result = Result()
         let admin = self.configuration.admin
         let derived = BaseURL(
-            BaseURL.address(ofListener: admin.host, port: admin.port, isEncrypted: admin.tls != nil)
+            BaseURL.address(ofListener: admin.server.host, port: admin.server.port, isEncrypted: !admin.tls.isPlain)
         )
         let variable = self.environment[Self.variable]
         let given = variable.flatMap { BaseURL($0) }
         if variable != nil, given == nil { result.findings.append(Self.malformed) }
-        let wantsCertificate = admin.tls?.clientCAFile != nil
+        let wantsCertificate = admin.tls.clientCAFile != nil
         let running = wantsCertificate && given == nil ? nil : await RunningGatewayProbe.examine(given ?? derived)
-        result.findings.append(
-            await self.finding("http", self.configuration.http.host, self.configuration.http.port, running)
-        )
-        result.findings.append(await self.finding("admin", admin.host, admin.port, running))
+        let http = self.configuration.http.server
+        result.findings.append(await self.finding("http", http.host, http.port, running))
+        result.findings.append(await self.finding("admin", admin.server.host, admin.server.port, running))
         if let url = given ?? derived, let running {
             // Over TLS by a name that was not given, nobody can say whose certificate it is.
-            result.adminURL = given != nil || admin.tls == nil ? url : nil
+            result.adminURL = given != nil || admin.tls.isPlain ? url : nil
             result.findings.append(running.finding(url))
         } else if wantsCertificate {
             result.findings.append(

@@ -1,4 +1,7 @@
+import EventLoopHTTP
+import GatewayCore
 import GatewayService
+import GatewayUpstream
 
 /// Compares what the configuration asks for with what the machine or the container has.
 enum ResourcesCheck {
@@ -19,8 +22,8 @@ enum ResourcesCheck {
         }
         let plan = DescriptorPlan(configuration, limit: limit)
         let bounds = [
-            ("http.maxConnections", plan.dataConnections, configuration.http.bounds.maxConnections),
-            ("admin.maxConnections", plan.adminConnections, configuration.admin.bounds.maxConnections),
+            ("http.maxConnections", plan.dataConnections, configuration.http.server.maxConnections),
+            ("admin.maxConnections", plan.adminConnections, configuration.admin.server.maxConnections),
             (
                 "upstream.maxConnectionsPerLoop", plan.upstreamConnectionsPerLoop,
                 configuration.upstream.maxConnectionsPerLoop
@@ -42,7 +45,7 @@ enum ResourcesCheck {
     }
 
     private static func memory(_ configuration: GatewayConfiguration, _ machine: MachineFacts) -> Finding {
-        let buffers = configuration.http.maxBufferedBytes + configuration.audit.queueBytes
+        let buffers = configuration.http.server.maxBufferedBytes + configuration.audit.queueBytes
         let place = machine.isContained ? "the container" : "the machine"
         let seen = "\(place) has \(machine.memoryBytes >> 20) MiB; the buffers may take \(buffers >> 20) MiB of them"
         guard machine.memoryBytes - Self.baseBytes < buffers else { return .ok(.resources, "memory", seen) }

@@ -5,6 +5,7 @@ import Foundation
 import GatewayCore
 import GatewayService
 import GatewayStorage
+import GatewayUpstream
 import NIOCore
 import NIOHTTP1
 import NIOSSL
@@ -96,10 +97,9 @@ struct UpstreamCheck: Sendable {
     func examine(_ origins: [Origin]) async -> [Finding] {
         let tls: TLSConfiguration
         do {
-            tls = try self.configuration.caFile.map(TLSConfiguration.init(trusting:)) ?? .makeClientConfiguration()
+            tls = try self.configuration.tls() ?? .makeClientConfiguration()
         } catch {
-            let message = (error as? GatewayError)?.message ?? "\(error)"
-            return [.problem(.upstream, nil, message, "Correct upstream.caFile")]
+            return [.problem(.upstream, nil, "upstream.caFile: \(error.message)", "Correct upstream.caFile")]
         }
         var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
         configuration.timeout.connect = Self.timeout

@@ -49,7 +49,7 @@ struct NodeReader {
                 continue
             }
             guard known.contains(scalar.string) else {
-                let hint = NearestName.find(scalar.string, among: known).map { "; did you mean \($0)?" } ?? ""
+                let hint = NearestName.hint(for: scalar.string, among: known)
                 self.report(key, Self.path(path, scalar.string), "is not known\(hint)")
                 continue
             }
@@ -104,7 +104,7 @@ struct NodeReader {
 
     /// A whole number within a range, or nil.
     mutating func wholeNumber(_ node: Node, _ path: String, in range: ClosedRange<Int>) -> Int? {
-        guard let number = WholeNumberNode.value(node), range.contains(number) else {
+        guard let number = node.wholeNumber, range.contains(number) else {
             self.report(node, path, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
             return nil
         }
@@ -124,7 +124,7 @@ struct NodeReader {
     mutating func word(_ node: Node, _ path: String, among words: [String]) -> String? {
         guard let text = self.text(node, path) else { return nil }
         guard words.contains(text) else {
-            let hint = NearestName.find(text, among: words).map { "; did you mean \($0)?" } ?? ""
+            let hint = NearestName.hint(for: text, among: words)
             self.report(node, path, "must be one of \(words.joined(separator: ", "))\(hint)")
             return nil
         }

@@ -1,32 +1,44 @@
-/// How the audit's writer behaves.
-package struct AuditConfiguration: Sendable {
-    /// Whether an intent is committed before each send, and its outcome before the answer.
-    package var isStrict = false
-    /// How long the store may take for a batch before its records are spooled meanwhile.
-    package var lateAfter = Duration.milliseconds(100)
-    /// The most records that may wait or be reserved.
-    package var queueCapacity: Int
-    /// The most bytes of records that may wait; what was promised a place before it was reached is taken beyond it.
-    package var queueBytes: Int
-    /// How long a record may wait for company in its transaction.
-    package var flushInterval: Duration
-    /// The pause before a refused write is repeated.
-    package var retryInterval: Duration
-    /// How long a commit may take before it counts as refused.
-    package var commitTimeout: Duration
+/// The section `audit`: how records are queued, written, spooled, signed and removed.
+package struct AuditConfiguration: Sendable, Equatable {
+    /// When a send's record must be in the store; operators' changes are always recorded strictly.
+    package enum Mode: String, Sendable, CaseIterable {
+        /// A place in the queue is reserved before the upstream call, and one record is written after it.
+        case bounded
+        /// An intent is committed before the upstream call and the outcome after it.
+        case strict
+    }
 
-    /// The defaults: 10,000 records, 64 MiB, 10 ms, 200 ms, 2 s.
-    package init(
-        queueCapacity: Int = 10_000,
-        queueBytes: Int = 64 << 20,
-        flushInterval: Duration = .milliseconds(10),
-        retryInterval: Duration = .milliseconds(200),
-        commitTimeout: Duration = .seconds(2)
-    ) {
-        self.queueCapacity = queueCapacity
-        self.queueBytes = queueBytes
-        self.flushInterval = flushInterval
-        self.retryInterval = retryInterval
-        self.commitTimeout = commitTimeout
+    package var mode = Mode.bounded
+    package var retentionDays = 400
+    /// How often new records are put under a signed checkpoint.
+    package var checkpointInterval = Duration.seconds(10)
+    /// Where records are written to besides the store: `stdout`, `file:` and a path, or nothing.
+    package var sink = ""
+    /// How long a record may wait for company in its transaction.
+    package var flushInterval = Duration.milliseconds(10)
+    /// How long a commit may take before it counts as refused.
+    package var commitTimeout = Duration.seconds(2)
+    /// How long the store may take for a batch before its records are spooled meanwhile.
+    package var spoolAfter = Duration.milliseconds(100)
+    /// The most records that may wait or be reserved.
+    package var queueRecords = 10_000
+    /// The most bytes of records that may wait; what was promised a place before it was reached is taken beyond it.
+    package var queueBytes = 64 << 20
+    /// The directory of the spool; empty for the data directory.
+    package var spoolDir = ""
+    /// The most bytes that the spool holds.
+    package var spoolBytes = 64 << 20
+    /// The pause before a refused write is repeated; no key sets it.
+    package var retryInterval = Duration.milliseconds(200)
+
+    package init() {}
+
+    package static let sinkOutput = "stdout"
+    package static let sinkFileScheme = "file:"
+
+    /// The path of the second sink, if it is a file.
+    package var sinkFile: String? {
+        guard self.sink.hasPrefix(Self.sinkFileScheme) else { return nil }
+        return String(self.sink.dropFirst(Self.sinkFileScheme.count))
     }
 }

@@ -5,7 +5,7 @@ extension AuditLog {
     package func reserve() -> AuditReservation? {
         let (isTaken, isPressed) = self.state.withLock { state in
             let waiting = state.records.count + state.reserved + state.writing
-            let (capacity, bytes) = (self.configuration.queueCapacity, self.configuration.queueBytes)
+            let (capacity, bytes) = (self.configuration.queueRecords, self.configuration.queueBytes)
             let isPressed = waiting >= capacity / 2 || state.heldBytes >= bytes / 2
             guard state.phase == .open, !state.isFailing, waiting < capacity, state.heldBytes < bytes
             else { return (false, isPressed) }

@@ -101,7 +101,7 @@ package final class AuditLog: Service {
         logger: Logger,
         openingNote: String? = nil
     ) {
-        self.isStrict = configuration.isStrict
+        self.isStrict = configuration.mode == .strict
         self.store = store
         self.spool = spool
         self.sealer = sealer

@@ -36,8 +36,7 @@ struct AuditTrailParts {
         let store = SQLiteAuditLedgerStore(database: database)
         let reader = SQLiteAuditStore(database: database)
         let days = configuration.audit.retentionDays
-        let file = configuration.audit.sinkPath(dataDir: configuration.dataDir)
-            .map { AuditSinkFile(path: $0, signer: signer) }
+        let file = configuration.auditSinkPath.map { AuditSinkFile(path: $0, signer: signer) }
         var sink: (any AuditSink)? = file
         if configuration.audit.sink == AuditConfiguration.sinkOutput {
             sink = AuditSinkOutput(signer: signer)

@@ -1,3 +1,6 @@
+import EventLoopHTTP
+import GatewayUpstream
+
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -33,9 +36,9 @@ package struct DescriptorPlan: Equatable {
         // Far from overflow, and more than any configuration asks for.
         let limit = min(limit ?? .max, Int(Int32.max))
         let own = min(Self.ownDescriptors(loops: loops), limit / 2)
-        self.adminConnections = max(1, min(configuration.admin.bounds.maxConnections, limit / 16))
+        self.adminConnections = max(1, min(configuration.admin.server.maxConnections, limit / 16))
         let free = limit - own - self.adminConnections
-        self.dataConnections = max(1, min(configuration.http.bounds.maxConnections, free - limit / 4))
+        self.dataConnections = max(1, min(configuration.http.server.maxConnections, free - limit / 4))
         self.upstreamConnections = max(1, free - self.dataConnections)
         self.upstreamConnectionsPerLoop = max(
             1,
@@ -46,8 +49,8 @@ package struct DescriptorPlan: Equatable {
     /// A limit that lets a gateway have all the connections that are configured.
     package static func descriptors(for configuration: GatewayConfiguration) -> Int {
         let loops = configuration.eventLoops
-        let admin = configuration.admin.bounds.maxConnections
-        let listeners = Self.ownDescriptors(loops: loops) + admin + configuration.http.bounds.maxConnections
+        let admin = configuration.admin.server.maxConnections
+        let listeners = Self.ownDescriptors(loops: loops) + admin + configuration.http.server.maxConnections
         let upstream = 2 * loops * configuration.upstream.maxConnectionsPerLoop
         return max(listeners + max(listeners / 3 + 1, upstream), 16 * admin)
     }

@@ -84,7 +84,7 @@ package struct Gateway: Sendable {
             store: SQLiteDirectoryStore(database: database, sealer: RowSealer(keyPepper: ownSecrets.keyPepper)),
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
-            defaultLimits: try LimitPolicies(configuration.limits.defaults),
+            defaultLimits: configuration.limits.defaults,
             keptPolicies: keptLimits.load(),
             clock: clock,
             metrics: registry,
@@ -110,7 +110,7 @@ package struct Gateway: Sendable {
             ),
             sealer: AuditSealer(auditKey: ownSecrets.auditKey),
             clock: clock,
-            configuration: GatewayCore.AuditConfiguration(configuration.audit),
+            configuration: configuration.audit,
             metrics: AuditMetrics(factory: registry),
             logger: logger.part(.audit),
             openingNote: AuditCheckpoint.openingNote(after: try await trail.checkpointer.prepare())
@@ -124,18 +124,17 @@ package struct Gateway: Sendable {
         )
         try await retired.load()
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: configuration.eventLoops)
-        let tokenHosts = Setting(tokenHosts ?? configuration.upstream.tokenHosts)
-        let attemptTimeout = DurationSetting(configuration.upstream.timeout)
-        let requestDeadline = DurationSetting(configuration.upstream.deadline)
         let plan = DescriptorPlan(configuration, limit: DescriptorPlan.currentLimit)
-        let upstreamConfiguration = try GatewayUpstream.UpstreamConfiguration(
+        let upstreamSettings = UpstreamSettings(
             configuration.upstream,
-            plan: plan,
             tokenHosts: tokenHosts,
-            attemptTimeout: attemptTimeout
+            client: try configuration.upstream.client(
+                connections: plan.upstreamConnections,
+                perLoop: plan.upstreamConnectionsPerLoop
+            )
         )
         let upstreams = Upstreams(
-            configuration: upstreamConfiguration,
+            settings: upstreamSettings,
             eventLoopGroup: eventLoops,
             clock: clock,
             metrics: registry,
@@ -164,9 +163,9 @@ package struct Gateway: Sendable {
 
         let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
         let gate = LoadGate(
-            limits: LoadLimits(configuration.http),
-            listCalls: upstreamConfiguration.fanOut,
-            subscriptionCalls: upstreamConfiguration.topicAPI == .v1 ? upstreamConfiguration.fanOut : 1,
+            limits: LoadLimits(maxInFlight: configuration.http.maxInFlight, maxLag: configuration.http.maxLag),
+            listCalls: configuration.upstream.fanOut,
+            subscriptionCalls: configuration.upstream.topicAPI == .v1 ? configuration.upstream.fanOut : 1,
             factory: registry
         )
         let pipeline = SendPipeline(
@@ -186,7 +185,7 @@ package struct Gateway: Sendable {
             logger: logger.part(.state)
         )
         let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
-        let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracing.propagate == .all)
+        let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracePropagation == .all)
         let data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
@@ -206,7 +205,7 @@ package struct Gateway: Sendable {
             clock: clock,
             metrics: dataMetrics,
             gate: gate,
-            requestDeadline: requestDeadline,
+            requestDeadline: upstreamSettings.requestDeadline,
             upstreams: UpstreamEndpoints(
                 legacy: configuration.upstream.legacyEndpoint,
                 v1: configuration.upstream.v1Endpoint
@@ -220,7 +219,7 @@ package struct Gateway: Sendable {
             token: AdminToken(Secret(secrets.adminToken.revealed)),
             administration: self.administration,
             prover: upstreams.prover,
-            tokenHosts: tokenHosts,
+            tokenHosts: upstreamSettings.tokenHosts,
             audit: auditStore,
             auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
             readiness: self.readiness,
@@ -238,7 +237,7 @@ package struct Gateway: Sendable {
                 configuration.http,
                 maxConnections: plan.dataConnections,
                 certificate: certificates.data,
-                listener: data
+                serving: data
             ),
             responder: data,
             eventLoopGroup: eventLoops,
@@ -249,7 +248,7 @@ package struct Gateway: Sendable {
                 configuration.admin,
                 maxConnections: plan.adminConnections,
                 certificate: certificates.admin,
-                listener: admin
+                serving: admin
             ),
             responder: admin,
             eventLoopGroup: adminLoop,
@@ -260,7 +259,7 @@ package struct Gateway: Sendable {
         let impatience = Impatience()
         self.dataListener = ListenerService(
             server: dataServer,
-            address: "\(configuration.http.host):\(configuration.http.port)",
+            address: "\(configuration.http.server.host):\(configuration.http.server.port)",
             readiness: self.readiness,
             drain: ListenerService.Drain(
                 grace: configuration.http.drainGrace,
@@ -272,7 +271,7 @@ package struct Gateway: Sendable {
         )
         self.adminListener = ListenerService(
             server: adminServer,
-            address: "\(configuration.admin.host):\(configuration.admin.port)",
+            address: "\(configuration.admin.server.host):\(configuration.admin.server.port)",
             readiness: nil,
             drain: ListenerService.Drain(grace: .zero, timeout: Self.adminDrainLimit, impatience: impatience)
         )
@@ -281,9 +280,7 @@ package struct Gateway: Sendable {
             directory: directory,
             dataServer: dataServer,
             adminServer: adminServer,
-            requestDeadline: requestDeadline,
-            attemptTimeout: attemptTimeout,
-            tokenHosts: tokenHosts,
+            upstream: upstreamSettings,
             lastReload: lastReload
         )
         self.services =

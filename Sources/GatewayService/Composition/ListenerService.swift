@@ -1,6 +1,7 @@
 import CoreMetrics
 import EventLoopHTTP
 package import GatewayCore
+import GatewayHTTP
 import Metrics
 import ServiceLifecycle
 
@@ -92,5 +93,48 @@ package struct ListenerService: Service {
             await group.next()
             group.cancelAll()
         }
+    }
+}
+
+extension HTTPServerConfiguration {
+    /// The data listener's server.
+    init(
+        _ listener: GatewayConfiguration.DataListener,
+        maxConnections: Int,
+        certificate: ListenerCertificate?,
+        serving served: Listener
+    ) {
+        self = listener.server
+        self.name = "data"
+        self.complete(maxConnections: maxConnections, certificate: certificate, serving: served)
+        // A message has 4 KiB, and what it is wrapped in.
+        self.uncountedBodyBytes = 8 * 1024
+        self.measuresLag = true
+        self.bodyLimit = served.bodyLimit(of:)
+    }
+
+    /// The admin listener's server.
+    init(
+        _ listener: GatewayConfiguration.AdminListener,
+        maxConnections: Int,
+        certificate: ListenerCertificate?,
+        serving served: Listener
+    ) {
+        self = listener.server
+        self.name = "admin"
+        self.complete(maxConnections: maxConnections, certificate: certificate, serving: served)
+        self.bodyLimit = { _ in Administration.maxBodyBytes }
+    }
+
+    /// Adds what no key sets: connections as planned, the certificate, and who answers and counts refusals.
+    private mutating func complete(
+        maxConnections: Int,
+        certificate: ListenerCertificate?,
+        serving served: Listener
+    ) {
+        self.maxConnections = maxConnections
+        self.tls = certificate?.configuration
+        self.refusalResponse = served.response(to:_:)
+        self.onCut = served.note(_:)
     }
 }

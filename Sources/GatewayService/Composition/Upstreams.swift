@@ -21,7 +21,7 @@ struct Upstreams: Sendable {
     let services: [any Service]
 
     init(
-        configuration: GatewayUpstream.UpstreamConfiguration,
+        settings: UpstreamSettings,
         eventLoopGroup: any EventLoopGroup,
         clock: any WallClock,
         metrics: any MetricsFactory,
@@ -29,7 +29,7 @@ struct Upstreams: Sendable {
         logger: Logger
     ) {
         let exchange = JWTBearerExchange(
-            configuration: configuration,
+            settings: settings,
             eventLoopGroup: eventLoopGroup,
             clock: clock,
             logger: logger
@@ -39,19 +39,19 @@ struct Upstreams: Sendable {
         let resilience = ResilienceMetrics(factory: metrics, tenantLabels: tenantLabels)
         // One pool for each server, whatever the calls are for: FCM sees as few connections as will do.
         let pools = OriginPools(
-            configuration: configuration.client,
-            plainHTTP: configuration.tokenHosts.current.plainHTTP,
+            configuration: settings.client,
+            plainHTTP: settings.tokenHosts.current.plainHTTP,
             eventLoopGroup: eventLoopGroup,
             logger: logger
         )
         let accounts = V1Accounts(
-            defaultEndpoint: configuration.v1Endpoint,
+            defaultEndpoint: settings.configuration.v1Endpoint,
             pools: pools,
             tokens: tokens,
             metrics: resilience
         )
         let legacy = LegacySender(
-            configuration: configuration,
+            settings: settings,
             pools: pools,
             clock: clock,
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),
@@ -59,7 +59,7 @@ struct Upstreams: Sendable {
             log: log
         )
         let v1 = V1Sender(
-            configuration: configuration,
+            settings: settings,
             accounts: accounts,
             clock: clock,
             metrics: UpstreamMetrics(api: .v1, factory: metrics),
@@ -67,7 +67,7 @@ struct Upstreams: Sendable {
         )
         self.router = UpstreamRouter(legacy: legacy, v1: v1)
         self.topics = TopicCaller(
-            configuration: configuration,
+            settings: settings,
             accounts: accounts,
             pools: pools,
             clock: clock,
@@ -75,14 +75,15 @@ struct Upstreams: Sendable {
             log: log
         )
         self.groups = GroupSender(
-            configuration: configuration,
+            settings: settings,
             pools: pools,
             accounts: accounts,
             clock: clock,
             metrics: UpstreamMetrics(label: "device_groups", factory: metrics),
             log: log
         )
-        self.prover = CredentialCheck(configuration: configuration, exchange: exchange, pools: pools, clock: clock)
+        self.prover = CredentialCheck(settings: settings, exchange: exchange, pools: pools, clock: clock)
+        let configuration = settings.configuration
         let defaults: Set = [configuration.legacyEndpoint, configuration.v1Endpoint, configuration.iidEndpoint]
         self.keep = { tenants in
             accounts.keep(tenants)

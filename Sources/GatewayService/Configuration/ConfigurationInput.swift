@@ -1,119 +1,117 @@
-import Configuration
-
 /// The file and the environment brought together: environment over file over defaults.
 package struct ConfigurationInput {
-    /// Reads the values in force.
-    let reader: ConfigReader
+    /// The variables the command line's own verbs read; they configure no server.
+    private static let clientVariables: Set<String> = [
+        "GATEWAY_URL", "GATEWAY_KEY", "GATEWAY_KEY_FILE", "GATEWAY_ADMIN_URL", "GATEWAY_ADMIN_TOKEN",
+        "GATEWAY_ADMIN_TOKEN_FILE",
+    ]
 
-    private let file: ConfigurationFile?
-    private let environment: ConfigurationEnvironment
+    /// Where a value in force comes from.
+    package enum Source: Sendable, Equatable, CustomStringConvertible {
+        case builtIn
+        /// The file, at a line from 1.
+        case file(String, line: Int)
+        /// The environment, by the variable's name.
+        case variable(String)
 
-    /// Reads the file and the environment; what is wrong with them comes out of `configuration()`.
-    ///
-    /// - Parameters:
-    ///   - file: The YAML file's path; nil reads none.
-    ///   - environment: The process's variables.
-    package init(file: String?, environment: [String: String]) {
-        self.init(file: file.map { ConfigurationFile(path: $0) }, environment: environment)
+        /// `default`, `file:line` or the variable's name.
+        package var description: String {
+            switch self {
+            case .builtIn: "default"
+            case .file(let name, let line): "\(name):\(line)"
+            case .variable(let name): name
+            }
+        }
+    }
+
+    /// Where the values in force come from, by path; a key that nothing sets has its default.
+    package struct Sources: Sendable {
+        fileprivate var byPath: [String: Source] = [:]
+
+        package subscript(path: String) -> Source { self.byPath[path] ?? .builtIn }
+
+        /// A problem with where its key was set, or the other key that takes part.
+        package func locate(_ problem: ConfigurationProblem) -> ConfigurationProblem {
+            var located = problem
+            for path in [problem.key, problem.otherKey].compactMap(\.self) {
+                switch self[path] {
+                case .builtIn: continue
+                case .file(let name, let line): located.place = .file(name, line: line)
+                case .variable(let name): located.place = .variable(name)
+                }
+                located.key = path
+                return located
+            }
+            return located
+        }
+    }
+
+    /// One line of `config show`.
+    package struct Row: Sendable {
+        package let key: ConfigurationKey
+        /// The value in force as text: empty when there is none, `<redacted>` for a secret.
+        package let value: String
+        package let source: Source
+    }
+
+    package private(set) var sources = Sources()
+    /// What is in force, as far as it can be used.
+    private var values = GatewayConfiguration()
+    private var problems: [ConfigurationProblem]
+
+    /// Reads the file, if there is one, and the environment; what is wrong with them comes out of ``configuration()``.
+    package init(file path: String?, environment: [String: String]) {
+        self.init(file: path.map { ConfigurationFile(path: $0) }, environment: environment)
     }
 
     /// Brings a file that was already read and the environment together.
     init(file: ConfigurationFile?, environment: [String: String]) {
-        let environment = ConfigurationEnvironment(environment)
-        let defaults = ConfigurationSchema.keys.map {
-            (AbsoluteConfigKey($0.components), ConfigValue($0.defaultContent, isSecret: $0.isSecret))
+        self.problems = file?.problems ?? []
+        var assignments = file?.values ?? [:]
+        if let file { self.sources.byPath = file.lines.mapValues { .file(file.name, line: $0) } }
+        for key in ConfigurationTable.keys {
+            do throws(ConfigurationProblems) {
+                guard let (text, variable) = try Self.text(of: key, in: environment) else { continue }
+                assignments[key.path] = key.assignment(of: text)
+                self.sources.byPath[key.path] = .variable(variable)
+            } catch {
+                self.problems += error.problems
+            }
         }
-        self.file = file
-        self.environment = environment
-        self.reader = ConfigReader(providers: [
-            // The variable's finished name is the key's only component, which the provider takes as it is.
-            EnvironmentVariablesProvider(
-                environmentVariables: environment.values,
-                secretsSpecifier: .specific(
-                    Set(ConfigurationSchema.keys.filter(\.isSecret).map { ConfigurationKey.environmentName($0.path) })
+        let known = Self.clientVariables.union(ConfigurationTable.keys.flatMap(\.variables))
+        for name in environment.keys.sorted() where name.hasPrefix("GATEWAY_") && !known.contains(name) {
+            let message = "is not known\(NearestName.hint(for: name, among: known))"
+            self.problems.append(ConfigurationProblem(place: .variable(name), message: message))
+        }
+        for key in ConfigurationTable.keys {
+            for message in assignments[key.path]?(&self.values) ?? [] {
+                self.problems.append(
+                    self.sources.locate(ConfigurationProblem(place: .unknown, key: key.path, message: message))
                 )
-            )
-            .mapKeys { AbsoluteConfigKey([ConfigurationKey.environmentName($0.components.joined(separator: "."))]) },
-            InMemoryProvider(name: "file", values: file?.values ?? [:]),
-            InMemoryProvider(name: "defaults", values: Dictionary(uniqueKeysWithValues: defaults)),
-        ])
+            }
+        }
+        self.problems += self.values.problems.map(self.sources.locate)
     }
 
-    /// Reads and checks everything.
-    ///
-    /// - Returns: The configuration in force.
-    /// - Throws: Everything wrong with the file, the environment and the values, each named by its place.
+    /// A key's variable with its text, of a secret also from the file that a variable names; nil when none is set.
+    private static func text(
+        of key: ConfigurationKey,
+        in environment: [String: String]
+    ) throws(ConfigurationProblems) -> (text: String, variable: String)? {
+        guard key.isSecret else { return environment[key.variable].map { ($0, key.variable) } }
+        return try SecretVariable.find(key.variable, in: environment).map { ($0.value.revealed, $0.variable) }
+    }
+
+    /// The configuration in force; throws everything wrong with the file, the environment and the values, by place.
     package func configuration() throws(ConfigurationProblems) -> GatewayConfiguration {
-        var problems = (self.file?.problems ?? []) + self.environment.problems
-        do {
-            let configuration = try GatewayConfiguration(reader: self.reader)
-            if problems.isEmpty { return configuration }
-        } catch {
-            problems += error.problems.map { self.locate($0) }
-        }
-        throw ConfigurationProblems(problems)
-    }
-
-    /// Runs a body and says of the problems that it throws where their keys were set.
-    package func locating<Value>(_ body: () throws(ConfigurationProblems) -> Value) throws(ConfigurationProblems)
-        -> Value
-    {
-        do {
-            return try body()
-        } catch {
-            throw ConfigurationProblems(error.problems.map { self.locate($0) })
-        }
+        guard self.problems.isEmpty else { throw ConfigurationProblems(self.problems) }
+        return self.values
     }
 
     /// The values in force, one row a key, secrets masked.
-    package func describe() -> [ConfigurationRow] {
-        ConfigurationSchema.keys.map { key in
-            ConfigurationRow(
-                key: key.path,
-                value: self.shown(key),
-                source: self.source(key.path),
-                isReloadable: key.isReloadable
-            )
-        }
-    }
-
-    private func source(_ path: String) -> ConfigurationSource {
-        if let variable = self.environment.variables[path] {
-            .variable(variable)
-        } else if let file = self.file, let line = file.lines[path] {
-            .file(file.name, line: line)
-        } else {
-            .builtIn
-        }
-    }
-
-    private func locate(_ problem: ConfigurationProblem) -> ConfigurationProblem {
-        var located = problem
-        for path in [problem.key, problem.otherKey].compactMap(\.self) {
-            switch self.source(path) {
-            case .builtIn: continue
-            case .file(let name, let line): located.place = .file(name, line: line)
-            case .variable(let name): located.place = .variable(name)
-            }
-            located.key = path
-            return located
-        }
-        return located
-    }
-
-    private func shown(_ key: ConfigurationKey) -> String {
-        let path = ConfigKey(key.components)
-        // Reading is checked by `configuration()`; a value that cannot be read is shown as nothing here.
-        switch key.kind {
-        case .text, .policies:
-            return (try? self.reader.requiredString(forKey: path)) ?? ""
-        case .wholeNumber:
-            return (try? self.reader.requiredInt(forKey: path)).map(String.init) ?? ""
-        case .textList:
-            return (try? self.reader.requiredStringArray(forKey: path))?.joined(separator: ",") ?? ""
-        case .secret:
-            let isSet = (try? self.reader.requiredString(forKey: path, isSecret: true))?.isEmpty == false
-            return isSet ? Redacted("").description : ""
+    package func describe() -> [Row] {
+        ConfigurationTable.keys.map { key in
+            Row(key: key, value: key.shown(self.values), source: self.sources[key.path])
         }
     }
 }

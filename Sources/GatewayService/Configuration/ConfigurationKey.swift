@@ -1,73 +1,109 @@
-import Configuration
+import Crypto
+import GatewayCore
+import Yams
 
-/// One key an operator can set.
+/// One key an operator can set: a row of ``ConfigurationTable``.
+///
+/// The property that holds the value belongs to the part that reads it; its initial value is the key's default.
 package struct ConfigurationKey: Sendable {
-    /// The value's type, with its default.
-    enum Kind: Sendable {
-        /// Text; an empty default means none.
-        case text(String)
-        /// A whole number.
-        case wholeNumber(Int)
-        /// A list of texts, comma-separated in the environment.
-        case textList([String])
-        /// Rate policies, JSON text in the environment.
-        case policies([RatePolicyConfiguration])
-        /// A secret: environment only, no default.
-        case secret
-    }
+    /// Puts a value in a configuration, or says why it can't be used and leaves the property as it is.
+    typealias Assignment = @Sendable (inout GatewayConfiguration) -> [String]
 
     /// The path, with dots.
     package let path: String
-
-    /// The type and the default.
-    let kind: Kind
-
-    /// What the key means, in one line.
-    let doc: String
-
+    /// What may be written, for documents.
+    package let values: String
+    /// What the key sets, for documents.
+    package let doc: String
     /// Whether a reload puts another value in force; without it, only a start does.
-    let isReloadable: Bool
+    package let isReloadable: Bool
+    /// Whether the value must never be shown nor stand in the file.
+    package let isSecret: Bool
 
-    /// Names a key.
-    init(_ path: String, _ kind: Kind, _ doc: String, isReloadable: Bool = false) {
+    private let assignmentOfNode: @Sendable (Node) throws(ConfigurationFaults) -> Assignment
+    private let assignmentOfText: @Sendable (String) -> Assignment
+    private let text: @Sendable (GatewayConfiguration) -> String
+    private let take: @Sendable (inout GatewayConfiguration, GatewayConfiguration) -> Void
+
+    init<Written: ConfigurationValue, Value>(
+        _ path: String,
+        _ property: any WritableKeyPath<GatewayConfiguration, Value> & Sendable,
+        _ format: ConfigurationFormat<Written, Value>,
+        _ doc: String,
+        reloads: Bool = false
+    ) {
+        self.init(path, in: \GatewayConfiguration.self, property, format, doc, reloads: reloads)
+    }
+
+    /// A key whose property is one of a part of the configuration.
+    init<Part, Written: ConfigurationValue, Value>(
+        _ path: String,
+        in part: any WritableKeyPath<GatewayConfiguration, Part> & Sendable,
+        _ property: any WritableKeyPath<Part, Value> & Sendable,
+        _ format: ConfigurationFormat<Written, Value>,
+        _ doc: String,
+        reloads: Bool = false
+    ) {
         self.path = path
-        self.kind = kind
+        self.values = format.values
         self.doc = doc
-        self.isReloadable = isReloadable
-    }
-
-    /// Whether the value must never be shown or stand in the file.
-    package var isSecret: Bool {
-        if case .secret = self.kind { true } else { false }
-    }
-
-    /// The path's parts.
-    var components: [String] {
-        self.path.split(separator: ".").map(String.init)
-    }
-
-    /// The default in the form the library reads.
-    var defaultContent: ConfigContent {
-        switch self.kind {
-        case .text(let text): .string(text)
-        case .wholeNumber(let number): .int(number)
-        case .textList(let texts): .stringArray(texts)
-        case .policies(let policies): .string(RatePolicyList.json(policies))
-        case .secret: .string("")
+        self.isReloadable = reloads
+        self.isSecret = format.isSecret
+        let assignment = { @Sendable (written: Written) -> Assignment in
+            { configuration in
+                let problems = format.problems(written)
+                if problems.isEmpty, let value = format.value(written) {
+                    configuration[keyPath: part][keyPath: property] = value
+                }
+                return problems
+            }
         }
+        self.assignmentOfNode = { (node) throws(ConfigurationFaults) in assignment(try Written(node: node)) }
+        self.assignmentOfText = { text in
+            do throws(ConfigurationFaults) {
+                return assignment(try Written(variable: text))
+            } catch {
+                let messages = error.faults.map(\.message)
+                return { _ in messages }
+            }
+        }
+        self.text = { format.text($0[keyPath: part][keyPath: property]) }
+        self.take = { $0[keyPath: part][keyPath: property] = $1[keyPath: part][keyPath: property] }
     }
+
+    /// Reads a node of the file; ranges are checked by the assignment, since a variable may take its place.
+    func assignment(of node: Node) throws(ConfigurationFaults) -> Assignment { try self.assignmentOfNode(node) }
+
+    /// Reads a variable's text.
+    func assignment(of text: String) -> Assignment { self.assignmentOfText(text) }
+
+    /// The value as the file or a variable would hold it: empty when there is none, masked when it is secret.
+    package func shown(_ configuration: GatewayConfiguration) -> String {
+        let text = self.text(configuration)
+        return self.isSecret && !text.isEmpty ? Redacted("").description : text
+    }
+
+    /// Tells values apart without showing a secret.
+    func fingerprint(_ configuration: GatewayConfiguration) -> String {
+        let text = self.text(configuration)
+        return self.isSecret ? SHA256.hash(data: Array(text.utf8)).description : text
+    }
+
+    /// Takes another configuration's value of this key.
+    func copy(from other: GatewayConfiguration, to configuration: inout GatewayConfiguration) {
+        self.take(&configuration, other)
+    }
+
+    /// The key's variable.
+    package var variable: String { Self.variable(self.path) }
 
     /// The environment variables that set the key: for a secret also the one that names a file.
-    var variables: [String] {
-        let name = Self.environmentName(self.path)
-        return self.isSecret ? [name, "\(name)_FILE"] : [name]
-    }
+    package var variables: [String] { self.isSecret ? [self.variable, "\(self.variable)_FILE"] : [self.variable] }
 
     /// The variable of a path: `http.keepAliveTimeoutMs` is `GATEWAY_HTTP_KEEP_ALIVE_TIMEOUT_MS`.
     ///
-    /// A word begins at a capital that follows anything else, so `v1Endpoint` is `V1_ENDPOINT`; the library's own
-    /// encoding would make it `V1ENDPOINT`.
-    package static func environmentName(_ path: String) -> String {
+    /// A word begins at a capital that follows anything else, so `v1Endpoint` is `V1_ENDPOINT`.
+    package static func variable(_ path: String) -> String {
         var name = "GATEWAY_"
         var previousIsBoundary = true
         for character in path {
@@ -75,13 +111,168 @@ package struct ConfigurationKey: Sendable {
                 name.append("_")
                 previousIsBoundary = true
             } else {
-                if character.isUppercase, !previousIsBoundary {
-                    name.append("_")
-                }
+                if character.isUppercase, !previousIsBoundary { name.append("_") }
                 name.append(character.uppercased())
                 previousIsBoundary = character.isUppercase
             }
         }
         return name
+    }
+}
+
+/// Between what an operator writes and the value of a property.
+struct ConfigurationFormat<Written: ConfigurationValue, Value: Sendable>: Sendable {
+    /// What may be written, for documents.
+    let values: String
+    var isSecret = false
+    /// Why what was written can't be used; never repeats a secret.
+    let problems: @Sendable (Written) -> [String]
+    /// The value of what was found without problems.
+    let value: @Sendable (Written) -> Value?
+    /// The value as an operator would write it in a variable.
+    let text: @Sendable (Value) -> String
+}
+
+extension ConfigurationFormat where Written == Int, Value == Int {
+    static func wholeNumber(_ range: ClosedRange<Int>) -> Self {
+        Self(
+            values: Self.readable(range),
+            problems: { Self.problems($0, range) },
+            value: { $0 },
+            text: { "\($0)" }
+        )
+    }
+}
+
+extension ConfigurationFormat where Written == Int, Value == Duration {
+    static func milliseconds(_ range: ClosedRange<Int>) -> Self {
+        Self(
+            values: Self.readable(range),
+            problems: { Self.problems($0, range) },
+            value: { .milliseconds($0) },
+            text: { "\(Int($0 / .milliseconds(1)))" }
+        )
+    }
+}
+
+extension ConfigurationFormat where Written == Int {
+    private static func problems(_ number: Int, _ range: ClosedRange<Int>) -> [String] {
+        range.contains(number) ? [] : ["must be from \(range.lowerBound) to \(range.upperBound), not \(number)"]
+    }
+
+    private static func readable(_ range: ClosedRange<Int>) -> String {
+        "\(self.readable(range.lowerBound)) to \(self.readable(range.upperBound))"
+    }
+
+    /// A number with its thousands apart, or in whole MiB or GiB.
+    private static func readable(_ number: Int) -> String {
+        for (name, size) in [("GiB", 1 << 30), ("MiB", 1 << 20)] where number >= size && number % size == 0 {
+            return "\(number / size) \(name)"
+        }
+        let digits = Array("\(number)")
+        return digits.indices.reduce(into: "") { text, index in
+            if index > 0, (digits.count - index) % 3 == 0 { text.append(",") }
+            text.append(digits[index])
+        }
+    }
+}
+
+extension ConfigurationFormat where Written == String, Value == String {
+    static func text(_ values: String, problem: @escaping @Sendable (String) -> String? = { _ in nil }) -> Self {
+        .text(values, problem: problem) { $0 }
+    }
+
+    /// Text that another form is made of once it is found good.
+    static func text(
+        _ values: String,
+        problem: @escaping @Sendable (String) -> String?,
+        value: @escaping @Sendable (String) -> String
+    ) -> Self {
+        Self(values: values, problems: { problem($0).map { [$0] } ?? [] }, value: value, text: { $0 })
+    }
+}
+
+extension ConfigurationFormat where Written == String, Value == String? {
+    /// A file's path; empty for none.
+    static var file: Self {
+        Self(
+            values: "path",
+            problems: { _ in [] },
+            value: { .some($0.isEmpty ? nil : $0) },
+            text: { $0 ?? "" }
+        )
+    }
+}
+
+extension ConfigurationFormat where Written == String, Value: RawRepresentable<String> & CaseIterable {
+    /// One of a closed set of names.
+    static var choice: Self {
+        Self(
+            values: Value.names.map { "`\($0)`" }.joined(separator: ", "),
+            problems: { Value.problems($0) },
+            value: { Value(rawValue: $0) },
+            text: { $0.rawValue }
+        )
+    }
+}
+
+extension ConfigurationFormat where Written == String {
+    /// One of a closed set of names, or none where the text is empty.
+    static func optionalChoice<Choice>() -> Self
+    where Value == Choice?, Choice: RawRepresentable<String> & CaseIterable & Sendable {
+        Self(
+            values: Choice.names.map { "`\($0)`" }.joined(separator: ", "),
+            problems: { $0.isEmpty ? [] : Choice.problems($0) },
+            value: { .some($0.isEmpty ? nil : Choice(rawValue: $0)) },
+            text: { $0?.rawValue ?? "" }
+        )
+    }
+
+    /// A secret, which stands in a variable or in the file that another variable names.
+    static func secret<Content: Sendable>(
+        _ values: String,
+        problem: @escaping @Sendable (String) -> String?,
+        value: @escaping @Sendable (String) -> Content?,
+        text: @escaping @Sendable (Content) -> String
+    ) -> Self where Value == Redacted<Content>? {
+        Self(
+            values: values,
+            isSecret: true,
+            problems: { problem($0).map { [$0] } ?? [] },
+            value: { .some(value($0).map { Redacted($0) }) },
+            text: { $0.map { text($0.revealed) } ?? "" }
+        )
+    }
+}
+
+extension RawRepresentable<String> where Self: CaseIterable {
+    fileprivate static var names: [String] { Self.allCases.map(\.rawValue) }
+
+    fileprivate static func problems(_ text: String) -> [String] {
+        if Self(rawValue: text) != nil { return [] }
+        return ["must be one of \(Self.names.joined(separator: ", ")), not \"\(text)\""]
+    }
+}
+
+extension ConfigurationFormat where Written == [String], Value == [String] {
+    /// Names of hosts, taken in lower case.
+    static func hosts(_ values: String, problem: @escaping @Sendable (String) -> String?) -> Self {
+        Self(
+            values: values,
+            problems: { $0.compactMap(problem) },
+            value: { $0.map { $0.lowercased() } },
+            text: { $0.joined(separator: ",") }
+        )
+    }
+}
+
+extension ConfigurationFormat where Written == RatePolicyList, Value == [RatePolicy] {
+    static var policies: Self {
+        Self(
+            values: "one to four policies",
+            problems: { $0.problems },
+            value: { $0.policies },
+            text: { RatePolicyList.json($0) }
+        )
     }
 }

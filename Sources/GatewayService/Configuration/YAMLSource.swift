@@ -5,7 +5,7 @@ package import Yams
 package struct YAMLSource {
     /// The most uses of anchors: each can multiply what the uses before it stand for, and the reader of YAML compares
     /// keys by all they stand for.
-    package static let maxAliases = 16
+    static let maxAliases = 16
 
     /// The path as the operator wrote it.
     package let name: String
@@ -16,11 +16,6 @@ package struct YAMLSource {
     /// Why the file can't be read; nil for one that could.
     package private(set) var problem: ConfigurationProblem?
 
-    /// Reads a file.
-    ///
-    /// - Parameters:
-    ///   - path: The file's path.
-    ///   - maxBytes: The largest file read.
     package init(path: String, maxBytes: Int) {
         guard let data = FileManager.default.contents(atPath: path) else {
             self.init(path, "cannot be read")
@@ -145,5 +140,23 @@ package struct YAMLSource {
         default:
             false
         }
+    }
+}
+
+extension Node {
+    /// The number that a plain decimal whole number is.
+    ///
+    /// YAML also calls `0x1F`, `1_000` and `1:30` integers. Those are refused: the last surprises an operator who meant
+    /// a time, and none of them could be written in the environment.
+    package var wholeNumber: Int? {
+        guard case .scalar(let scalar) = self, scalar.resolvedTagName == .int else { return nil }
+        return Int(scalar.string)
+    }
+}
+
+extension Node.Scalar {
+    /// The tag YAML gives the scalar: the one written, or the one its text implies when it is unquoted.
+    package var resolvedTagName: Tag.Name {
+        Tag.Name(rawValue: Node.scalar(self).tag.rawValue)
     }
 }

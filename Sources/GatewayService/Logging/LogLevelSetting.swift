@@ -43,8 +43,8 @@ package final class LogLevelSetting: Sendable {
         }
     }
 
-    private static func index(of level: LogConfiguration.Level) -> UInt64 {
-        guard let index = Self.levels.firstIndex(where: { $0.rawValue == level.rawValue }) else {
+    private static func index(of level: Logger.Level) -> UInt64 {
+        guard let index = Self.levels.firstIndex(of: level) else {
             preconditionFailure("no logger knows the level \(level)")
         }
         return UInt64(index)

@@ -10,7 +10,7 @@ import NIOCore
 package final class CredentialCheck: CredentialProver {
     private static let topic = "fcm-gateway-credential-check"
 
-    private let configuration: UpstreamConfiguration
+    private let settings: UpstreamSettings
     private let exchange: any TokenExchange
     private let pools: OriginPools
     private let clock: any WallClock
@@ -18,17 +18,17 @@ package final class CredentialCheck: CredentialProver {
     /// A check.
     ///
     /// - Parameters:
-    ///   - configuration: where messages go.
+    ///   - settings: where messages go.
     ///   - exchange: asks for access tokens; it belongs to somebody else, who shuts it down.
     ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
     ///   - clock: tells the time.
     package init(
-        configuration: UpstreamConfiguration,
+        settings: UpstreamSettings,
         exchange: any TokenExchange,
         pools: OriginPools,
         clock: any WallClock
     ) {
-        self.configuration = configuration
+        self.settings = settings
         self.exchange = exchange
         self.pools = pools
         self.clock = clock
@@ -55,7 +55,7 @@ package final class CredentialCheck: CredentialProver {
         case .failure(let failure): return CredentialReport(failure, of: credential)
         }
         guard let topic = TopicName(Self.topic),
-            let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.v1Endpoint)
+            let pool = self.pools.pool(for: credential.endpoint ?? self.settings.configuration.v1Endpoint)
         else { return .badEndpoint }
         let request = HTTPClientRequest(
             method: .post,
@@ -94,7 +94,7 @@ package final class CredentialCheck: CredentialProver {
 
     private func prove(_ credential: LegacyCredential) async -> CredentialReport {
         guard let topic = TopicName(Self.topic),
-            let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.legacyEndpoint),
+            let pool = self.pools.pool(for: credential.endpoint ?? self.settings.configuration.legacyEndpoint),
             let body = try? LegacyRequestEncoder.encode(Self.message, to: .topic(topic))
         else { return .badEndpoint }
         let request = LegacySender.request(body, authorizedBy: credential)
@@ -138,7 +138,7 @@ package final class CredentialCheck: CredentialProver {
         return message
     }
 
-    private var deadline: NIODeadline { .now() + TimeAmount(self.configuration.attemptTimeout.current) }
+    private var deadline: NIODeadline { .now() + TimeAmount(self.settings.attemptTimeout.current) }
 
     private static func unreachable(_ pool: HTTPClientPool, _ error: HTTPClientError) -> CredentialReport {
         CredentialReport(

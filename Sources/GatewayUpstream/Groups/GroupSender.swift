@@ -9,7 +9,7 @@ package final class GroupSender: GroupUpstream {
     /// The path without its query, for spans.
     private static let route = "/fcm/notification"
 
-    private let configuration: UpstreamConfiguration
+    private let settings: UpstreamSettings
     private let pools: OriginPools
     private let accounts: V1Accounts
     private let clock: any WallClock
@@ -18,21 +18,21 @@ package final class GroupSender: GroupUpstream {
     /// A sender over pools of connections.
     ///
     /// - Parameters:
-    ///   - configuration: where FCM is.
+    ///   - settings: where FCM is.
     ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
     ///   - accounts: what tenants' calls by v1 share.
     ///   - clock: tells the time.
     ///   - metrics: what is measured of calls.
     ///   - log: hears of calls.
     package init(
-        configuration: UpstreamConfiguration,
+        settings: UpstreamSettings,
         pools: OriginPools,
         accounts: V1Accounts,
         clock: any WallClock,
         metrics: UpstreamMetrics,
         log: AttemptLog = AttemptLog()
     ) {
-        self.configuration = configuration
+        self.settings = settings
         self.pools = pools
         self.accounts = accounts
         self.clock = clock
@@ -55,7 +55,7 @@ package final class GroupSender: GroupUpstream {
             guard let credential = profile.legacyCredential else {
                 return self.missing("no_credential", of: profile, origin)
             }
-            let endpoint = credential.endpoint ?? self.configuration.legacyEndpoint
+            let endpoint = credential.endpoint ?? self.settings.configuration.legacyEndpoint
             guard let pool = self.pools.pool(for: endpoint) else {
                 return GroupResult(self.pools.obstacle(at: endpoint))
             }
@@ -123,7 +123,7 @@ package final class GroupSender: GroupUpstream {
         repeats: Int
     ) async -> AttemptEnd {
         let start = ContinuousClock.now
-        let timeLeft = min(self.configuration.attemptTimeout.current, call.deadline - start)
+        let timeLeft = min(self.settings.attemptTimeout.current, call.deadline - start)
         guard timeLeft > .zero else { return AttemptEnd(result: GroupResult(transportFailure: "not_started")) }
         let request = Self.request(call.request, headers: headers)
         let attempt = self.attempts.begin(

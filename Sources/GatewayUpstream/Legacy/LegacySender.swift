@@ -10,7 +10,7 @@ package final class LegacySender: UpstreamSender {
     private static let keyScheme = Array("key=".utf8)
     private static let mediaType = Array("application/json".utf8)
 
-    private let configuration: UpstreamConfiguration
+    private let settings: UpstreamSettings
     private let pools: OriginPools
     private let clock: any WallClock
     private let attempts: AttemptRecorder
@@ -18,14 +18,14 @@ package final class LegacySender: UpstreamSender {
 
     /// A sender over pools of connections.
     package init(
-        configuration: UpstreamConfiguration,
+        settings: UpstreamSettings,
         pools: OriginPools,
         clock: any WallClock,
         metrics: UpstreamMetrics,
         resilience: ResilienceMetrics,
         log: AttemptLog = AttemptLog()
     ) {
-        self.configuration = configuration
+        self.settings = settings
         self.pools = pools
         self.clock = clock
         self.attempts = AttemptRecorder(metrics: metrics, log: log)
@@ -95,7 +95,7 @@ package final class LegacySender: UpstreamSender {
             self.attempts.log.missing("no_credential", call.profile.missingCredential, of: call.profile, call.origin)
             return .failure(Obstacle(.upstreamCredentials, "no_credential"))
         }
-        let endpoint = credential.endpoint ?? self.configuration.legacyEndpoint
+        let endpoint = credential.endpoint ?? self.settings.configuration.legacyEndpoint
         guard let pool = self.pools.pool(for: endpoint) else {
             let obstacle = self.pools.obstacle(at: endpoint)
             return .failure(Obstacle(obstacle.code, obstacle.name))
@@ -126,7 +126,7 @@ package final class LegacySender: UpstreamSender {
 
     private func attempt(_ plan: Plan, _ call: UpstreamCall, repeats: Int) async -> AttemptEnd {
         let start = ContinuousClock.now
-        let fullTime = self.configuration.attemptTimeout.current
+        let fullTime = self.settings.attemptTimeout.current
         let timeLeft = min(fullTime, call.deadline - start)
         guard timeLeft > .zero else {
             plan.health.report(server: .silent, credential: .silent, at: start)
@@ -217,7 +217,7 @@ package final class LegacySender: UpstreamSender {
             let wait = Backoff.wait(after: attempts, for: reason, retryAfter: result.retryAfter)
             guard .now + wait < call.deadline else { return result }
             if wait > .zero {
-                guard plan.health.mightRepeat(for: reason), (try? await self.configuration.pause(wait)) != nil else {
+                guard plan.health.mightRepeat(for: reason), (try? await self.settings.pause(wait)) != nil else {
                     return result
                 }
             }

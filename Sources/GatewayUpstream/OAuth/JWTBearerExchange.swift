@@ -22,25 +22,25 @@ package final class JWTBearerExchange: TokenExchange {
     /// An exchange; call ``shutdown()`` before letting go of it.
     ///
     /// - Parameters:
-    ///   - configuration: where tokens may be asked for, how long one answer may take, how servers are verified.
+    ///   - settings: where tokens may be asked for, how long one answer may take, how servers are verified.
     ///   - eventLoopGroup: the loops that connections live on.
     ///   - clock: tells the time that assertions are dated with.
     ///   - logger: hears of answers that are none.
     package init(
-        configuration: UpstreamConfiguration,
+        settings: UpstreamSettings,
         eventLoopGroup: any EventLoopGroup,
         clock: any WallClock,
         logger: Logger
     ) {
-        var settings = HTTPClient.Configuration()
-        settings.tlsConfiguration = configuration.client.tls
-        settings.redirectConfiguration = .disallow
+        var configuration = HTTPClient.Configuration()
+        configuration.tlsConfiguration = settings.client.tls
+        configuration.redirectConfiguration = .disallow
         // A token serves many requests, so that getting it belongs to nobody's trace.
-        settings.tracing.tracer = nil
-        settings.timeout.connect = TimeAmount(configuration.client.connectTimeout)
-        self.client = HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: settings)
-        self.hosts = configuration.tokenHosts
-        self.timeout = configuration.attemptTimeout
+        configuration.tracing.tracer = nil
+        configuration.timeout.connect = TimeAmount(settings.client.connectTimeout)
+        self.client = HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration)
+        self.hosts = settings.tokenHosts
+        self.timeout = settings.attemptTimeout
         self.clock = clock
         self.logger = logger
     }

@@ -8,7 +8,7 @@ import NIOCore
 /// A legacy tenant's are kept by the Instance ID API. Those of a tenant that sends by the v1 protocol are kept by v1's,
 /// unless the configuration or FCM itself says otherwise.
 package final class TopicCaller: TopicUpstream {
-    private let configuration: UpstreamConfiguration
+    private let settings: UpstreamSettings
     private let pools: OriginPools
     private let accounts: V1Accounts
     private let exchange: TopicExchange
@@ -17,25 +17,25 @@ package final class TopicCaller: TopicUpstream {
     /// A caller over pools of connections.
     ///
     /// - Parameters:
-    ///   - configuration: where the APIs are, and how many calls one change may have in flight.
+    ///   - settings: where the APIs are, and how many calls one change may have in flight.
     ///   - accounts: what tenants' calls by v1 share.
     ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
     ///   - clock: tells the time that an answer's dates are compared to.
     ///   - metrics: what is measured of calls.
     ///   - log: hears of calls.
     package init(
-        configuration: UpstreamConfiguration,
+        settings: UpstreamSettings,
         accounts: V1Accounts,
         pools: OriginPools,
         clock: any WallClock,
         metrics: TopicCallMetrics,
         log: AttemptLog = AttemptLog()
     ) {
-        self.configuration = configuration
+        self.settings = settings
         self.pools = pools
         self.accounts = accounts
         self.exchange = TopicExchange(
-            attemptTimeout: configuration.attemptTimeout,
+            attemptTimeout: settings.attemptTimeout,
             clock: clock,
             metrics: metrics,
             log: log
@@ -103,7 +103,7 @@ package final class TopicCaller: TopicUpstream {
         switch profile.tenant.upstream {
         case .legacy:
             guard let credential = profile.legacyCredential else { return .failure(self.noCredential(profile, origin)) }
-            let endpoint = credential.endpoint ?? self.configuration.iidEndpoint
+            let endpoint = credential.endpoint ?? self.settings.configuration.iidEndpoint
             guard let pool = self.pools.pool(for: endpoint) else {
                 return .failure(Obstacle(self.pools.obstacle(at: endpoint)))
             }
@@ -114,7 +114,7 @@ package final class TopicCaller: TopicUpstream {
         case .v1:
             guard let credential = profile.v1Credential else { return .failure(self.noCredential(profile, origin)) }
             guard let account = self.accounts.account(of: profile, credential),
-                let pool = self.pools.pool(for: credential.endpoint ?? self.configuration.iidEndpoint)
+                let pool = self.pools.pool(for: credential.endpoint ?? self.settings.configuration.iidEndpoint)
             else { return .failure(Obstacle(self.accounts.obstacle(to: credential))) }
             return .success(
                 TopicRoute(profile: profile, authorization: .account(account), instanceID: pool, origin: origin)
@@ -128,7 +128,7 @@ package final class TopicCaller: TopicUpstream {
     }
 
     private func prefersV1(_ account: V1Account) -> Bool {
-        switch self.configuration.topicAPI {
+        switch self.settings.configuration.topicAPI {
         case .instanceID: false
         case .v1: !self.memory.isMissing(for: account, at: .now)
         }
@@ -168,7 +168,7 @@ package final class TopicCaller: TopicUpstream {
         let fanOut = TopicFanOut(count: call.tokens.count)
         let requests = V1TopicRequest(project: account.projectID)
         await withDiscardingTaskGroup { group in
-            for _ in 0..<min(self.configuration.fanOut, call.tokens.count) {
+            for _ in 0..<min(self.settings.configuration.fanOut, call.tokens.count) {
                 group.addTask {
                     while !Task.isCancelled, ContinuousClock.now < call.deadline, let index = fanOut.next() {
                         let request = requests.change(call.change, call.tokens[index], call.topic)

@@ -6,7 +6,7 @@ import NIOCore
 
 /// Sends by HTTP v1: one `messages:send` for each recipient.
 package final class V1Sender: UpstreamSender {
-    private let configuration: UpstreamConfiguration
+    private let settings: UpstreamSettings
     private let accounts: V1Accounts
     private let clock: any WallClock
     private let attempts: AttemptRecorder
@@ -14,19 +14,19 @@ package final class V1Sender: UpstreamSender {
     /// A sender over tenants' accounts.
     ///
     /// - Parameters:
-    ///   - configuration: where messages go, and how many calls a list may have in flight.
+    ///   - settings: where messages go, and how many calls a list may have in flight.
     ///   - accounts: what tenants' calls share.
     ///   - clock: tells the time that messages' lives count from.
     ///   - metrics: what is measured of calls.
     ///   - log: hears of calls.
     package init(
-        configuration: UpstreamConfiguration,
+        settings: UpstreamSettings,
         accounts: V1Accounts,
         clock: any WallClock,
         metrics: UpstreamMetrics,
         log: AttemptLog = AttemptLog()
     ) {
-        self.configuration = configuration
+        self.settings = settings
         self.accounts = accounts
         self.clock = clock
         self.attempts = AttemptRecorder(metrics: metrics, log: log)
@@ -103,7 +103,7 @@ package final class V1Sender: UpstreamSender {
     private func sendEach(_ job: V1Job) async -> UpstreamResult {
         let fanOut = FanOut(count: job.calls.count, notStarted: V1Reading.notStarted)
         await withDiscardingTaskGroup { group in
-            for _ in 0..<min(self.configuration.fanOut, job.calls.count) {
+            for _ in 0..<min(self.settings.configuration.fanOut, job.calls.count) {
                 group.addTask { await self.work(on: job, fanOut) }
             }
         }
@@ -155,7 +155,7 @@ package final class V1Sender: UpstreamSender {
         while true {
             attempts += 1
             let start = ContinuousClock.now
-            let fullTime = self.configuration.attemptTimeout.current
+            let fullTime = self.settings.attemptTimeout.current
             let timeLeft = min(fullTime, job.deadline - start)
             guard timeLeft > .zero else {
                 job.account.health.report(server: .silent, credential: .silent, at: start)

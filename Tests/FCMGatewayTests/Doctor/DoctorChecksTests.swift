@@ -8,6 +8,13 @@ import Testing
 @testable import GatewayService
 
 struct DoctorChecksTests {
+    /// The defaults, with four event loops.
+    private static var configuration: GatewayConfiguration {
+        var configuration = GatewayConfiguration()
+        configuration.eventLoops = 4
+        return configuration
+    }
+
     @Test(
         "Resources are compared with what the configuration asks for",
         arguments: [
@@ -23,7 +30,7 @@ struct DoctorChecksTests {
         ] as [(MachineFacts, [Finding.Status])]
     )
     func resources(machine: MachineFacts, statuses: [Finding.Status]) {
-        let findings = ResourcesCheck.examine(GatewayConfiguration(eventLoops: 4), machine)
+        let findings = ResourcesCheck.examine(Self.configuration, machine)
         #expect(findings.map(\.status) == statuses)
         #expect(findings.allSatisfy { ($0.advice == nil) == ($0.status == .ok) })
     }
@@ -44,7 +51,7 @@ struct DoctorChecksTests {
     )
     func descriptors(limit: Int, seen: String) {
         let machine = MachineFacts(descriptors: limit, memoryBytes: 8 << 30, cores: 4, isContained: false)
-        let findings = ResourcesCheck.examine(GatewayConfiguration(eventLoops: 4), machine)
+        let findings = ResourcesCheck.examine(Self.configuration, machine)
         #expect(findings.first?.seen == seen)
         #expect(findings.first?.advice?.contains("Raise the limit to 22294 ") ?? true)
     }

@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayStorage
 import GatewayTestKit
+import GatewayUpstream
 import Testing
 
 @testable import FCMGateway
@@ -50,7 +51,8 @@ struct UpstreamCheckTests {
 
     @Test("Each server is tried once, whatever it is for")
     func origins() {
-        let configuration = UpstreamConfiguration(allowedTokenHosts: ["token.example", "fcm.googleapis.com"])
+        var configuration = UpstreamConfiguration()
+        configuration.allowedTokenHosts = ["token.example", "fcm.googleapis.com"]
         let origins = UpstreamCheck.origins(configuration, [])
         #expect(
             origins.map(\.url) == ["https://fcm.googleapis.com", "https://iid.googleapis.com", "https://token.example"]
@@ -86,13 +88,13 @@ struct UpstreamCheckTests {
             )
             return StoreInspection.TenantCredentials(tenant: own, credentials: [stored])
         }
-        let configuration = UpstreamConfiguration(
-            legacyEndpoint: "https://legacy",
-            v1Endpoint: "https://v1",
-            iidEndpoint: "https://iid"
-        )
+        var configuration = UpstreamConfiguration()
+        configuration.legacyEndpoint = "https://legacy"
+        configuration.v1Endpoint = "https://v1"
+        configuration.iidEndpoint = "https://iid"
+        let changed = configuration
         func needed(_ tenants: StoreInspection.TenantCredentials...) -> [String] {
-            UpstreamCheck.origins(configuration, tenants).filter(\.isNeeded).map(\.url)
+            UpstreamCheck.origins(changed, tenants).filter(\.isNeeded).map(\.url)
         }
         #expect(try needed(tenant("a", .legacy, endpoint: nil)) == ["https://legacy"])
         #expect(try needed(tenant("a", .legacy, endpoint: "http://own")) == ["http://own"])

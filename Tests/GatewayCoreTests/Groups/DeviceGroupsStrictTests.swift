@@ -11,7 +11,7 @@ struct DeviceGroupsStrictTests {
     func change() async throws {
         let store = InMemoryAuditStore()
         var configuration = AuditConfiguration.sample()
-        configuration.isStrict = true
+        configuration.mode = .strict
         let audit = AuditLog.sample(store: store, configuration: configuration)
         let upstream = InMemoryGroupUpstream()
         let groups = DeviceGroups(

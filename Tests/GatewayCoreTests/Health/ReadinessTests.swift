@@ -76,7 +76,7 @@ struct ReadinessTests {
     func stalledCommits(isStrict: Bool) async throws {
         let store = InMemoryAuditStore()
         var configuration = AuditConfiguration.sample()
-        configuration.isStrict = isStrict
+        configuration.mode = isStrict ? .strict : .bounded
         let log = AuditLog.sample(store: store, spool: InMemorySpoolFile(), configuration: configuration)
         let readiness = Self.ready(with: log)
         try await log.whileRunning {

@@ -38,7 +38,7 @@ struct PipelineFixture {
             profiles: { profiles }
         )
         var configuration = AuditConfiguration.sample(queueCapacity: queueCapacity, commitTimeout: commitTimeout)
-        configuration.isStrict = isStrict
+        configuration.mode = isStrict ? .strict : .bounded
         self.audit = .sample(store: self.store, spool: spool, clock: self.clock, configuration: configuration)
         self.pipeline = SendPipeline(
             retired: self.retired,

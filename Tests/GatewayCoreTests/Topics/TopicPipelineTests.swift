@@ -18,7 +18,7 @@ struct TopicPipelineTests {
 
         init(queueCapacity: Int = 100, isStrict: Bool = false) {
             var configuration = AuditConfiguration.sample(queueCapacity: queueCapacity)
-            configuration.isStrict = isStrict
+            configuration.mode = isStrict ? .strict : .bounded
             self.audit = .sample(store: self.store, clock: self.clock, configuration: configuration)
             self.pipeline = TopicPipeline(
                 limiter: MemoryRateLimiter(metrics: LimiterMetrics(factory: self.metrics, source: "memory")),

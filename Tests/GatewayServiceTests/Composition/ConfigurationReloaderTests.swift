@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayTestKit
+import GatewayUpstream
 import Logging
 import Testing
 
@@ -33,11 +34,11 @@ struct ConfigurationReloaderTests {
             #expect(fixture.reload(yaml) == 1)
             #expect(fixture.limits?.tenant == [policy])
             #expect(fixture.limits?.topic == RatePolicy.topicDefaults)
-            #expect(fixture.requestDeadline.current == .milliseconds(2_500))
-            #expect(fixture.attemptTimeout.current == .milliseconds(1_500))
+            #expect(fixture.upstream.requestDeadline.current == .milliseconds(2_500))
+            #expect(fixture.upstream.attemptTimeout.current == .milliseconds(1_500))
             #expect(fixture.logLevel.current == .debug)
-            #expect(Self.admits(fixture.tokenHosts.current, "tokens.example.org"))
-            #expect(!Self.admits(fixture.tokenHosts.current, "oauth2.googleapis.com"))
+            #expect(Self.admits(fixture.upstream.tokenHosts.current, "tokens.example.org"))
+            #expect(!Self.admits(fixture.upstream.tokenHosts.current, "oauth2.googleapis.com"))
             // connectTimeoutMs is one that the connections were made with.
             let warnings = fixture.logText.split(separator: "\n").filter { $0.hasPrefix("warning ") }
             #expect(
@@ -84,7 +85,7 @@ struct ConfigurationReloaderTests {
             #expect(fixture.reload(yaml) == 0)
             #expect(fixture.limits == LimitPolicies())
             #expect(fixture.logLevel.current == .info)
-            #expect(fixture.attemptTimeout.current == .seconds(10))
+            #expect(fixture.upstream.attemptTimeout.current == .seconds(10))
             let errors = fixture.logText.split(separator: "\n").filter { $0.hasPrefix("error ") }
             #expect(errors.count == 1)
             let error = String(errors.first ?? "")
@@ -92,7 +93,7 @@ struct ConfigurationReloaderTests {
             #expect(error.contains(place), "\(error)")
             #expect(error.contains(key), "\(error)")
             #expect(fixture.reload(Self.plain + "upstream:\n  timeoutMs: 1000\n  connectTimeoutMs: 900\n") == 1)
-            #expect(fixture.attemptTimeout.current == .seconds(1))
+            #expect(fixture.upstream.attemptTimeout.current == .seconds(1))
         }
     }
 

@@ -1,3 +1,5 @@
+import EventLoopHTTP
+import GatewayUpstream
 import Testing
 
 @testable import GatewayService
@@ -28,7 +30,7 @@ struct DescriptorPlanTests {
         ]
     )
     func shares(expected: Case) {
-        let plan = DescriptorPlan(GatewayConfiguration(eventLoops: expected.loops), limit: expected.limit)
+        let plan = DescriptorPlan(.sample(eventLoops: expected.loops), limit: expected.limit)
         #expect(plan.dataConnections == expected.data)
         #expect(plan.adminConnections == expected.admin)
         #expect(plan.upstreamConnections == expected.upstream)
@@ -45,7 +47,7 @@ struct DescriptorPlanTests {
     @Test("The shares stay within the limit, and the process keeps its own part", arguments: [1, 2, 4, 16, 64])
     func sum(loops: Int) {
         for limit in stride(from: 64, through: 40_000, by: 37) {
-            let plan = DescriptorPlan(GatewayConfiguration(eventLoops: loops), limit: limit)
+            let plan = DescriptorPlan(.sample(eventLoops: loops), limit: limit)
             let connections = plan.dataConnections + plan.adminConnections + plan.upstreamConnections
             #expect(limit - connections == min(64 + 4 * loops, limit / 2), "of \(limit)")
         }
@@ -67,9 +69,18 @@ struct DescriptorPlanTests {
     }
 
     private static func configuration(loops: Int, data: Int, admin: Int) -> GatewayConfiguration {
-        var configuration = GatewayConfiguration(eventLoops: loops)
-        configuration.http.bounds.maxConnections = data
-        configuration.admin.bounds.maxConnections = admin
+        var configuration = GatewayConfiguration.sample(eventLoops: loops)
+        configuration.http.server.maxConnections = data
+        configuration.admin.server.maxConnections = admin
+        return configuration
+    }
+}
+
+extension GatewayConfiguration {
+    /// The defaults, with as many event loops.
+    static func sample(eventLoops: Int) -> GatewayConfiguration {
+        var configuration = GatewayConfiguration()
+        configuration.eventLoops = eventLoops
         return configuration
     }
 }

@@ -1,4 +1,8 @@
+import EventLoopHTTP
+import GatewayCore
 import GatewayTestKit
+import GatewayUpstream
+import Logging
 import Testing
 
 @testable import GatewayService
@@ -22,16 +26,10 @@ struct ConfigurationInputTests {
 
     @Test("Without a file or environment, everything has its default")
     func defaults() throws {
-        let configuration = try GatewayConfiguration.load(file: nil, environment: ["PATH": "/bin"])
-        let expected = GatewayConfiguration()
-        #expect(configuration.http == expected.http)
-        #expect(configuration.store == expected.store)
-        #expect(configuration.limits == expected.limits)
-        #expect(configuration.upstream == expected.upstream)
-        #expect(configuration.audit == expected.audit)
-        #expect(configuration.log == expected.log)
-        #expect(configuration.tracing == expected.tracing)
-        #expect(configuration.eventLoops == expected.eventLoops)
+        let configuration = try ConfigurationInput(file: nil as String?, environment: ["PATH": "/bin"]).configuration()
+        for key in ConfigurationTable.keys {
+            #expect(key.shown(configuration) == key.shown(GatewayConfiguration()), "\(key.path)")
+        }
         #expect(configuration.masterKey == nil)
         #expect(configuration.admin.token == nil)
     }
@@ -58,17 +56,17 @@ struct ConfigurationInputTests {
                 "GATEWAY_LOG_FORMAT": "text",
             ]
         )
-        #expect(configuration.http.port == 9001)
-        #expect(configuration.http.host == "127.0.0.1")
-        #expect(configuration.http.bounds.keepAliveTimeout == .seconds(60))
-        #expect(configuration.admin.bounds.headTimeout == .milliseconds(700))
-        #expect(configuration.admin.bounds.bodyTimeout == .milliseconds(800))
-        #expect(configuration.admin.bounds.maxConnections == 9)
-        #expect(configuration.http.bounds.headTimeout == .seconds(5))
+        #expect(configuration.http.server.port == 9001)
+        #expect(configuration.http.server.host == "127.0.0.1")
+        #expect(configuration.http.server.keepAliveTimeout == .seconds(60))
+        #expect(configuration.admin.server.headTimeout == .milliseconds(700))
+        #expect(configuration.admin.server.bodyTimeout == .milliseconds(800))
+        #expect(configuration.admin.server.maxConnections == 9)
+        #expect(configuration.http.server.headTimeout == .seconds(5))
         #expect(configuration.upstream.allowedTokenHosts == ["localhost:8085"])
         #expect(configuration.upstream.v1Endpoint == "http://localhost:8086")
-        #expect(configuration.limits.defaults.topic == [RatePolicyConfiguration(rate: 1, perS: 2, burst: 3)])
-        #expect(configuration.limits.defaults.device == [RatePolicyConfiguration(rate: 4, perS: 5, burst: 6)])
+        let policies = [try RatePolicy.sample(1, per: 2, burst: 3), try RatePolicy.sample(4, per: 5, burst: 6)]
+        #expect(configuration.limits.defaults.topic + configuration.limits.defaults.device == policies)
         #expect(configuration.audit.mode == .strict)
         #expect(configuration.log.format == .text)
         #expect(configuration.databasePath == "/srv/gw/gateway.sqlite")
@@ -85,9 +83,9 @@ struct ConfigurationInputTests {
         let configuration = try Self.load(yaml, ["GATEWAY_LOG_LEVELS_AUDIT": "trace", "GATEWAY_LOG_LEVELS_ACCESS": ""])
         #expect(configuration.log.level == .notice)
         #expect(configuration.log.levels == [.upstream: .debug, .audit: .trace])
-        #expect(configuration.tracing.propagate == .none)
+        #expect(configuration.tracePropagation == .none)
         #expect(try Self.load("").log.levels.isEmpty)
-        #expect(try Self.load("").tracing.propagate == .all)
+        #expect(try Self.load("").tracePropagation == .all)
     }
 
     @Test(
@@ -199,6 +197,14 @@ struct ConfigurationInputTests {
                 "g.yaml:1: store.url: a store in memory forgets tenants and audit records; name a file"
             ),
             (
+                "limits: {defaults: {topic: [{rate: 1, perS: 86400, burst: 1000000}]}}",
+                "g.yaml:1: limits.defaults.topic: a policy must refill its burst within 30 days"
+            ),
+            (
+                "limits: {defaults: {topic: [\(Array(repeating: "{rate: 1, perS: 1, burst: 1}", count: 5).joined(separator: ","))]}}",
+                "g.yaml:1: limits.defaults.topic: at most 4 policies for one scope"
+            ),
+            (
                 "limits: {redisUrl: 'redis://h'}",
                 "g.yaml:1: limits.redisUrl: limits shared through Redis are not supported yet; leave this unset"
             ),
@@ -251,9 +257,9 @@ struct ConfigurationInputTests {
             problems == [
                 "g.yaml:1: nope: is not known",
                 "GATEWAY_WHAT_IS_THIS_VARIABLE: is not known",
+                "GATEWAY_MASTER_KEY: must be base64 of exactly 32 bytes",
                 "g.yaml:2: http.port: must be from 0 to 65535, not 70000",
                 "GATEWAY_LOG_LEVEL: must be one of trace, debug, info, notice, warning, error, critical, not \"loud\"",
-                "GATEWAY_MASTER_KEY: must be base64 of exactly 32 bytes",
             ]
         )
     }
@@ -273,8 +279,8 @@ struct ConfigurationInputTests {
             #expect(configuration.masterKey?.revealed == Array("01234567890123456789012345678901".utf8))
             #expect(configuration.admin.token?.revealed == "a-token-that-has-32-or-more-nobody-may-see")
 
-            let rows = Dictionary(uniqueKeysWithValues: input.describe().map { ($0.key, $0) })
-            #expect(rows.count == ConfigurationSchema.keys.count)
+            let rows = Dictionary(uniqueKeysWithValues: input.describe().map { ($0.key.path, $0) })
+            #expect(rows.count == ConfigurationTable.keys.count)
             #expect(rows["http.port"]?.value == "9000")
             #expect(rows["http.port"]?.source.description == "g.yaml:2")
             #expect(rows["http.host"]?.source.description == "GATEWAY_HTTP_HOST")
@@ -292,5 +298,25 @@ struct ConfigurationInputTests {
             #expect(!dumped.contains("nobody-may-see"))
             #expect(!"\(configuration)".contains("nobody-may-see"))
         }
+    }
+
+    @Test(
+        "Relative paths lie in the data directory",
+        arguments: [
+            ("gateway.sqlite", "/data", "/data/gateway.sqlite"), ("a/b.sqlite", "/data/", "/data/a/b.sqlite"),
+            ("/srv/g.sqlite", "/data", "/srv/g.sqlite"), ("g", "./var/dev", "./var/dev/g"),
+        ]
+    )
+    func paths(written: String, dataDir: String, path: String) {
+        var configuration = GatewayConfiguration()
+        configuration.dataDir = dataDir
+        #expect(configuration.spoolDirectory == dataDir)
+        #expect(configuration.auditSinkPath == nil)
+        configuration.storeURL = "sqlite:\(written)"
+        configuration.audit.sink = "file:\(written)"
+        configuration.audit.spoolDir = written
+        #expect(configuration.databasePath == path)
+        #expect(configuration.auditSinkPath == path)
+        #expect(configuration.spoolDirectory == path)
     }
 }

@@ -24,13 +24,13 @@ struct ConfigurationKeyTests {
         ]
     )
     func environmentName(path: String, name: String) {
-        #expect(ConfigurationKey.environmentName(path) == name)
-        #expect(ConfigurationSchema.keysByPath[path] != nil)
+        #expect(ConfigurationKey.variable(path) == name)
+        #expect(ConfigurationTable.keysByPath[path] != nil)
     }
 
     @Test("No two keys share a variable")
     func variablesAreUnique() {
-        let variables = ConfigurationSchema.keys.flatMap(\.variables)
+        let variables = ConfigurationTable.keys.flatMap(\.variables)
         #expect(Set(variables).count == variables.count)
     }
 
@@ -74,7 +74,7 @@ struct ConfigurationKeyTests {
     )
     func defaults(path: String, value: String) throws {
         let rows = ConfigurationInput(file: String?.none, environment: [:]).describe()
-        let row = try #require(rows.first { $0.key == path })
+        let row = try #require(rows.first { $0.key.path == path })
         #expect(row.value == value)
         #expect(row.source == .builtIn)
     }

@@ -9,7 +9,7 @@ struct SecretVariableTests {
 
     private static func problem(_ environment: [String: String]) -> String? {
         do {
-            _ = try GatewayConfiguration.load(file: nil, environment: environment)
+            _ = try ConfigurationInput(file: nil as String?, environment: environment).configuration()
             return nil
         } catch {
             return error.description
@@ -81,7 +81,7 @@ struct SecretVariableTests {
 
     @Test("Checking warns of missing secrets, and serving refuses them")
     func missingSecrets() throws {
-        let configuration = try GatewayConfiguration.load(file: nil, environment: [:])
+        let configuration = try ConfigurationInput(file: nil as String?, environment: [:]).configuration()
         #expect(
             configuration.warnings.map(\.description) == [
                 "GATEWAY_MASTER_KEY: is not set, nor is GATEWAY_MASTER_KEY_FILE; serve does not start without it",
@@ -90,10 +90,11 @@ struct SecretVariableTests {
         )
         #expect(throws: ConfigurationProblems.self) { try configuration.servingSecrets() }
 
-        let complete = try GatewayConfiguration.load(
-            file: nil,
+        let complete = try ConfigurationInput(
+            file: nil as String?,
             environment: ["GATEWAY_MASTER_KEY": Self.key, "GATEWAY_ADMIN_TOKEN": "thirty-two-characters-are-enough"]
         )
+        .configuration()
         #expect(try complete.servingSecrets().masterKey.revealed.count == 32)
         #expect(try complete.servingSecrets().adminToken.revealed == "thirty-two-characters-are-enough")
         #expect(complete.warnings.isEmpty)

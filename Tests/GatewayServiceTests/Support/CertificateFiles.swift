@@ -8,8 +8,8 @@ struct CertificateFiles {
 
     /// Writes the files and names them as the configuration does.
     @discardableResult
-    func write(_ identity: TestIdentity, clientAuthority: String? = nil) throws -> TLSFilesConfiguration {
-        TLSFilesConfiguration(
+    func write(_ identity: TestIdentity, clientAuthority: String? = nil) throws -> GatewayConfiguration.TLSFiles {
+        GatewayConfiguration.TLSFiles(
             certificateFile: try self.directory.file("server.crt", identity.certificate),
             privateKeyFile: try self.directory.file("server.key", identity.privateKey),
             clientCAFile: try clientAuthority.map { try self.directory.file("clients.crt", $0) }

@@ -3,6 +3,7 @@ import EventLoopHTTP
 import Foundation
 import GatewayCore
 import GatewayTestKit
+import GatewayUpstream
 import HTTPTypes
 import InMemoryLogging
 import Logging
@@ -22,9 +23,7 @@ struct ReloadFixture {
     let registry = PrometheusRegistry()
     let store = InMemoryDirectoryStore()
     let gatewayDirectory: Directory
-    let requestDeadline = DurationSetting(.seconds(20))
-    let attemptTimeout = DurationSetting(.seconds(10))
-    let tokenHosts = Setting(TokenHosts(["oauth2.googleapis.com"]))
+    let upstream: UpstreamSettings
     let logLevel: LogLevelSetting
     let reloader: ConfigurationReloader
 
@@ -51,9 +50,10 @@ struct ReloadFixture {
             store: self.store,
             masterKey: try .sample(),
             auditKey: .sample("audit"),
-            defaultLimits: started.limits,
+            defaultLimits: started.configuration.limits.defaults,
             clock: ManualClock()
         )
+        self.upstream = UpstreamSettings(started.configuration.upstream)
         self.logLevel = LogLevelSetting(started.configuration.log)
         let logs = self.logs
         let logger = Logger(label: "test") { _ in logs }
@@ -73,9 +73,7 @@ struct ReloadFixture {
                 directory: self.gatewayDirectory,
                 dataServer: server(started.certificates.data),
                 adminServer: server(started.certificates.admin),
-                requestDeadline: self.requestDeadline,
-                attemptTimeout: self.attemptTimeout,
-                tokenHosts: self.tokenHosts,
+                upstream: self.upstream,
                 lastReload: lastReload
             ),
             logLevel: self.logLevel,

@@ -5,13 +5,12 @@ import ServiceLifecycleTestKit
 extension AuditConfiguration {
     /// No pause between batches, a millisecond between attempts, and no time that is up before a test's is.
     package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(600)) -> Self {
-        var configuration = AuditConfiguration(
-            queueCapacity: queueCapacity,
-            flushInterval: .zero,
-            retryInterval: .milliseconds(1),
-            commitTimeout: commitTimeout
-        )
-        configuration.lateAfter = .seconds(3_600)
+        var configuration = AuditConfiguration()
+        configuration.queueRecords = queueCapacity
+        configuration.flushInterval = .zero
+        configuration.retryInterval = .milliseconds(1)
+        configuration.commitTimeout = commitTimeout
+        configuration.spoolAfter = .seconds(3_600)
         return configuration
     }
 }

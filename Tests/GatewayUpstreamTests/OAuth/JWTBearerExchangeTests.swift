@@ -28,7 +28,7 @@ struct JWTBearerExchangeTests {
             file.tokenURI = server.endpoint + "/token"
             let hosts = TokenHosts(["127.0.0.1:\(server.port)"])
             let exchange = JWTBearerExchange(
-                configuration: UpstreamConfiguration(tokenHosts: hosts, attemptTimeout: .milliseconds(100)),
+                settings: .sample(tokenHosts: hosts) { $0.timeout = .milliseconds(100) },
                 eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
                 clock: ManualClock(),
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

@@ -56,14 +56,9 @@ struct GroupFixture: Sendable {
         try await Self.whileRunning(emulator, logger) {
             let endpoint = try await emulator.baseURL()
             let hosts = TokenHosts([String(endpoint.dropFirst("http://".count))])
-            let configuration = UpstreamConfiguration(
-                v1Endpoint: endpoint,
-                tokenHosts: hosts,
-                attemptTimeout: .seconds(600),
-                client: .patient
-            )
+            let settings = UpstreamSettings.sample(tokenHosts: hosts, client: .patient) { $0.v1Endpoint = endpoint }
             let exchange = JWTBearerExchange(
-                configuration: configuration,
+                settings: settings,
                 eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
                 clock: clock,
                 logger: logger
@@ -97,7 +92,7 @@ struct GroupFixture: Sendable {
         )
         let pools = OriginPools.sample()
         let sender = GroupSender(
-            configuration: UpstreamConfiguration(attemptTimeout: .seconds(600)),
+            settings: .sample(),
             pools: pools,
             accounts: V1Accounts(defaultEndpoint: try await emulator.baseURL(), pools: pools, tokens: tokens),
             clock: ManualClock(),

@@ -21,10 +21,13 @@ extension LegacySender {
         pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
         _ body: (LegacySender) async throws -> Void
     ) async throws {
-        var configuration = UpstreamConfiguration(legacyEndpoint: defaultEndpoint, attemptTimeout: attemptTimeout)
-        configuration.pause = pause
+        var settings = UpstreamSettings.sample {
+            $0.legacyEndpoint = defaultEndpoint
+            $0.timeout = attemptTimeout
+        }
+        settings.pause = pause
         let sender = LegacySender(
-            configuration: configuration,
+            settings: settings,
             pools: pools,
             clock: ManualClock(),
             metrics: UpstreamMetrics(api: .legacy, factory: metrics),

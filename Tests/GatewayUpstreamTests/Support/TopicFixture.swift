@@ -24,13 +24,12 @@ struct TopicFixture: Sendable {
     ) async throws {
         try await V1Fixture.run { fixture in
             let caller = TopicCaller(
-                configuration: UpstreamConfiguration(
-                    v1Endpoint: fixture.endpoint,
-                    iidEndpoint: fixture.endpoint,
-                    topicAPI: api,
-                    attemptTimeout: .seconds(600),
-                    fanOut: fanOut
-                ),
+                settings: .sample {
+                    $0.v1Endpoint = fixture.endpoint
+                    $0.iidEndpoint = fixture.endpoint
+                    $0.topicAPI = api
+                    $0.fanOut = fanOut
+                },
                 accounts: fixture.accounts,
                 pools: fixture.pools,
                 clock: fixture.clock,

@@ -61,15 +61,12 @@ struct V1Fixture: Sendable {
             file.tokenURI = endpoint + "/token"
             try emulator.addServiceAccount(file)
             let hosts = TokenHosts([String(endpoint.dropFirst("http://".count))])
-            let configuration = UpstreamConfiguration(
-                v1Endpoint: endpoint,
-                tokenHosts: allowsTokenHost ? hosts : .google,
-                attemptTimeout: .seconds(600),
-                fanOut: fanOut,
-                client: .patient
-            )
+            let upstream = UpstreamSettings.sample(tokenHosts: allowsTokenHost ? hosts : .google, client: .patient) {
+                $0.v1Endpoint = endpoint
+                $0.fanOut = fanOut
+            }
             let exchange = JWTBearerExchange(
-                configuration: configuration,
+                settings: upstream,
                 eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
                 clock: clock,
                 logger: logger
@@ -87,13 +84,13 @@ struct V1Fixture: Sendable {
                     metrics: ResilienceMetrics(factory: metrics)
                 )
                 let sender = V1Sender(
-                    configuration: configuration,
+                    settings: upstream,
                     accounts: accounts,
                     clock: clock,
                     metrics: UpstreamMetrics(api: .v1, factory: metrics)
                 )
                 let check = CredentialCheck(
-                    configuration: configuration,
+                    settings: upstream,
                     exchange: exchange,
                     pools: pools,
                     clock: clock

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import EventLoopHTTP
 import Foundation
 import GatewayService
 import NIOCore
@@ -28,17 +29,17 @@ struct HealthProbe: Sendable, Equatable {
     ///
     /// - Parameter listener: The admin listener's configuration.
     /// - Throws: `CommandFailure` when nobody can know its port, or when it wants a client's certificate.
-    init(_ listener: AdminListenerConfiguration) throws(CommandFailure) {
-        guard listener.port != 0 else {
+    init(_ listener: GatewayConfiguration.AdminListener) throws(CommandFailure) {
+        guard listener.server.port != 0 else {
             throw CommandFailure("admin.port is 0, so only the gateway itself knows its port; give --admin-url")
         }
-        guard listener.tls?.clientCAFile == nil else {
+        guard listener.tls.clientCAFile == nil else {
             throw CommandFailure("admin.tls.clientCaFile asks for client certificates, and this verb has none")
         }
         let address = BaseURL.address(
-            ofListener: listener.host,
-            port: listener.port,
-            isEncrypted: listener.tls != nil
+            ofListener: listener.server.host,
+            port: listener.server.port,
+            isEncrypted: !listener.tls.isPlain
         )
         guard let url = BaseURL(address) else {
             throw CommandFailure("admin.host makes no address: \(address)")

@@ -95,7 +95,7 @@ extension AuditLog {
             let stored = try await self.store.records(
                 of: batch.base.writer,
                 after: batch.base.sequence,
-                limit: batch.entries.count + self.configuration.queueCapacity
+                limit: batch.entries.count + self.configuration.queueRecords
             )
             let known = Set(stored.map(\.entry))
             missing += batch.entries.count { !known.contains($0) }

@@ -68,7 +68,7 @@ extension AuditLog {
         }
         // Whoever waits for a commit waits for the store, but no longer than that may take.
         return batch.strict.isEmpty
-            ? await self.errands.outcome(within: self.configuration.lateAfter)
+            ? await self.errands.outcome(within: self.configuration.spoolAfter)
             : await self.errands.outcome(within: self.configuration.commitTimeout, mayHurry: false)
     }
 
@@ -137,7 +137,7 @@ extension AuditLog {
             // Close to the end, it is worth waiting for a store that works: what gathers meanwhile needs no detour.
             let isNear = writer.course.isStoreWell && writer.course.lag <= Self.replayedRecords
             let delivery =
-                isNear ? await self.errands.outcome(within: self.configuration.lateAfter) : self.errands.take()
+                isNear ? await self.errands.outcome(within: self.configuration.spoolAfter) : self.errands.take()
             if let delivery {
                 await self.take(delivery, &writer)
             } else if self.errands.isBusy {

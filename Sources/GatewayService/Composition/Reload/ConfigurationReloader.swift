@@ -1,8 +1,32 @@
 import CoreMetrics
 import EventLoopHTTP
 import GatewayCore
+import GatewayUpstream
 import Logging
+import Metrics
+import ServiceLifecycle
 import Synchronization
+import UnixSignals
+
+/// The parts of a gateway that take other settings while they work.
+struct ReloadableParts: Sendable {
+    /// Knows the limits of tenants that have none of their own.
+    let directory: Directory
+    /// Serves tenants' services.
+    let dataServer: HTTPServer
+    /// Serves operators.
+    let adminServer: HTTPServer
+    /// What calls to FCM go by.
+    let upstream: UpstreamSettings
+    /// Says whether the last reload was good.
+    let lastReload: Meter
+
+    /// Hands each part the values that it may change to.
+    fileprivate func reload(_ configuration: GatewayConfiguration) {
+        self.directory.use(defaultLimits: configuration.limits.defaults)
+        self.upstream.reload(configuration.upstream)
+    }
+}
 
 /// Reads the configuration anew and puts it in force while the gateway runs, whole or not at all.
 ///
@@ -10,6 +34,8 @@ import Synchronization
 /// are named in the log.
 final class ConfigurationReloader: Sendable {
     private struct State {
+        /// What is in force, without the secrets.
+        var configuration: GatewayConfiguration
         var certificates: ListenerCertificates
         /// Of the values in force.
         var fingerprints: [String: String]
@@ -22,15 +48,6 @@ final class ConfigurationReloader: Sendable {
     private let load: @Sendable () throws(ConfigurationProblems) -> LoadedConfiguration
     private let state: Mutex<State>
 
-    /// A reloader of a gateway that was started with a configuration.
-    ///
-    /// - Parameters:
-    ///   - started: what is in force.
-    ///   - parts: what takes other settings.
-    ///   - logLevel: what is logged.
-    ///   - clock: tells whether certificates have expired.
-    ///   - logger: hears of each reload.
-    ///   - load: reads the configuration anew.
     init(
         started: LoadedConfiguration,
         parts: ReloadableParts,
@@ -44,7 +61,13 @@ final class ConfigurationReloader: Sendable {
         self.clock = clock
         self.logger = logger
         self.load = load
-        self.state = Mutex(State(certificates: started.certificates, fingerprints: started.fingerprints))
+        self.state = Mutex(
+            State(
+                configuration: started.configuration,
+                certificates: started.certificates,
+                fingerprints: started.fingerprints
+            )
+        )
         self.warnOfTime(started)
     }
 
@@ -54,22 +77,11 @@ final class ConfigurationReloader: Sendable {
     func reload() {
         do {
             let loaded = try self.load()
-            let current = self.state.withLock { $0.certificates }
-            try self.refuseUntimely(loaded, instead: current)
-            try self.use(loaded.certificates, instead: current)
+            let current = self.state.withLock { $0 }
+            try self.refuseUntimely(loaded, instead: current.certificates)
+            try self.use(loaded.certificates, instead: current.certificates)
             // From here on, nothing can fail.
-            self.parts.directory.use(defaultLimits: loaded.limits)
-            self.parts.requestDeadline.change(to: loaded.configuration.upstream.deadline)
-            self.parts.attemptTimeout.change(to: loaded.configuration.upstream.timeout)
-            // What may be sent without encryption has been judged of all that is stored, and stays until the next start.
-            self.parts.tokenHosts.change(
-                to: TokenHosts(
-                    loaded.configuration.upstream.allowedTokenHosts,
-                    plainHTTP: self.parts.tokenHosts.current.plainHTTP
-                )
-            )
-            self.logLevel.change(to: loaded.configuration.log)
-            self.finish(loaded, replacing: current)
+            self.use(loaded, instead: current)
         } catch {
             self.parts.lastReload.set(0)
             for problem in error.problems {
@@ -94,7 +106,7 @@ final class ConfigurationReloader: Sendable {
         let problems = [(current.data, loaded.certificates.data), (current.admin, loaded.certificates.admin)]
             .compactMap { old, new -> ConfigurationProblem? in
                 guard let old, let new, !new.isSame(as: old) else { return nil }
-                return new.untimeliness(at: now).map(loaded.located)
+                return new.untimeliness(at: now).map(loaded.sources.locate)
             }
         if !problems.isEmpty { throw ConfigurationProblems(problems) }
         self.warnOfTime(loaded)
@@ -105,7 +117,7 @@ final class ConfigurationReloader: Sendable {
             guard let problem = certificate?.untimeliness(at: self.clock.now()) else { continue }
             self.logger.warning(
                 "Clients will not accept a listener's certificate.",
-                metadata: loaded.located(problem).metadata
+                metadata: loaded.sources.locate(problem).metadata
             )
         }
     }
@@ -131,31 +143,33 @@ final class ConfigurationReloader: Sendable {
 
     // MARK: What has changed
 
-    private func finish(_ loaded: LoadedConfiguration, replacing current: ListenerCertificates) {
-        let old = self.state.withLock { $0.fingerprints }
-        var certificates = loaded.certificates
+    private func use(_ loaded: LoadedConfiguration, instead current: State) {
+        var next = current
+        next.certificates = loaded.certificates
         var postponed: Set<String> = []
         // Between plain HTTP and TLS, a listener's clients would have to change in the same moment.
-        if (current.data == nil) != (certificates.data == nil) {
-            certificates.data = current.data
+        if (current.certificates.data == nil) != (loaded.certificates.data == nil) {
+            next.certificates.data = current.certificates.data
             postponed.formUnion(Self.tlsKeys("http"))
         }
-        if (current.admin == nil) != (certificates.admin == nil) {
-            certificates.admin = current.admin
+        if (current.certificates.admin == nil) != (loaded.certificates.admin == nil) {
+            next.certificates.admin = current.certificates.admin
             postponed.formUnion(Self.tlsKeys("admin"))
         }
-        var fingerprints = old
         var changed: [String] = []
         var waiting: [String] = []
-        for key in ConfigurationSchema.keys where loaded.fingerprints[key.path] != old[key.path] {
+        for key in ConfigurationTable.keys where loaded.fingerprints[key.path] != current.fingerprints[key.path] {
             if key.isReloadable, !postponed.contains(key.path) {
                 changed.append(key.path)
-                fingerprints[key.path] = loaded.fingerprints[key.path]
+                key.copy(from: loaded.configuration, to: &next.configuration)
+                next.fingerprints[key.path] = loaded.fingerprints[key.path]
             } else {
                 waiting.append(key.path)
             }
         }
-        self.state.withLock { $0 = State(certificates: certificates, fingerprints: fingerprints) }
+        self.parts.reload(next.configuration)
+        self.logLevel.change(to: next.configuration.log)
+        self.state.withLock { $0 = next }
         for key in waiting {
             self.logger.warning(
                 "A setting has changed that takes effect with the next start only.",
@@ -170,7 +184,30 @@ final class ConfigurationReloader: Sendable {
     }
 
     private static func tlsKeys(_ section: String) -> Set<String> {
-        Set(ConfigurationSchema.keys.map(\.path).filter { $0.hasPrefix("\(section).tls.") })
+        Set(ConfigurationTable.keys.map(\.path).filter { $0.hasPrefix("\(section).tls.") })
+    }
+}
+
+/// Reloads the configuration at every SIGHUP, one after the other.
+struct ReloadService: Service {
+    /// The signals, trapped since before the gateway began to start: a SIGHUP must not end it then either.
+    let signals: UnixSignalsSequence
+    /// Reloads.
+    let reloader: ConfigurationReloader
+    /// Opens what was moved away anew; done even when the configuration can't be read.
+    let reopen: @Sendable () async -> Void
+
+    func run() async throws {
+        // A disk that hangs keeps neither a reload waiting nor a stop: this is waited for by the next one alone.
+        var reopening: Task<Void, Never>?
+        defer { reopening?.cancel() }
+        for await _ in self.signals.cancelOnGracefulShutdown() {
+            reopening = Task { [reopening] in
+                await reopening?.value
+                await self.reopen()
+            }
+            self.reloader.reload()
+        }
     }
 }
 

@@ -1,70 +1,61 @@
-import Crypto
 import GatewayCore
+import GatewayUpstream
 
 /// A configuration with everything that it names read and checked: what `serve` starts with, and what a reload brings.
 struct LoadedConfiguration: Sendable {
     /// All settings, without the secrets.
     let configuration: GatewayConfiguration
-    /// The limits of tenants that have none of their own.
-    let limits: LimitPolicies
     /// The listeners' certificates.
     let certificates: ListenerCertificates
-    /// What tells values apart, by the keys' paths: the value as `config show` prints it, of a secret its digest.
+    /// Tells values apart, by the keys' paths; of secrets, digests.
     let fingerprints: [String: String]
-    /// Where the values come from, by the keys' paths.
-    private let sources: [String: ConfigurationSource]
+    let sources: ConfigurationInput.Sources
 
-    /// Reads and checks everything.
+    /// Reads and checks everything; the secrets are not kept with the rest.
     ///
-    /// - Parameter input: the file and the environment.
-    /// - Returns: the configuration, and the secrets, which are not kept in it.
-    /// - Throws: everything that would keep `serve` from starting, by place and key.
+    /// Throws everything that would keep `serve` from starting, by place and key.
     static func read(
         _ input: ConfigurationInput
     ) throws(ConfigurationProblems) -> (LoadedConfiguration, ServingSecrets) {
         let given = try input.configuration()
         let secrets = try given.servingSecrets()
-        return (try LoadedConfiguration(given, secrets, input), secrets)
+        return (try LoadedConfiguration(given, input), secrets)
     }
 
-    private init(
-        _ given: GatewayConfiguration,
-        _ secrets: ServingSecrets,
-        _ input: ConfigurationInput
-    ) throws(ConfigurationProblems) {
-        self.limits = try input.locating { () throws(ConfigurationProblems) in
-            try LimitPolicies(given.limits.defaults)
-        }
-        self.certificates = try input.locating { () throws(ConfigurationProblems) in try ListenerCertificates(given) }
-        try input.locating { () throws(ConfigurationProblems) in try given.upstream.checkAuthorities() }
+    private init(_ given: GatewayConfiguration, _ input: ConfigurationInput) throws(ConfigurationProblems) {
+        self.certificates = try input.certificates(given)
+        try input.checkAuthorities(given)
         var configuration = given
         configuration.masterKey = nil
         configuration.previousMasterKey = nil
         configuration.admin.token = nil
         self.configuration = configuration
-        let rows = input.describe()
-        self.sources = Dictionary(uniqueKeysWithValues: rows.map { ($0.key, $0.source) })
-        var fingerprints = Dictionary(uniqueKeysWithValues: rows.map { ($0.key, $0.value) })
-        fingerprints["masterKey"] = Self.digest(secrets.masterKey.revealed)
-        if let previous = secrets.previousMasterKey {
-            fingerprints["previousMasterKey"] = Self.digest(previous.revealed)
+        self.fingerprints = Dictionary(
+            uniqueKeysWithValues: ConfigurationTable.keys.map { ($0.path, $0.fingerprint(given)) }
+        )
+        self.sources = input.sources
+    }
+}
+
+extension ConfigurationInput {
+    /// The certificates in the files that the configuration names; throws what is wrong with them, by place and key.
+    package func certificates(_ configuration: GatewayConfiguration) throws(ConfigurationProblems)
+        -> ListenerCertificates
+    {
+        do {
+            return try ListenerCertificates(configuration)
+        } catch {
+            throw ConfigurationProblems(error.problems.map(self.sources.locate))
         }
-        fingerprints["admin.token"] = Self.digest(Array(secrets.adminToken.revealed.utf8))
-        self.fingerprints = fingerprints
     }
 
-    /// A problem with a value, with the place that the value comes from.
-    func located(_ problem: ConfigurationProblem) -> ConfigurationProblem {
-        var located = problem
-        switch problem.key.flatMap({ self.sources[$0] }) {
-        case .file(let name, let line)?: located.place = .file(name, line: line)
-        case .variable(let name)?: located.place = .variable(name)
-        case .builtIn?, nil: break
+    /// Checks that the file of upstream servers' authorities, if there is one, can be used.
+    package func checkAuthorities(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
+        do throws(GatewayError) {
+            _ = try configuration.upstream.tls()
+        } catch {
+            let problem = ConfigurationProblem(place: .unknown, key: "upstream.caFile", message: error.message)
+            throw ConfigurationProblems([self.sources.locate(problem)])
         }
-        return located
-    }
-
-    private static func digest(_ bytes: [UInt8]) -> String {
-        SHA256.hash(data: bytes).description
     }
 }

@@ -33,7 +33,7 @@ enum ConfigurationProperties {
         }
         guard file.problems.isEmpty else { return }
         let rows = configuration.describe()
-        try FuzzFinding.requireEqual(rows.count, ConfigurationSchema.keys.count, "the rows that are shown")
+        try FuzzFinding.requireEqual(rows.count, ConfigurationTable.keys.count, "the rows that are shown")
     }
 
     /// The lines of a text, an empty one behind the last break left out.

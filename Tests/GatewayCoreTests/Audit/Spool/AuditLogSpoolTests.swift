@@ -73,7 +73,7 @@ struct AuditLogSpoolTests {
     func ordered() async throws {
         var configuration = AuditConfiguration.sample()
         // A batch may be in the store's hands already when that begins to hang.
-        configuration.lateAfter = .milliseconds(1)
+        configuration.spoolAfter = .milliseconds(1)
         let log = self.log(configuration)
         try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }
@@ -100,7 +100,7 @@ struct AuditLogSpoolTests {
     )
     func late() async throws {
         var configuration = AuditConfiguration.sample()
-        configuration.lateAfter = .milliseconds(1)
+        configuration.spoolAfter = .milliseconds(1)
         let log = self.log(configuration)
         try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }
@@ -120,7 +120,7 @@ struct AuditLogSpoolTests {
     @Test("A commit that a hanging store has in its hands keeps nothing from the spool once its time is up")
     func hangingCommit() async throws {
         var configuration = AuditConfiguration.sample(commitTimeout: .milliseconds(20))
-        configuration.lateAfter = .milliseconds(1)
+        configuration.spoolAfter = .milliseconds(1)
         let log = self.log(configuration)
         try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }
@@ -142,7 +142,7 @@ struct AuditLogSpoolTests {
     @Test("A store that is slow while the queue fills up is not waited for until it is full")
     func pressed() async throws {
         var configuration = AuditConfiguration.sample(queueCapacity: 10)
-        configuration.lateAfter = .seconds(3_600)
+        configuration.spoolAfter = .seconds(3_600)
         let log = self.log(configuration)
         let taken = try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }

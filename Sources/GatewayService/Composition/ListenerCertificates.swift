@@ -10,17 +10,16 @@ package struct ListenerCertificate: Sendable {
     private let file: String
     private let key: String
 
-    /// Reads the files of a listener; with authorities, only clients with a certificate of theirs are let in.
+    /// Reads the files of a listener, nil where it speaks plain HTTP; with authorities, only clients with a certificate of
+    /// theirs are let in.
     ///
-    /// - Parameters:
-    ///   - files: the PEM files.
-    ///   - section: the listener's section in the configuration.
-    /// - Throws: what is wrong with one of them, by its key.
-    init(_ files: TLSFilesConfiguration, section: String) throws(ConfigurationProblems) {
+    /// Throws what is wrong with one of them, by its key in the listener's section.
+    init?(_ files: GatewayConfiguration.TLSFiles, section: String) throws(ConfigurationProblems) {
+        guard let certificateFile = files.certificateFile, let privateKeyFile = files.privateKeyFile else { return nil }
         let key = "\(section).tls.certificateFile"
-        let chain = try Self.certificates(in: files.certificateFile, key: key)
-        guard let leaf = chain.first else { throw Self.problem(key, "\(files.certificateFile) holds no certificate") }
-        let privateKey = try Self.privateKey(in: files.privateKeyFile, key: "\(section).tls.privateKeyFile")
+        let chain = try Self.certificates(in: certificateFile, key: key)
+        guard let leaf = chain.first else { throw Self.problem(key, "\(certificateFile) holds no certificate") }
+        let privateKey = try Self.privateKey(in: privateKeyFile, key: "\(section).tls.privateKeyFile")
         var configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: chain.map { .certificate($0) },
             privateKey: .privateKey(privateKey)
@@ -35,12 +34,12 @@ package struct ListenerCertificate: Sendable {
         } catch {
             throw Self.problem(
                 "\(section).tls.privateKeyFile",
-                "the key in \(files.privateKeyFile) is not that of the certificate in \(files.certificateFile)"
+                "the key in \(privateKeyFile) is not that of the certificate in \(certificateFile)"
             )
         }
         self.configuration = configuration
         self.leaf = leaf
-        self.file = files.certificateFile
+        self.file = certificateFile
         self.key = key
     }
 
@@ -103,5 +102,32 @@ package struct ListenerCertificate: Sendable {
 
     private static func problem(_ key: String, _ message: String) -> ConfigurationProblems {
         ConfigurationProblems([ConfigurationProblem(place: .unknown, key: key, message: message)])
+    }
+}
+
+/// What both listeners prove themselves with.
+package struct ListenerCertificates: Sendable {
+    /// The data listener's; `nil` where it speaks plain HTTP.
+    package var data: ListenerCertificate?
+    /// The admin listener's; `nil` where it speaks plain HTTP.
+    package var admin: ListenerCertificate?
+
+    /// Two listeners that speak plain HTTP.
+    package init() {}
+
+    /// Reads the files that a configuration names; throws what is wrong with the files, of each listener the first fault.
+    package init(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
+        var problems: [ConfigurationProblem] = []
+        func read(_ files: GatewayConfiguration.TLSFiles, _ section: String) -> ListenerCertificate? {
+            do {
+                return try ListenerCertificate(files, section: section)
+            } catch {
+                problems += error.problems
+                return nil
+            }
+        }
+        self.data = read(configuration.http.tls, "http")
+        self.admin = read(configuration.admin.tls, "admin")
+        if !problems.isEmpty { throw ConfigurationProblems(problems) }
     }
 }

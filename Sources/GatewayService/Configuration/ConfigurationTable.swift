@@ -1,0 +1,272 @@
+import EventLoopHTTP
+import Foundation
+import GatewayCore
+import GatewayUpstream
+import Logging
+
+/// Every key an operator can set, in the order `config show` prints them.
+///
+/// A row is all that is known of a key. The reader, `config check`, `config show` and reloads work from the rows;
+/// `deploy/gateway.example.yaml` and the page `docs/operations/configuration.md` are checked against them.
+package enum ConfigurationTable {
+    package static let keys: [ConfigurationKey] =
+        Self.general + Self.http + Self.admin + Self.storeAndLimits + Self.upstream + Self.audit + Self.log
+
+    typealias Key = ConfigurationKey
+
+    // A row is a line or two here, where the formatter would have a line for each column.
+
+    // swift-format-ignore
+    private static let general: [Key] = [
+        Key("dataDir", \.dataDir, .text("path", problem: Self.emptiness),
+            "the directory of the gateway's own files; made where it is missing"),
+        Key("eventLoops", \.eventLoops, .wholeNumber(1...1_024), "threads that serve requests"),
+        Key("masterKey", \.masterKey, Self.masterKey, "seals everything secret in the store"),
+        Key("previousMasterKey", \.previousMasterKey, Self.masterKey,
+            "the master key before it, only while that is being changed"),
+    ]
+
+    // swift-format-ignore
+    private static let http: [Key] =
+        Self.listener("http", \.http.server, \.http.tls) + [
+            Key("http.maxInFlight", \.http.maxInFlight, .wholeNumber(1...1_000_000),
+                "requests answered at once; a list by HTTP v1 counts as the calls that it has in flight, 100 at most"),
+            // One body as large as any may be has to fit.
+            Key("http.maxBufferedBytes", \.http.server.maxBufferedBytes, .wholeNumber((1 << 20)...(64 << 30)),
+                "bytes of request bodies held at once"),
+            // A turn of the loop may take two milliseconds without being long.
+            Key("http.maxLagMs", \.http.maxLag, .milliseconds(3...60_000),
+                "how long an overloaded event loop lets a request wait before it is refused"),
+            Key("http.drainGraceMs", \.http.drainGrace, .milliseconds(0...300_000),
+                "at a stop: how long requests are still taken while `/readyz` says no"),
+            Key("http.shutdownTimeoutMs", \.http.shutdownTimeout, .milliseconds(1_000...600_000),
+                "after that: how long running requests may take"),
+        ]
+
+    // swift-format-ignore
+    private static let admin: [Key] =
+        Self.listener("admin", \.admin.server, \.admin.tls) + [
+            Key("admin.token", \.admin.token, Self.adminToken, "the operators' token")
+        ]
+
+    // swift-format-ignore
+    private static let storeAndLimits: [Key] = [
+        Key("store.url", \.storeURL, .text("`sqlite:` and a path", problem: Self.storeProblem),
+            "the store: one file, relative to `dataDir`"),
+        Key("limits.redisUrl", \.limits.redisURL, .text("nothing", problem: Self.redisProblem),
+            "limits that several replicas share are coming; refused until then"),
+        Key("limits.defaults.device", \.limits.defaults.device, .policies,
+            "messages to one device, of tenants that have no limits of their own", reloads: true),
+        Key("limits.defaults.deviceCollapsible", \.limits.defaults.deviceCollapsible, .policies,
+            "messages with a `collapse_key` to one device, on top of it", reloads: true),
+        Key("limits.defaults.topic", \.limits.defaults.topic, .policies, "messages to one topic", reloads: true),
+        Key("limits.defaults.tenant", \.limits.defaults.tenant, .policies, "all messages of a tenant", reloads: true),
+    ]
+
+    // swift-format-ignore
+    private static let upstream: [Key] = [
+        Key("upstream.legacyEndpoint", \.upstream.legacyEndpoint, Self.endpoint, "FCM's server of the legacy protocol"),
+        Key("upstream.v1Endpoint", \.upstream.v1Endpoint, Self.endpoint, "FCM's server of the HTTP v1 protocol"),
+        Key("upstream.iidEndpoint", \.upstream.iidEndpoint, Self.endpoint, "the server of the Instance ID API"),
+        Key("upstream.topicApi", \.upstream.topicAPI, .choice,
+            "the API that keeps the subscriptions of tenants that send by HTTP v1"),
+        Key("upstream.allowedTokenHosts", \.upstream.allowedTokenHosts,
+            .hosts("hosts, with the port where it is not 443", problem: Self.hostProblem),
+            "hosts that service accounts may get access tokens from; beyond this machine itself and `allowPlainHTTP` "
+            + "only by https", reloads: true),
+        Key("upstream.allowPlainHTTP", \.upstream.allowPlainHTTP,
+            .hosts("hosts, without a port", problem: Self.plainHostProblem),
+            "hosts that server keys, access tokens and assertions may go to by plain http: for `upstream.*Endpoint`, "
+            + "credentials' endpoints and `token_uri`; this machine itself always may"),
+        Key("upstream.caFile", \.upstream.caFile, .file, "PEM authorities of upstream servers, besides the system's"),
+        Key("upstream.timeoutMs", \.upstream.timeout, .milliseconds(100...600_000),
+            "for one attempt; `deadlineMs` at most", reloads: true),
+        Key("upstream.deadlineMs", \.upstream.deadline, .milliseconds(100...600_000),
+            "the longest that a caller waits", reloads: true),
+        Key("upstream.connectTimeoutMs", \.upstream.connectTimeout, .milliseconds(10...60_000),
+            "for a connection; `timeoutMs` at most"),
+        Key("upstream.maxConnectionsPerLoop", \.upstream.maxConnectionsPerLoop, .wholeNumber(1...10_000),
+            "connections of one event loop to one server; fewer where descriptors do not allow as many"),
+    ]
+
+    // swift-format-ignore
+    private static let audit: [Key] = [
+        Key("audit.mode", \.audit.mode, .choice, "whether a send waits until its record is on the disk"),
+        Key("audit.retentionDays", \.audit.retentionDays, .wholeNumber(1...36_500),
+            "how long records are kept, in days"),
+        Key("audit.checkpointIntervalMs", \.audit.checkpointInterval, .milliseconds(100...600_000),
+            "how often new records are signed"),
+        Key("audit.sink", \.audit.sink, .text("`stdout`, or `file:` and a path", problem: Self.sinkProblem),
+            "a second place for all records; a file's path is relative to `dataDir`"),
+        Key("audit.flushIntervalMs", \.audit.flushInterval, .milliseconds(1...1_000),
+            "how long records gather before a write: what a killed process may lose"),
+        Key("audit.commitTimeoutMs", \.audit.commitTimeout, .milliseconds(100...60_000),
+            "how long operators' changes, and sends in strict mode, wait for their record before they are refused; "
+            + "from 2,000 on also how long nothing may be recorded before `/readyz` fails"),
+        Key("audit.spoolAfterMs", \.audit.spoolAfter, .milliseconds(10...60_000),
+            "how long the store may hold records before they go to the spool"),
+        Key("audit.queueRecords", \.audit.queueRecords, .wholeNumber(100...1_000_000),
+            "records that may wait for the disk; beyond it sends are refused"),
+        Key("audit.queueBytes", \.audit.queueBytes, .wholeNumber((1 << 20)...(4 << 30)),
+            "bytes of records that may wait for the disk; beyond it sends are refused"),
+        Key("audit.spoolDir", \.audit.spoolDir, .text("path"),
+            "where records wait while the store fails, relative to `dataDir`; none for `dataDir` itself"),
+        Key("audit.spoolBytes", \.audit.spoolBytes, .wholeNumber((1 << 20)...(64 << 30)),
+            "bytes of records that wait there; beyond it sends are refused"),
+    ]
+
+    // swift-format-ignore
+    private static let log: [Key] =
+        [Key("log.level", \.log.level, .choice, "the least severe level that is logged", reloads: true)]
+        + LogPart.allCases.map { part in
+            Key("log.levels.\(part.rawValue)", \.log.levels[part], .optionalChoice(),
+                "the same of this part alone; none for `log.level`", reloads: true)
+        } + [
+            Key("log.format", \.log.format, .choice, "how a line looks"),
+            Key("tracing.propagate", \.tracePropagation, .choice, "whether callers' traces go with calls to FCM"),
+        ]
+
+    /// The keys by path.
+    static let keysByPath = Dictionary(uniqueKeysWithValues: Self.keys.map { ($0.path, $0) })
+
+    /// The paths that hold further keys.
+    static let sections = Set(
+        Self.keys.flatMap { key in
+            let components = key.path.split(separator: ".")
+            return (1..<max(components.count, 1)).map { components.prefix($0).joined(separator: ".") }
+        }
+    )
+
+    // swift-format-ignore
+    /// The keys that both listeners have.
+    private static func listener(
+        _ name: String,
+        _ server: any WritableKeyPath<GatewayConfiguration, HTTPServerConfiguration> & Sendable,
+        _ tls: any WritableKeyPath<GatewayConfiguration, GatewayConfiguration.TLSFiles> & Sendable
+    ) -> [Key] {
+        [
+            Key("\(name).host", in: server, \.host, .text("address", problem: Self.emptiness),
+                "the address to listen on"),
+            Key("\(name).port", in: server, \.port, .wholeNumber(0...65_535),
+                "the port, not that of the other listener; 0 is any that is free"),
+            Key("\(name).tls.certificateFile", in: tls, \.certificateFile, .file,
+                "PEM certificate chain, leaf first; none for plain HTTP", reloads: true),
+            Key("\(name).tls.privateKeyFile", in: tls, \.privateKeyFile, .file, "its PEM private key", reloads: true),
+            Key("\(name).tls.clientCaFile", in: tls, \.clientCAFile, .file,
+                "PEM authorities of clients' certificates; none lets everybody connect", reloads: true),
+            Key("\(name).keepAliveTimeoutMs", in: server, \.keepAliveTimeout, .milliseconds(1_000...3_600_000),
+                "how long an idle connection is kept"),
+            Key("\(name).headTimeoutMs", in: server, \.headTimeout, .milliseconds(100...60_000),
+                "for a request's head"),
+            Key("\(name).bodyTimeoutMs", in: server, \.bodyTimeout, .milliseconds(100...600_000),
+                "for a request's body"),
+            Key("\(name).writeStallTimeoutMs", in: server, \.writeStallTimeout, .milliseconds(100...600_000),
+                "for a caller that does not read its answer"),
+            Key("\(name).maxConnections", in: server, \.maxConnections, .wholeNumber(1...1_000_000),
+                "connections at once; fewer where descriptors do not allow as many"),
+        ]
+    }
+
+    // MARK: What text may be
+
+    private static let emptiness: @Sendable (String) -> String? = { $0.isEmpty ? "must not be empty" : nil }
+
+    private static let redisProblem: @Sendable (String) -> String? = {
+        $0.isEmpty ? nil : "limits shared through Redis are not supported yet; leave this unset"
+    }
+
+    private static let masterKey = ConfigurationFormat<String, Redacted<[UInt8]>?>
+        .secret(
+            "base64 of 32 bytes",
+            problem: { text in
+                Data(base64Encoded: text)?.count == MasterKey.byteCount
+                    ? nil : "must be base64 of exactly \(MasterKey.byteCount) bytes"
+            },
+            value: { Data(base64Encoded: $0).map { [UInt8]($0) } },
+            text: { Data($0).base64EncodedString() }
+        )
+
+    /// A token has as many characters as 24 random bytes take in base64, or more.
+    private static let adminToken = ConfigurationFormat<String, Redacted<String>?>
+        .secret(
+            "32 visible ASCII characters or more",
+            problem: { text in
+                guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                    return "must be visible ASCII characters without spaces, as it travels in a header"
+                }
+                return text.utf8.count < 32 ? "must have at least 32 characters" : nil
+            },
+            value: { $0 },
+            text: { $0 }
+        )
+
+    /// The text is not repeated: an address of another store may hold a password.
+    @Sendable private static func storeProblem(_ text: String) -> String? {
+        guard text.hasPrefix(GatewayConfiguration.sqliteScheme) else { return "only sqlite:PATH is supported" }
+        let path = text.dropFirst(GatewayConfiguration.sqliteScheme.count)
+        return if path.isEmpty || path.hasSuffix("/") {
+            "names no file after sqlite:"
+        } else if path.hasPrefix(":") {
+            "a store in memory forgets tenants and audit records; name a file"
+        } else if path.hasPrefix("//"), !path.hasPrefix("///") {
+            "write sqlite:PATH, without a host"
+        } else {
+            nil
+        }
+    }
+
+    @Sendable private static func sinkProblem(_ text: String) -> String? {
+        if text.isEmpty || text == AuditConfiguration.sinkOutput { return nil }
+        guard text.hasPrefix(AuditConfiguration.sinkFileScheme) else { return "must be stdout, or file: and a path" }
+        let path = text.dropFirst(AuditConfiguration.sinkFileScheme.count)
+        return path.isEmpty || path.hasSuffix("/") ? "names no file after file:" : nil
+    }
+
+    private static let endpoint = ConfigurationFormat.text(
+        "scheme, host and port, no path",
+        problem: { text in
+            guard let url = URLComponents(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme),
+                let host = url.host, !host.isEmpty
+            else {
+                return "expected a URL such as https://fcm.googleapis.com"
+            }
+            return if url.user != nil || url.password != nil {
+                "must not hold a user name or password"
+            } else if !["", "/"].contains(url.path) || url.query != nil || url.fragment != nil {
+                "must name a scheme, host and port only, without a path or query"
+            } else if let port = url.port, !(1...65_535).contains(port) {
+                "names a port outside 1 to 65535"
+            } else if HTTPOrigin(text) == nil {
+                "must hold a host's name in ASCII, and a port behind a colon"
+            } else {
+                nil
+            }
+        },
+        value: { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
+    )
+
+    @Sendable private static func hostProblem(_ text: String) -> String? {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let isPort = parts.count == 1 || Int(parts[1]).map { (1...65_535).contains($0) } == true
+        return Self.isHostName(parts[0]) && isPort ? nil : "\"\(text)\" is not a host name with an optional port"
+    }
+
+    @Sendable private static func plainHostProblem(_ text: String) -> String? {
+        let isAddress = text.hasPrefix("[") && HTTPOrigin("http://\(text)") != nil && text.hasSuffix("]")
+        return Self.isHostName(text[...]) || isAddress
+            ? nil : "\"\(text)\" is not a host's name or address without a port"
+    }
+
+    private static func isHostName(_ text: Substring) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."):
+                    true
+                default:
+                    false
+                }
+            }
+    }
+}

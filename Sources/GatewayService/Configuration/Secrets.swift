@@ -1,0 +1,122 @@
+package import Foundation
+package import GatewayCore
+
+/// A secret that prints, reflects and interpolates as `<redacted>`; `revealed` is easy to find in a review.
+package struct Redacted<Value: Sendable>: Sendable {
+    /// The secret itself.
+    package let revealed: Value
+
+    package init(_ revealed: Value) {
+        self.revealed = revealed
+    }
+}
+
+extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    package var description: String { "<redacted>" }
+    package var debugDescription: String { "<redacted>" }
+    /// Without children, so that `dump` shows nothing either.
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The secrets without which the gateway does not start.
+package struct ServingSecrets: Sendable {
+    /// The key that seals all other secrets, 32 bytes.
+    package let masterKey: Redacted<[UInt8]>
+    /// The master key before it, while something may still be sealed by that.
+    package var previousMasterKey: Redacted<[UInt8]>?
+    /// The operators' token.
+    package let adminToken: Redacted<String>
+
+    package init(
+        masterKey: Redacted<[UInt8]>,
+        previousMasterKey: Redacted<[UInt8]>? = nil,
+        adminToken: Redacted<String>
+    ) {
+        self.masterKey = masterKey
+        self.previousMasterKey = previousMasterKey
+        self.adminToken = adminToken
+    }
+}
+
+extension MasterKey {
+    /// The configured master key, and the one before it; `invalid` for a key of another length.
+    package init(_ key: Redacted<[UInt8]>, previous: Redacted<[UInt8]>?) throws(GatewayError) {
+        guard
+            let masterKey = MasterKey(
+                Secret(bytes: key.revealed),
+                previous: previous.map { Secret(bytes: $0.revealed) }
+            )
+        else {
+            throw GatewayError(.invalid, "A master key must have \(MasterKey.byteCount) bytes")
+        }
+        self = masterKey
+    }
+}
+
+/// A secret that comes from a variable, or from the file that another variable names.
+package enum SecretVariable {
+    /// A secret, and the variable it came by.
+    package struct Found: Sendable {
+        package var value: Redacted<String>
+        package var variable: String
+    }
+
+    /// Why a file holds no secret; never holds the secret.
+    package struct Unusable: Error {
+        package let message: String
+    }
+
+    /// The largest secret file read, in bytes.
+    static let maxBytes = 64 * 1_024
+
+    /// Finds a secret by its variable's name, or by the file's that the variable with `_FILE` behind it names; nil when
+    /// neither is set.
+    package static func find(
+        _ name: String,
+        in environment: [String: String]
+    ) throws(ConfigurationProblems) -> Found? {
+        let fileVariable = "\(name)_FILE"
+        switch (environment[name], environment[fileVariable]) {
+        case (nil, nil):
+            return nil
+        case (.some, .some):
+            throw Self.problem(name, "is set, and so is \(fileVariable); set one of them")
+        case (.some(let value), nil):
+            guard !value.isEmpty else { throw Self.problem(name, "is empty") }
+            return Found(value: Redacted(value), variable: name)
+        case (nil, .some(let path)):
+            do {
+                return Found(value: Redacted(try Self.read(file: path)), variable: fileVariable)
+            } catch {
+                throw Self.problem(fileVariable, error.message)
+            }
+        }
+    }
+
+    /// Reads a secret from a file, without the one newline that editors leave at the end.
+    package static func read(file path: String) throws(Unusable) -> String {
+        guard !path.isEmpty else { throw Unusable(message: "names no file") }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw Unusable(message: "\(path) cannot be read")
+        }
+        return try Self.secret(data, from: path)
+    }
+
+    /// The secret that a file's content holds; the file's name is for messages.
+    package static func secret(_ data: Data, from name: String) throws(Unusable) -> String {
+        guard data.count <= Self.maxBytes, let text = String(bytes: data, encoding: .utf8) else {
+            throw Unusable(message: "\(name) is not a secret: text of at most \(Self.maxBytes) bytes")
+        }
+        var secret = Substring(text)
+        // "\r\n" is one character, so this also takes a line end written elsewhere.
+        if secret.last?.isNewline == true {
+            secret.removeLast()
+        }
+        guard !secret.isEmpty else { throw Unusable(message: "\(name) is empty") }
+        return String(secret)
+    }
+
+    private static func problem(_ variable: String, _ message: String) -> ConfigurationProblems {
+        ConfigurationProblems([ConfigurationProblem(place: .variable(variable), message: message)])
+    }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+@testable import GatewayService
+
+/// The page and the example that tell of the keys say what the table says.
+struct ConfigurationDocumentsTests {
+    private static func text(_ path: String) throws -> String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
+        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    /// The page's lines for the table.
+    private static var rows: [String] {
+        ["| key | what it sets | values | default | change |", "|---|---|---|---|---|"]
+            + ConfigurationTable.keys.map { key in
+                let value = key.path == "eventLoops" ? "one for each core" : key.shown(GatewayConfiguration())
+                let shown = value.isEmpty ? "none" : key.path == "eventLoops" ? value : "`\(value)`"
+                let change = key.isReloadable ? "reload" : "start"
+                return "| `\(key.path)` | \(key.doc) | \(key.values) | \(shown) | \(change) |"
+            }
+    }
+
+    @Test("The page has a row for each key, as the table has it")
+    func page() throws {
+        let page = try Self.text("docs/operations/configuration.md")
+        let section = try #require(
+            page.components(separatedBy: "## Every key\n").last?.components(separatedBy: "\n## ").first
+        )
+        let written = section.split(separator: "\n").filter { $0.hasPrefix("|") }.map(String.init)
+        #expect(written == Self.rows, "the page should have:\n\(Self.rows.joined(separator: "\n"))")
+    }
+
+    @Test("The page on reloads names the keys that a reload applies, and no others")
+    func reloads() throws {
+        let page = try Self.text("docs/operations/configuration.md")
+        let section = try #require(
+            page.components(separatedBy: "## Reload\n").last?.components(separatedBy: "\n## ").first
+        )
+        let patterns = section.split(separator: "\n").filter { $0.hasPrefix("| `") }
+            .flatMap { $0.split(separator: "|")[0].matches(of: #/`([^`]+)`/#).map { String($0.1) } }
+        for key in ConfigurationTable.keys {
+            let isNamed = patterns.contains {
+                $0 == key.path || $0.hasSuffix("*") && key.path.hasPrefix($0.dropLast())
+            }
+            #expect(isNamed == key.isReloadable, "\(key.path)")
+        }
+    }
+
+    @Test("The example has every key that may stand in a file, at its default where it has one")
+    func example() throws {
+        let text = try Self.text("deploy/gateway.example.yaml")
+        let input = ConfigurationInput(file: ConfigurationFile(name: "example", text: text), environment: [:])
+        for row in input.describe() {
+            #expect(row.value == row.key.shown(GatewayConfiguration()), "\(row.key.path)")
+        }
+        // Keys without a default stand there as comments.
+        let whole = text.replacing(#/(?m)^( *)# ( *[a-zA-Z]+:( .*)?)$/#) { "\($0.1)\($0.2)" }
+        let file = ConfigurationFile(name: "example", text: whole)
+        #expect(file.problems.isEmpty)
+        let expected = ConfigurationTable.keys.filter { !$0.isSecret && $0.path != "limits.redisUrl" }.map(\.path)
+        #expect(Set(file.lines.keys) == Set(expected))
+    }
+}
