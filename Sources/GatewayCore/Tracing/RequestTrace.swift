@@ -57,18 +57,13 @@ package final class RequestTrace: Sendable {
         package var route: String?
         /// The method as it was sent.
         package var method: String
-        /// The answer's status.
         package var status: Int
         /// The code of a refusal.
         package var code: String?
-        /// Whose request it was.
         package var tenant: String?
-        /// The request's id.
         package var requestID: String
-        /// The caller's address.
         package var remoteAddress: String?
 
-        /// An ending.
         package init(
             route: String?,
             method: String,
@@ -128,13 +123,7 @@ package final class RequestTrace: Sendable {
         return UpstreamSpan(fields: recording.fields(of: span), span: span)
     }
 
-    /// Does something within a span of its own, where spans are recorded.
-    ///
-    /// - Parameters:
-    ///   - name: what is done; one of a bounded set.
-    ///   - failure: the name of what went wrong, of a bounded set; `nil` where nothing did.
-    ///   - body: does it.
-    /// - Returns: what the body returns.
+    /// Does something within a span of its own, where spans are recorded; its name and those of failures are bounded sets.
     package func step<Value>(
         _ name: String,
         failure: (Value) -> String?,
@@ -146,5 +135,118 @@ package final class RequestTrace: Sendable {
         let value = await body()
         if let failure = failure(value) { span.fail(failure) }
         return value
+    }
+}
+
+/// One call to an upstream server, as its span tells of it.
+package struct UpstreamAttempt: Sendable {
+    package var method: String
+    /// The path's template: paths themselves may hold tokens.
+    package var route: String
+    package var host: String
+    package var port: Int
+    package var tenant: String
+    /// How often the same has been tried before.
+    package var repeats: Int
+
+    package init(method: String, route: String, host: String, port: Int, tenant: String, repeats: Int = 0) {
+        self.method = method
+        self.route = route
+        self.host = host
+        self.port = port
+        self.tenant = tenant
+        self.repeats = repeats
+    }
+
+    /// Writes the attempt into a span's attributes.
+    fileprivate func describe(_ attributes: inout SpanAttributes) {
+        attributes.set("http.request.method", value: .string(SpanMethod(self.method).attribute))
+        attributes.set("url.template", value: .string(self.route))
+        attributes.set("server.address", value: .string(self.host))
+        attributes.set("server.port", value: .int64(Int64(self.port)))
+        attributes.set("fcmgw.tenant", value: .string(self.tenant))
+        guard self.repeats > 0 else { return }
+        attributes.set("http.request.resend_count", value: .int64(Int64(self.repeats)))
+    }
+}
+
+/// A call to an upstream server under way: what its request has to carry, and where its end is told.
+package final class UpstreamSpan: Sendable {
+    /// What the request has to carry.
+    package let fields: [TraceField]
+    private let span: (any Tracing.Span)?
+
+    /// A call that is told of a trace, and recorded where there is a span.
+    fileprivate init(fields: [TraceField], span: (any Tracing.Span)? = nil) {
+        self.fields = fields
+        self.span = span
+    }
+
+    /// The server answered; by the conventions of OpenTelemetry, a refusal is an error of its client's.
+    package func answered(status: Int) {
+        guard let span = self.span else { return }
+        defer { span.end() }
+        guard span.isRecording else { return }
+        span.updateAttributes { attributes in
+            attributes.set("http.response.status_code", value: .int64(Int64(status)))
+            if status >= 400 { attributes.set("error.type", value: .string(String(status))) }
+        }
+        if status >= 400 { span.setStatus(SpanStatus(code: .error)) }
+    }
+
+    /// No answer came; the name of the failure is one of a bounded set.
+    package func failed(_ name: String) {
+        guard let span = self.span else { return }
+        span.fail(name)
+        span.end()
+    }
+}
+
+/// A request's method as spans tell of it by the HTTP conventions of OpenTelemetry.
+struct SpanMethod {
+    /// Those that HTTP has.
+    private static let known: Set<String> = [
+        "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
+    ]
+
+    /// What stands for the method in names of spans.
+    let name: String
+    /// The value of `http.request.method`.
+    let attribute: String
+
+    /// A method as it was sent, which may be any text.
+    init(_ method: String) {
+        let isKnown = Self.known.contains(method)
+        self.name = isKnown ? method : "HTTP"
+        self.attribute = isKnown ? method : "_OTHER"
+    }
+
+    /// The name of a span; without a template of the path, that is the method alone.
+    func name(at route: String?) -> String {
+        route.map { "\(self.name) \($0)" } ?? self.name
+    }
+}
+
+extension Tracing.Span {
+    /// Notes a failure without an answer that says why, by a name of a bounded set.
+    fileprivate func fail(_ name: String) {
+        guard self.isRecording else { return }
+        self.updateAttributes { $0.set("error.type", value: .string(name)) }
+        self.setStatus(SpanStatus(code: .error, message: name))
+        self.recordError(SpanFailure(name: name))
+    }
+}
+
+private struct SpanFailure: Error {
+    let name: String
+}
+
+/// Gathers what upstream servers are told of a trace.
+///
+/// That is the place in it and no more, whatever else a tracer hands on: `baggage` holds what callers say to each other.
+private struct TraceInjector: Injector {
+    func inject(_ value: String, forKey key: String, into fields: inout [TraceField]) {
+        guard let name = TraceField.Name(rawValue: key.lowercased()) else { return }
+        fields.append(TraceField(name, value))
     }
 }

@@ -9,11 +9,6 @@ package struct RequestTracer: Sendable {
     /// Whether upstream servers are told of traces.
     private let propagates: Bool
 
-    /// A tracer of requests.
-    ///
-    /// - Parameters:
-    ///   - tracer: records spans; `nil` where nobody does.
-    ///   - propagates: whether upstream servers are told of traces.
     package init(_ tracer: (any Tracer)? = nil, propagates: Bool = true) {
         self.tracer = tracer
         self.propagates = propagates
@@ -22,12 +17,8 @@ package struct RequestTracer: Sendable {
     /// Whether every request is recorded, so that ``begin(_:field:)`` is worth its while.
     package var isRecording: Bool { self.tracer != nil }
 
-    /// Continues the trace that a caller began.
-    ///
-    /// - Parameters:
-    ///   - parent: the field `traceparent`.
-    ///   - state: the field `tracestate`, which is worth nothing without the other.
-    /// - Returns: the trace; `nil` where the field is malformed or absent.
+    /// Continues the trace that a caller began, by its fields `traceparent` and `tracestate`; nil where the first is
+    /// malformed or absent.
     package func handOn(parent: String?, state: String?) -> RequestTrace? {
         guard let parent = parent.flatMap(TraceParent.init) else { return nil }
         guard self.propagates else { return RequestTrace(parent, fields: []) }
@@ -40,10 +31,7 @@ package struct RequestTracer: Sendable {
 
     /// Begins the span of a request, in the caller's trace or in a new one.
     ///
-    /// - Parameters:
-    ///   - method: the request's method.
-    ///   - field: looks a field of the request's head up.
-    /// - Returns: the trace; `nil` where there is neither a tracer nor a caller's trace.
+    /// Nil where there is neither a tracer nor a caller's trace; `field` looks up a field of the request's head.
     package func begin(_ method: String, field: @escaping @Sendable (String) -> String?) -> RequestTrace? {
         let given = field(TraceField.Name.parent.rawValue)
         guard let tracer = self.tracer else {
@@ -55,5 +43,25 @@ package struct RequestTracer: Sendable {
         tracer.extract(field, into: &context, using: TraceExtractor(parent: parent, state: state))
         let span = tracer.startSpan(SpanMethod(method).name, context: context, ofKind: .server)
         return RequestTrace(span, of: tracer, continuing: parent, propagates: self.propagates)
+    }
+}
+
+/// Looks the fields of a request's head up for a tracer.
+///
+/// What is malformed there is hidden from it: then its trace begins here, whatever the tracer would make of it.
+private struct TraceExtractor: Extractor {
+    /// Looks a field up by its name.
+    typealias Carrier = @Sendable (String) -> String?
+
+    /// The caller's place in its trace, as far as it is well-formed.
+    let parent: TraceParent?
+    let state: TraceState?
+
+    func extract(key: String, from carrier: @Sendable (String) -> String?) -> String? {
+        switch TraceField.Name(rawValue: key.lowercased()) {
+        case .parent: self.parent?.text
+        case .state: self.parent == nil ? nil : self.state?.text
+        case nil: carrier(key)
+        }
     }
 }
