@@ -1,17 +1,54 @@
 import Foundation
+import GatewayHTTP
 package import Logging
+
+extension LogConfiguration {
+    /// Makes the logger of the whole process as configured; what it was told last is written with ``Logger/flush()``.
+    ///
+    /// Where a reload may change levels, they are given.
+    package func bootstrap(_ levels: LogLevelSetting? = nil) -> Logger {
+        let format = self.lineFormat(environment: ProcessInfo.processInfo.environment, isTerminal: isatty(2) == 1)
+        let clock = LogClock()
+        let output = LogOutput(.standardError) { lost in
+            var line = LogLine(
+                format,
+                time: clock.now(),
+                level: .warning,
+                logger: LogPart.gateway.rawValue,
+                message: "Log lines were lost, since they were not read as fast as they came"
+            )
+            line.add(plain: "lines", lost)
+            return line.finish()
+        }
+        let shared = LineLogHandler.Shared(
+            levels: levels ?? LogLevelSetting(self),
+            format: format,
+            clock: clock,
+            output: output
+        )
+        // A log whose reader has gone must not end the process.
+        signal(SIGPIPE, SIG_IGN)
+        LoggingSystem.bootstrap { LineLogHandler(label: $0, shared: shared) }
+        return Logger(label: LogPart.gateway.rawValue)
+    }
+
+    /// How lines look: in colour where the commands' output would be.
+    func lineFormat(environment: [String: String], isTerminal: Bool) -> LogLine.Format {
+        switch self.format {
+        case .json: .json
+        case .text:
+            .text(isColoured: Terminal(isTerminal: isTerminal, environment: environment).showsColour)
+        }
+    }
+}
 
 /// Writes what is logged as lines, at levels that may change for all loggers at once.
 struct LineLogHandler: LogHandler {
     /// What all handlers of a process share.
     struct Shared: Sendable {
-        /// What is logged.
         let levels: LogLevelSetting
-        /// How a line looks.
-        let format: LogLineFormat
-        /// Tells the time.
+        let format: LogLine.Format
         let clock: LogClock
-        /// Where lines go.
         let output: LogOutput
     }
 
@@ -87,43 +124,35 @@ extension Logger {
     }
 }
 
-extension LogConfiguration {
-    /// Makes the logger of the whole process as configured; what it was told last is written with ``Logger/flush()``.
-    ///
-    /// - Parameter levels: the levels in force, for one who changes them later.
-    /// - Returns: the logger.
-    package func bootstrap(_ levels: LogLevelSetting? = nil) -> Logger {
-        let format = self.lineFormat(environment: ProcessInfo.processInfo.environment, isTerminal: isatty(2) == 1)
-        let clock = LogClock()
-        let output = LogOutput(.standardError) { lost in
-            var line = LogLine(
-                format,
-                time: clock.now(),
-                level: .warning,
-                logger: LogPart.gateway.rawValue,
-                message: "Log lines were lost, since they were not read as fast as they came"
-            )
-            line.add(plain: "lines", lost)
-            return line.finish()
-        }
-        let shared = LineLogHandler.Shared(
-            levels: levels ?? LogLevelSetting(self),
-            format: format,
-            clock: clock,
-            output: output
-        )
-        // A log whose reader has gone must not end the process.
-        signal(SIGPIPE, SIG_IGN)
-        LoggingSystem.bootstrap { LineLogHandler(label: $0, shared: shared) }
-        return Logger(label: LogPart.gateway.rawValue)
+/// Writes the access log's lines as the other lines are written, without a dictionary for each.
+struct LineAccessLog: AccessLogSink {
+    private let shared: LineLogHandler.Shared
+
+    /// The log beside a logger; `nil` for one that writes elsewhere.
+    init?(beside logger: Logger) {
+        guard let handler = logger.handler as? LineLogHandler else { return nil }
+        self.init(handler.shared)
     }
 
-    /// How lines look: in colour where the commands' output would be.
-    func lineFormat(environment: [String: String], isTerminal: Bool) -> LogLineFormat {
-        switch self.format {
-        case .json: .json
-        case .text:
-            .text(isColoured: Terminal(isTerminal: isTerminal, environment: environment).showsColour)
+    /// A log that shares a handler's output.
+    init(_ shared: LineLogHandler.Shared) {
+        self.shared = shared
+    }
+
+    func write(_ entry: AccessLogEntry, at level: Logger.Level) {
+        var line = LogLine(
+            self.shared.format,
+            time: self.shared.clock.now(),
+            level: level,
+            logger: LogPart.access.rawValue,
+            message: entry.message
+        )
+        entry.forEachField { name, value in
+            switch value {
+            case .text(let text): line.add(plain: name, text)
+            case .number(let number): line.add(plain: name, number)
+            }
         }
+        self.shared.output.write(line.finish(), isUrgent: level >= .warning)
     }
 }

@@ -1,4 +1,5 @@
 package import Logging
+import Synchronization
 
 /// The section `log`: what is logged, and how a line looks.
 package struct LogConfiguration: Sendable, Equatable {
@@ -37,4 +38,54 @@ package enum LogPart: String, Sendable, CaseIterable {
     case state
     /// Start, stop, reloads, and whatever belongs to no other part.
     case gateway
+}
+
+/// The least severe levels that are logged, which may change while the gateway runs.
+package final class LogLevelSetting: Sendable {
+    private static let levels = Logger.Level.allCases
+    /// A byte for each part, the general level's in front of them: all change at once, and reading them takes no lock.
+    private let indices: Atomic<UInt64>
+
+    init(_ configuration: LogConfiguration) {
+        self.indices = Atomic(Self.indices(of: configuration))
+    }
+
+    /// The general level, of whatever belongs to no part.
+    var current: Logger.Level { self.level(at: 0) }
+
+    /// What is in force for a part.
+    func current(for part: LogPart) -> Logger.Level { self.level(at: Self.position(of: part)) }
+
+    /// Puts a configuration's levels in force.
+    func change(to configuration: LogConfiguration) {
+        self.indices.store(Self.indices(of: configuration), ordering: .relaxed)
+    }
+
+    private func level(at position: UInt64) -> Logger.Level {
+        Self.levels[Int(self.indices.load(ordering: .relaxed) >> (position * 8) & 0xFF)]
+    }
+
+    private static func position(of part: LogPart) -> UInt64 {
+        switch part {
+        case .access: 1
+        case .http: 2
+        case .upstream: 3
+        case .audit: 4
+        case .state: 5
+        case .gateway: 6
+        }
+    }
+
+    private static func indices(of configuration: LogConfiguration) -> UInt64 {
+        LogPart.allCases.reduce(Self.index(of: configuration.level)) { indices, part in
+            indices | Self.index(of: configuration.levels[part] ?? configuration.level) << (Self.position(of: part) * 8)
+        }
+    }
+
+    private static func index(of level: Logger.Level) -> UInt64 {
+        guard let index = Self.levels.firstIndex(of: level) else {
+            preconditionFailure("no logger knows the level \(level)")
+        }
+        return UInt64(index)
+    }
 }

@@ -1,21 +1,23 @@
+import GatewayCore
 import Logging
+import Synchronization
 
 /// One line of the log while it is being written.
 ///
 /// Nothing that a line tells can end it or begin another: whatever is no plain text is escaped.
 struct LogLine {
-    private let format: LogLineFormat
+    enum Format: Sendable, Hashable {
+        /// A JSON object.
+        case json
+        /// Words for people, the level in colour where a terminal shows them.
+        case text(isColoured: Bool)
+    }
+
+    private let format: Format
     private var bytes: [UInt8] = []
 
-    /// Begins a line.
-    ///
-    /// - Parameters:
-    ///   - format: how it looks.
-    ///   - time: the moment in RFC 3339 form.
-    ///   - level: how severe it is.
-    ///   - logger: the name of its logger.
-    ///   - message: what has happened.
-    init(_ format: LogLineFormat, time: [UInt8], level: Logger.Level, logger: String, message: String) {
+    /// Begins a line; the time is in RFC 3339 form.
+    init(_ format: Format, time: [UInt8], level: Logger.Level, logger: String, message: String) {
         self.format = format
         self.bytes.reserveCapacity(512)
         switch format {
@@ -70,9 +72,7 @@ struct LogLine {
         }
     }
 
-    /// Ends the line.
-    ///
-    /// - Returns: its bytes, the line's end among them.
+    /// The line's bytes, its end among them.
     consuming func finish() -> [UInt8] {
         if case .json = self.format { self.bytes.append(UInt8(ascii: "}")) }
         self.bytes.append(UInt8(ascii: "\n"))
@@ -107,5 +107,102 @@ extension Logger.Level {
         case .warning: "\u{1B}[33m"
         case .error, .critical: "\u{1B}[31m"
         }
+    }
+}
+
+/// Writes texts into lines so that they stay what they are: text within one line.
+private enum LogText {
+    /// Appends text as a JSON string.
+    static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        Self.append(text, to: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Appends text as one word: in quotes, unless it is one already.
+    static func appendWord(_ text: String, to bytes: inout [UInt8]) {
+        let isWord = !text.isEmpty && text.utf8.allSatisfy { Self.isPlain($0) && $0 != 0x20 && $0 != UInt8(ascii: "=") }
+        if isWord {
+            bytes += text.utf8
+        } else {
+            Self.appendQuoted(text, to: &bytes)
+        }
+    }
+
+    /// Appends text; quotes, backslashes and whatever a reader could take for the line's end or act upon are escaped.
+    static func append(_ text: String, to bytes: inout [UInt8]) {
+        let start = bytes.count
+        // Nearly all texts are plain: they are copied first and looked at where they lie.
+        bytes.append(contentsOf: text.utf8)
+        if Self.isPlain(bytes.span, from: start) { return }
+        bytes.removeSubrange(start...)
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\":
+                bytes += [UInt8(ascii: "\\"), UInt8(scalar.value)]
+            case "\n":
+                bytes += [UInt8(ascii: "\\"), UInt8(ascii: "n")]
+            case _ where Self.needsEscape(scalar):
+                for unit in String(scalar).utf16 {
+                    bytes += [UInt8(ascii: "\\"), UInt8(ascii: "u")]
+                    for shift in [12, 8, 4, 0] as [UInt16] { bytes.append(Hex.digits[Int(unit >> shift & 0xF)]) }
+                }
+            default:
+                bytes += UTF8.encode(scalar).map { Array($0) } ?? []
+            }
+        }
+    }
+
+    private static func isPlain(_ bytes: Span<UInt8>, from start: Int) -> Bool {
+        var index = start
+        while index < bytes.count {
+            guard Self.isPlain(bytes[index]) else { return false }
+            index += 1
+        }
+        return true
+    }
+
+    /// Printable ASCII that means nothing to JSON.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x20..<0x7F).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
+    /// Control characters, other line ends, and what is not seen, such as marks that turn the direction of writing.
+    private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}
+
+/// The time as lines tell it; the text of a second is made once.
+final class LogClock: Sendable {
+    private struct Second {
+        var number = Int.min
+        /// Up to the point before the milliseconds.
+        var text: [UInt8] = []
+    }
+
+    private let clock: any WallClock
+    private let second = Mutex(Second())
+
+    init(_ clock: any WallClock = SystemWallClock()) {
+        self.clock = clock
+    }
+
+    /// The moment in RFC 3339 form, UTC, with milliseconds.
+    func now() -> [UInt8] {
+        let now = self.clock.now()
+        var bytes = self.second.withLock { second in
+            if second.number != now.seconds {
+                second = Second(number: now.seconds, text: Array(now.rfc3339.utf8.dropLast(4)))
+            }
+            return second.text
+        }
+        let milliseconds = Int(now.milliseconds - Int64(now.seconds) * 1_000)
+        for divisor in [100, 10, 1] { bytes.append(UInt8(ascii: "0") + UInt8(milliseconds / divisor % 10)) }
+        bytes.append(UInt8(ascii: "Z"))
+        return bytes
     }
 }

@@ -15,6 +15,7 @@ final class LogOutput: Sendable {
     private static let fullBytes = 64 * 1_024
     /// How long a line may wait for others.
     private static let delay = DispatchTimeInterval.milliseconds(5)
+
     private struct State {
         var pending: [UInt8] = []
         /// What was written last, emptied, so that its memory is used again.
@@ -29,30 +30,22 @@ final class LogOutput: Sendable {
     private let state = Mutex(State())
     private let file: Mutex<LineFile>
     private let queue = DispatchQueue(label: "fcm-gateway.log")
-    private let patience: DispatchTimeInterval
+    private let timeout: DispatchTimeInterval
     private let lossLine: @Sendable (Int) -> [UInt8]
 
-    /// An output.
-    ///
-    /// - Parameters:
-    ///   - handle: what is written to.
-    ///   - patience: how long the end of a process waits for a reader.
-    ///   - lossLine: the line that tells how many were lost.
+    /// An output to a file; the end of a process waits for a reader for so long, and `lossLine` makes the line that tells
+    /// how many lines were lost.
     init(
         _ handle: sending FileHandle,
-        patience: DispatchTimeInterval = .seconds(2),
+        timeout: DispatchTimeInterval = .seconds(2),
         lossLine: @escaping @Sendable (Int) -> [UInt8]
     ) {
         self.file = Mutex(LineFile(handle))
-        self.patience = patience
+        self.timeout = timeout
         self.lossLine = lossLine
     }
 
-    /// Has a line written soon.
-    ///
-    /// - Parameters:
-    ///   - line: the line with its end.
-    ///   - isUrgent: whether it is written at once: it may tell why the process is about to end.
+    /// Has a line written soon, an urgent one at once: it may tell why the process is about to end.
     func write(_ line: [UInt8], isUrgent: Bool) {
         let bound = isUrgent ? Self.maxBytes : Self.maxBytes - Self.urgentBytes
         let deadline: DispatchTime? = self.state.withLock { state in
@@ -69,14 +62,14 @@ final class LogOutput: Sendable {
         if let deadline { self.queue.asyncAfter(deadline: deadline) { self.drain() } }
     }
 
-    /// Returns when every line is written that came before, or when patience ends because nobody reads them.
+    /// Returns when every line is written that came before, or when the timeout ends because nobody reads them.
     func flush() {
         let isDrained = DispatchSemaphore(value: 0)
         self.queue.async {
             self.drain()
             isDrained.signal()
         }
-        _ = isDrained.wait(timeout: .now() + self.patience)
+        _ = isDrained.wait(timeout: .now() + self.timeout)
     }
 
     /// Writes what waits; on the queue only, so that lines stay in order.
@@ -97,5 +90,45 @@ final class LogOutput: Sendable {
             // The line that told of losses is none of those that were to be told of.
             if unwritten > 0 { state.lost += max(unwritten - (lost > 0 ? 1 : 0), 0) + lost }
         }
+    }
+}
+
+/// A file that lines are written to, whatever it takes at a time.
+private struct LineFile {
+    private let handle: FileHandle
+    /// Whether the last line was cut off, so that the next must not follow it.
+    private var isCut = false
+
+    /// A file that is open.
+    init(_ handle: FileHandle) {
+        self.handle = handle
+    }
+
+    /// Writes lines, and waits while the file takes nothing.
+    ///
+    /// - Returns: how many lines at the end could not be written, one that was cut off included.
+    mutating func append(_ lines: Span<UInt8>) -> Int {
+        if self.isCut {
+            guard self.put([UInt8(ascii: "\n")].span) == 1 else { return Self.count(lines, from: 0) }
+            self.isCut = false
+        }
+        let written = self.put(lines)
+        self.isCut = written > 0 && lines[written - 1] != UInt8(ascii: "\n")
+        return Self.count(lines, from: written)
+    }
+
+    /// Writes bytes until there are none left, or the file refuses them; returns how many were written.
+    private func put(_ bytes: Span<UInt8>) -> Int {
+        StandardStream.write(bytes, to: self.handle.fileDescriptor).count
+    }
+
+    private static func count(_ lines: Span<UInt8>, from start: Int) -> Int {
+        var count = 0
+        var index = start
+        while index < lines.count {
+            if lines[index] == UInt8(ascii: "\n") { count += 1 }
+            index += 1
+        }
+        return count
     }
 }

@@ -33,22 +33,31 @@ package enum StandardStream: Int32, Sendable {
     /// - Throws: `Failure` when not all of it was taken.
     package func write(_ text: String) throws(Failure) {
         _ = Self.ignoresClosedPipes
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { bytes in
-                // POSIX takes bytes as a pointer, valid during the call. What `fputs` kept back would fail unseen.
-                unsafe writeBytes(self.rawValue, bytes.baseAddress, bytes.count)
-            }
-            if count >= 0 {
-                rest = rest.dropFirst(count)
-            } else if errno == EAGAIN {
-                // Somebody who shares the terminal made it answer at once.
-                var waiting = pollfd(fd: self.rawValue, events: Int16(POLLOUT), revents: 0)
-                _ = unsafe poll(&waiting, 1, -1)
-            } else if errno != EINTR {
-                throw Failure(number: errno)
+        let bytes = Array(text.utf8)
+        let (count, error) = Self.write(bytes.span, to: self.rawValue)
+        if count < bytes.count { throw Failure(number: error) }
+    }
+
+    /// Writes bytes to a descriptor until there are none left or it refuses them, and waits while it takes none.
+    ///
+    /// - Returns: how many were written, and the system's number of the error where that are not all.
+    static func write(_ bytes: Span<UInt8>, to descriptor: Int32) -> (count: Int, error: Int32) {
+        var written = 0
+        while written < bytes.count {
+            // POSIX takes the bytes as a pointer, valid during the call. What `fputs` kept back would fail unseen.
+            let count = unsafe bytes.extracting(written...)
+                .withUnsafeBytes { rest in unsafe writeBytes(descriptor, rest.baseAddress, rest.count) }
+            if count > 0 {
+                written += count
+            } else if count < 0, errno == EAGAIN {
+                // A descriptor that does not block, maybe since another process that shares the terminal made it so.
+                var awaited = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = unsafe poll(&awaited, 1, -1)
+            } else if count == 0 || errno != EINTR {
+                return (written, errno)
             }
         }
+        return (written, 0)
     }
 
     /// A closed pipe is a failure like others, and not the process's end before it can say so.

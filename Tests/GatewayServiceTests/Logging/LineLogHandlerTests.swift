@@ -12,7 +12,7 @@ struct LineLogHandlerTests {
         _ body: (Logger, LogLevelSetting) -> Void
     ) throws -> [String] {
         let pipe = Pipe()
-        let output = LogOutput(pipe.fileHandleForWriting, patience: .seconds(600)) { _ in [] }
+        let output = LogOutput(pipe.fileHandleForWriting, timeout: .seconds(600)) { _ in [] }
         let levels = LogLevelSetting(configuration)
         let shared = LineLogHandler.Shared(
             levels: levels,

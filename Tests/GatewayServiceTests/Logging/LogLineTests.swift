@@ -7,7 +7,7 @@ import Testing
 struct LogLineTests {
     private static let time = Array("2026-11-21T12:00:00.000Z".utf8)
 
-    private static func line(_ format: LogLineFormat, _ name: String, _ text: String) -> String {
+    private static func line(_ format: LogLine.Format, _ name: String, _ text: String) -> String {
         var line = LogLine(format, time: Self.time, level: .info, logger: "http", message: "Request answered")
         line.add(name, text)
         line.add(plain: "status", 200)
@@ -47,7 +47,7 @@ struct LogLineTests {
         ]
     )
     func injection(text: String) throws {
-        for format in [LogLineFormat.json, .text(isColoured: false)] {
+        for format in [LogLine.Format.json, .text(isColoured: false)] {
             for line in [Self.line(format, "a", text), Self.line(format, text, "a")] {
                 #expect(line.last == "\n")
                 for scalar in line.dropLast().unicodeScalars {

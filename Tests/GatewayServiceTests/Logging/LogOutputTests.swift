@@ -21,7 +21,7 @@ struct LogOutputTests {
     @Test("Lines of many writers come out whole, and each writer's in order")
     func order() async throws {
         let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer, patience: .seconds(600), lossLine: Self.lossLine)
+        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
         pipe.read()
         await withDiscardingTaskGroup { group in
             for writer in 0..<8 {
@@ -44,7 +44,7 @@ struct LogOutputTests {
     @Test("Who does not read the log stops nobody; what does not fit is counted")
     func overflow() async throws {
         let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer, patience: .seconds(600), lossLine: Self.lossLine)
+        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
         let line = Array(repeating: UInt8(ascii: "x"), count: 1023) + Array("\n".utf8)
         let count = 3 * LogOutput.maxBytes / line.count
         for _ in 0..<count { output.write(line, isUrgent: false) }
@@ -71,7 +71,7 @@ struct LogOutputTests {
     @Test("A flood of lines leaves room for those that tell of trouble")
     func urgent() async throws {
         let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer, patience: .seconds(600), lossLine: Self.lossLine)
+        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
         let line = Array(repeating: UInt8(ascii: "x"), count: 1_023) + Array("\n".utf8)
         for _ in 0..<LogOutput.maxBytes / line.count { output.write(line, isUrgent: false) }
         output.write(Array("trouble\n".utf8), isUrgent: true)
@@ -88,7 +88,7 @@ struct LogOutputTests {
         let pipe = ReadPipe()
         let descriptor = pipe.writer.fileDescriptor
         #expect(fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0)
-        let output = LogOutput(pipe.writer, patience: .seconds(600), lossLine: Self.lossLine)
+        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
         let count = 1_000
         for number in 0..<count { output.write(Array("\(number) \(Self.filling)\n".utf8), isUrgent: false) }
         pipe.read()
@@ -104,7 +104,7 @@ struct LogOutputTests {
     func refused() throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         let descriptor = full.fileDescriptor
-        let output = LogOutput(full, patience: .seconds(600), lossLine: Self.lossLine)
+        let output = LogOutput(full, timeout: .seconds(600), lossLine: Self.lossLine)
         for number in 0..<3 { output.write(Array("\(number)\n".utf8), isUrgent: false) }
         output.flush()
         output.write(Array("3\n".utf8), isUrgent: false)
@@ -125,7 +125,7 @@ struct LogOutputTests {
         signal(SIGPIPE, SIG_IGN)
         let broken = Pipe()
         let writer = broken.fileHandleForWriting
-        let output = LogOutput(writer, patience: .seconds(600), lossLine: Self.lossLine)
+        let output = LogOutput(writer, timeout: .seconds(600), lossLine: Self.lossLine)
         // More than a pipe holds, so that half of it is written when its reader goes away.
         output.write(Array(repeating: UInt8(ascii: "x"), count: 100_000) + Array("\n".utf8), isUrgent: true)
         #expect(try broken.fileHandleForReading.read(upToCount: 1) == Data("x".utf8))
@@ -142,7 +142,7 @@ struct LogOutputTests {
     func closed() throws {
         let pipe = ReadPipe()
         try pipe.writer.close()
-        let output = LogOutput(pipe.writer, patience: .seconds(600), lossLine: Self.lossLine)
+        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
         output.write(Array("x\n".utf8), isUrgent: true)
         output.flush()
     }
