@@ -1,4 +1,3 @@
-import CoreMetrics
 import EventLoopHTTP
 import FCMModel
 import GatewayCore
@@ -140,7 +139,7 @@ struct BodyListeners: Sendable {
 
     init() async throws {
         let logger = Logger(label: "micro") { _ in SwiftLogNoOpLogHandler() }
-        let factory = NOOPMetricsHandler.instance
+        let metrics = GatewayMetrics()
         let clock = ManualClock()
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
@@ -170,8 +169,7 @@ struct BodyListeners: Sendable {
             upstream: ScriptedGroupUpstream(),
             limiter: limiter,
             audit: audit,
-            clock: clock,
-            metrics: GroupMetrics(factory: factory)
+            clock: clock
         )
         let pipeline = SendPipeline(
             retired: retired,
@@ -179,7 +177,6 @@ struct BodyListeners: Sendable {
             upstream: ScriptedUpstream { ScriptedUpstream.accepting($0) },
             audit: audit,
             clock: clock,
-            metrics: SendMetrics(factory: factory),
             groups: groups
         )
         self.data = Listener.data(
@@ -191,7 +188,7 @@ struct BodyListeners: Sendable {
                 upstream: ScriptedTopics(),
                 audit: audit,
                 clock: clock,
-                metrics: TopicMetrics(factory: factory)
+                metrics: metrics
             ),
             groups: groups,
             retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
@@ -199,12 +196,11 @@ struct BodyListeners: Sendable {
             auditCursors: cursors,
             limiter: limiter,
             clock: clock,
-            metrics: HTTPMetrics(factory: factory, listener: "data"),
+            metrics: HTTPMetrics(metrics, listener: "data"),
             gate: LoadGate(
                 limits: LoadLimits(maxInFlight: 4_096, maxLag: .milliseconds(50)),
                 listCalls: 4,
-                subscriptionCalls: 4,
-                factory: factory
+                subscriptionCalls: 4
             ),
             requestDeadline: DurationSetting(.seconds(20)),
             logger: logger
@@ -219,7 +215,7 @@ struct BodyListeners: Sendable {
             readiness: Readiness(),
             exposition: MetricsExposition(contentType: "text/plain") { [] },
             clock: clock,
-            metrics: HTTPMetrics(factory: factory, listener: "admin"),
+            metrics: HTTPMetrics(metrics, listener: "admin"),
             logger: logger
         )
         self.keys = try await audit.whileRunning {

@@ -2,7 +2,6 @@ import Foundation
 import GatewayCore
 import GatewayStorage
 import Logging
-import Metrics
 
 extension Micro {
     /// Verifies an audit of a million records: chains, seals, checkpoints, and what look-ups need.
@@ -51,11 +50,6 @@ extension Micro {
             sealer: sealer,
             clock: SystemWallClock(),
             keptCount: 0,
-            metrics: AuditCheckpointMetrics(
-                factory: NOOPMetricsHandler.instance,
-                hasSink: false,
-                interval: .seconds(10)
-            ),
             logger: Logger(label: "micro", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         _ = try await checkpointer.prepare()

@@ -1,7 +1,6 @@
 import FCMModel
 import GatewayCore
 import Logging
-import Metrics
 
 extension Micro {
     /// How long one look at the list of retired tokens takes.
@@ -42,7 +41,6 @@ extension Micro {
         let list = RetiredTokens(
             store: FixedList(entries: entries),
             clock: SystemWallClock(),
-            metrics: RetiredTokenMetrics(factory: NOOPMetricsHandler.instance),
             logger: Logger(label: "micro") { _ in SwiftLogNoOpLogHandler() },
             profiles: { [profile] }
         )

@@ -60,7 +60,7 @@ struct ForgottenTenantTests {
     @Test("A deleted tenant's health is forgotten, and its breaker shows nothing any more")
     func health() throws {
         let metrics = TestMetrics()
-        let healths = UpstreamHealths(metrics: ResilienceMetrics(factory: metrics))
+        let healths = UpstreamHealths(metrics: GatewayMetrics(factory: metrics))
         let profile = try TenantProfile.sample("acme")
         let health = healths.health(of: profile)
         for _ in 0..<5 { health.report(server: .trouble, credential: .silent, at: .now) }

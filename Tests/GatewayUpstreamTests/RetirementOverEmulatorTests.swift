@@ -1,4 +1,3 @@
-import CoreMetrics
 import FCMEmulator
 import FCMModel
 import GatewayCore
@@ -52,8 +51,7 @@ struct RetirementOverEmulatorTests {
                 limiter: MemoryRateLimiter(),
                 upstream: sender,
                 audit: .sample(store: InMemoryAuditStore(), clock: self.clock),
-                clock: self.clock,
-                metrics: .unobserved
+                clock: self.clock
             )
             self.principal = Principal(
                 profile: try .sample(endpoint: endpoint),

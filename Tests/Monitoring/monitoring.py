@@ -25,8 +25,8 @@ RULE_TESTS = PROMETHEUS / "fcm-gateway.rules.test.yml"
 TEXTFILE = PROMETHEUS / "audit-verify-textfile"
 GRAFANA = ROOT / "deploy/grafana"
 DASHBOARD = GRAFANA / "dashboards/fcm-gateway.json"
-DESCRIPTIONS = ROOT / "Sources/GatewayService/Composition/MetricDescription+Gateway.swift"
-PROCESS_DESCRIPTIONS = ROOT / "Sources/PrometheusMetrics/Process/ProcessMetrics.swift"
+TABLE = ROOT / "Sources/GatewayCore/Metrics/GatewayMetric.swift"
+PROCESS_DESCRIPTIONS = ROOT / "Sources/PrometheusMetrics/ProcessMetrics.swift"
 OPERATIONS = ROOT / "docs/operations.md"
 
 # What the dashboard doesn't show on purpose, and why.
@@ -40,9 +40,11 @@ LEFT_OUT = {
 
 def described_metrics() -> dict[str, str]:
     """The gateway's own metrics and their types, as its source describes them."""
-    text = DESCRIPTIONS.read_text() + PROCESS_DESCRIPTIONS.read_text()
-    found = re.findall(r'name:\s*"((?:fcmgw|process)_\w+)",\s*help:.*?kind: \.(\w+)', text, re.S)
-    return dict(found)
+    table = TABLE.read_text()
+    kinds = dict(re.findall(r"case \.(\w+):\s*Row\(\s*\.(\w+)", table))
+    own = {name: kinds[row] for row, name in re.findall(r'case (\w+) = "(fcmgw_\w+)"', table)}
+    process = re.findall(r'name: "(process_\w+)",\s*help:.*?kind: \.(\w+)', PROCESS_DESCRIPTIONS.read_text(), re.S)
+    return own | dict(process)
 
 
 def textfile_metrics() -> set[str]:

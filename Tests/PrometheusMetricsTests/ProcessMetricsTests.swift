@@ -66,3 +66,72 @@ struct ProcessMetricsTests {
     }
 }
 #endif
+
+@Suite("ProcessStat")
+struct ProcessStatTests {
+    @Test("Fields are counted from behind a program name with spaces and parentheses")
+    func fields() throws {
+        let line = """
+            4242 (od) d (name) S 1 4242 4242 0 -1 4194560 900 0 0 0 150 25 0 0 20 0 3 0 77700 104857600 2560 \
+            18446744073709551615 1 1 0 0 0 0 0 4096 17642 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0
+
+            """
+        let stat = try #require(ProcessStat(line: line))
+        #expect(stat.cpuTicks == 175)
+        #expect(stat.startTicks == 77_700)
+        #expect(stat.virtualBytes == 104_857_600)
+        #expect(stat.residentPages == 2_560)
+    }
+
+    @Test("A line that is too short or not made of numbers is refused", arguments: ["", "1 (a", "1 (a) S 1 2 3"])
+    func refused(line: String) {
+        #expect(ProcessStat(line: line) == nil)
+    }
+
+    @Test("The time of boot stands on a line of its own")
+    func bootTime() {
+        #expect(ProcessStat.bootTimeSeconds(stat: "cpu 1 2\nctxt 5\nbtime 1700000000\n") == 1_700_000_000)
+        #expect(ProcessStat.bootTimeSeconds(stat: "cpu 1 2\n") == nil)
+    }
+}
+
+#if os(Linux)
+@Suite("ProcessFile")
+struct ProcessFileTests {
+    private func withFolder(_ body: (URL) throws -> Void) throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try body(folder)
+    }
+
+    @Test("A file is read to its end", arguments: [0, 1, 16_384, 50_000])
+    func wholeFile(size: Int) throws {
+        try self.withFolder { folder in
+            let file = folder.appendingPathComponent("file")
+            let text = String((0..<size).map { _ in Character(["a", "b", "c"].randomElement() ?? "d") })
+            try Data(text.utf8).write(to: file)
+            #expect(ProcessFile.text(of: file.path) == text)
+        }
+    }
+
+    @Test("A folder's entries are counted", arguments: [0, 1, 300])
+    func entries(count: Int) throws {
+        try self.withFolder { folder in
+            for index in 0..<count {
+                try Data().write(to: folder.appendingPathComponent("\(index)"))
+            }
+            #expect(ProcessFile.entryCount(of: folder.path) == count)
+        }
+    }
+
+    @Test("What is not there is nil")
+    func missing() throws {
+        try self.withFolder { folder in
+            #expect(ProcessFile.text(of: folder.appendingPathComponent("none").path) == nil)
+            #expect(ProcessFile.text(of: folder.path) == nil)
+            #expect(ProcessFile.entryCount(of: folder.appendingPathComponent("none").path) == nil)
+        }
+    }
+}
+#endif

@@ -69,8 +69,10 @@ struct PrometheusRegistryTests {
 
     @Test("A help text's backslashes and line feeds are escaped")
     func helpIsEscaped() {
-        let registry = PrometheusRegistry()
-        registry.describe(MetricDescription(name: "depth", help: #"One\two"# + "\n" + #"and "three"."#, kind: .gauge))
+        let help = #"One\two"# + "\n" + #"and "three"."#
+        let registry = PrometheusRegistry(
+            descriptions: [MetricDescription(name: "depth", help: help, kind: .gauge)]
+        )
         Meter(label: "depth", factory: registry).set(1)
         #expect(registry.render().hasPrefix(#"# HELP depth One\\two\nand "three"."# + "\n# TYPE depth gauge\n"))
     }
@@ -80,57 +82,18 @@ struct PrometheusRegistryTests {
         let registry = PrometheusRegistry()
         let first = registry.makeCounter(label: "jobs.total", dimensions: [("a", "1"), ("b", "2")])
         let second = registry.makeCounter(label: "jobs_total", dimensions: [("b", "2"), ("a", "1")])
-        let fractional = registry.makeFloatingPointCounter(label: "jobs", dimensions: [("a", "1"), ("b", "2")])
         #expect(first === second)
-        #expect(first === fractional)
+        #expect(first === registry.makeCounter(label: "jobs", dimensions: [("a", "1"), ("b", "2")]))
         #expect(first !== registry.makeCounter(label: "jobs_total", dimensions: [("a", "1"), ("b", "3")]))
     }
 
-    @Test("A destroyed series is no longer rendered and starts anew")
+    @Test("A destroyed handle leaves its series")
     func destroyed() {
         let registry = PrometheusRegistry()
         let counter = Counter(label: "jobs_total", factory: registry)
         counter.increment(by: 5)
-        let fractional = FloatingPointCounter(label: "spent_total", factory: registry)
-        let meter = Meter(label: "level", factory: registry)
-        let recorder = Recorder(label: "size_bytes", factory: registry)
-        let gauge = Gauge(label: "depth", factory: registry)
-        let timer = Timer(label: "wait_seconds", factory: registry)
         counter.destroy()
-        fractional.destroy()
-        meter.destroy()
-        recorder.destroy()
-        gauge.destroy()
-        timer.destroy()
-        #expect(registry.render() == "")
-
-        // Nothing is left of the old type either.
-        Meter(label: "wait_seconds_sum", factory: registry).set(2)
-        Counter(label: "jobs_total", factory: registry).increment()
-        #expect(registry.render().contains("\njobs_total 1\n"))
-        #expect(registry.render().contains("\nwait_seconds_sum 2\n"))
-        #expect(!registry.render().contains("clashes"))
-    }
-
-    @Test("Destroying a series leaves the others of its name")
-    func destroyedOneOfTwo() {
-        let registry = PrometheusRegistry()
-        let first = Counter(label: "jobs_total", dimensions: [("a", "1")], factory: registry)
-        let second = Counter(label: "jobs_total", dimensions: [("a", "2")], factory: registry)
-        second.increment()
-        first.destroy()
-        first.increment()
-        #expect(registry.render().hasSuffix("# TYPE jobs_total counter\njobs_total{a=\"2\"} 1\n"))
-    }
-
-    @Test("A handler of another factory can be destroyed without effect")
-    func destroyForeign() {
-        let registry = PrometheusRegistry()
-        Counter(label: "jobs_total", factory: registry).increment()
-        registry.destroyCounter(NOOPMetricsHandler.instance)
-        let other = PrometheusRegistry()
-        registry.destroyCounter(other.makeCounter(label: "jobs_total", dimensions: []))
-        #expect(registry.render().hasSuffix("\njobs_total 1\n"))
+        #expect(registry.render().contains("\njobs_total 5\n"))
     }
 
     @Test("Increments from many tasks at once are all counted")
@@ -182,5 +145,74 @@ struct PrometheusRegistryTests {
         let registry = PrometheusRegistry()
         Counter(label: "jobs_total", dimensions: [("name", "größer")], factory: registry).increment()
         #expect(registry.renderBytes() == Array(registry.render().utf8))
+    }
+}
+
+@Suite("RegistrationClash")
+struct RegistrationClashTests {
+    /// A second use of a name, after a histogram `wait_seconds` with the label `queue` and a gauge `size_count`.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let reason: String
+        let record: @Sendable (PrometheusRegistry) -> Void
+    }
+
+    static let cases: [Case] = [
+        Case(testDescription: "another type", reason: "type") {
+            Meter(label: "wait_seconds", dimensions: [("queue", "a")], factory: $0).set(1)
+        },
+        Case(testDescription: "another type than described", reason: "type") {
+            Meter(label: "described", factory: $0).set(1)
+        },
+        Case(testDescription: "other label names", reason: "labels") {
+            Timer(label: "wait_seconds", dimensions: [("kind", "a")], factory: $0).recordNanoseconds(1)
+        },
+        Case(testDescription: "no labels", reason: "labels") {
+            Timer(label: "wait_seconds", factory: $0).recordNanoseconds(1)
+        },
+        Case(testDescription: "two labels of one name", reason: "labels") {
+            Counter(label: "other_total", dimensions: [("a.b", "1"), ("a_b", "2")], factory: $0).increment()
+        },
+        Case(testDescription: "the name of a histogram's sample", reason: "name") {
+            Meter(label: "wait_seconds_count", factory: $0).set(1)
+        },
+        Case(testDescription: "a histogram whose sample has another's name", reason: "name") {
+            Recorder(label: "size", factory: $0).record(1)
+        },
+    ]
+
+    @Test("A clash records without effect on the output, and is counted", arguments: Self.cases)
+    func clash(example: Case) {
+        let registry = PrometheusRegistry(
+            descriptions: [MetricDescription(name: "described", help: "Text.", kind: .histogram)],
+            defaultBuckets: [1]
+        )
+        Timer(label: "wait_seconds", dimensions: [("queue", "a")], factory: registry).recordNanoseconds(1)
+        Meter(label: "size_count", factory: registry).set(4)
+        let before = registry.render()
+
+        example.record(registry)
+        example.record(registry)
+
+        let text = registry.render()
+        let counted = "metrics_registration_clashes_total{reason=\"\(example.reason)\"} 2\n"
+        #expect(text.contains(counted))
+        let rest = text.split(separator: "\n").filter { !$0.contains("metrics_registration_clashes_total") }
+        #expect(rest == before.split(separator: "\n"))
+    }
+
+    @Test("The clash counter's own name can clash too")
+    func counterTaken() {
+        let registry = PrometheusRegistry()
+        Counter(label: "metrics_registration_clashes_total", dimensions: [("mine", "1")], factory: registry)
+            .increment(by: 9)
+        Meter(label: "level", factory: registry).set(1)
+        Counter(label: "level", factory: registry).increment()
+        Timer(label: "level", factory: registry).recordNanoseconds(1)
+        let text = registry.render()
+        #expect(text.contains("\nmetrics_registration_clashes_total{mine=\"1\"} 9\n"))
+        #expect(text.contains("\nlevel 1\n"))
+        #expect(text.contains("\nlevel_total 1\n"))
+        #expect(!text.contains("reason"))
     }
 }

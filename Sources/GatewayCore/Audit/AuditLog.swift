@@ -1,4 +1,5 @@
 package import Logging
+import Metrics
 import ServiceLifecycle
 import Synchronization
 
@@ -67,7 +68,13 @@ package final class AuditLog: Service {
     let sealer: AuditSealer
     private let clock: any WallClock
     let configuration: AuditConfiguration
-    let metrics: AuditMetrics
+    let writtenRecords: Counter
+    let spooledRecords: Counter
+    /// Records that the store refused, once for each attempt.
+    let refusedRecords: Counter
+    let spoolBytes: Meter
+    let queuedRecords: Meter
+    let writeDuration: Timer
     let logger: Logger
     private let openingNote: String?
     let state = Mutex(State())
@@ -82,22 +89,14 @@ package final class AuditLog: Service {
 
     /// A log that has not started; without a spool, what the store refuses waits in memory.
     ///
-    /// - Parameters:
-    ///   - store: keeps the chains.
-    ///   - spool: takes what the store refuses.
-    ///   - sealer: seals their ends.
-    ///   - clock: tells the time of the log's own records.
-    ///   - configuration: how much waits, and how long.
-    ///   - metrics: what is measured.
-    ///   - logger: hears of trouble.
-    ///   - openingNote: what the first record of this process's chain says of the checkpoint that it follows.
+    /// The opening note is what the first record of this process's chain says of the checkpoint that it follows.
     package init(
         store: any AuditStore,
         spool: AuditSpool? = nil,
         sealer: AuditSealer,
         clock: any WallClock,
         configuration: AuditConfiguration,
-        metrics: AuditMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger,
         openingNote: String? = nil
     ) {
@@ -107,7 +106,12 @@ package final class AuditLog: Service {
         self.sealer = sealer
         self.clock = clock
         self.configuration = configuration
-        self.metrics = metrics
+        self.writtenRecords = metrics.counter(.auditRecords, "written")
+        self.spooledRecords = metrics.counter(.auditRecords, "spooled")
+        self.refusedRecords = metrics.counter(.auditRecords, "refused")
+        self.spoolBytes = metrics.gauge(.auditSpoolBytes)
+        self.queuedRecords = metrics.gauge(.auditQueue)
+        self.writeDuration = metrics.timer(.auditWriteDuration, "written")
         self.logger = logger
         let (wake, wakeContinuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         (self.wake, self.wakeContinuation) = (wake, wakeContinuation)
@@ -242,7 +246,7 @@ package final class AuditLog: Service {
             return (state.phase, isNews)
         }
         guard phase != .closed else {
-            self.metrics.failed(1)
+            self.refusedRecords.increment()
             self.logger.error(
                 "A record came after the audit log had ended",
                 metadata: ["action": "\(entry.record.action)"]
@@ -377,7 +381,7 @@ package final class AuditLog: Service {
         }
         for continuation in commits { continuation.resume(returning: .refused) }
         guard lost > 0 else { return }
-        self.metrics.failed(lost)
+        self.refusedRecords.increment(by: lost)
         self.logger.error("The audit log ended before all was written", metadata: ["records": "\(lost)"])
     }
 

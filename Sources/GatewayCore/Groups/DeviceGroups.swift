@@ -11,34 +11,26 @@ package final class DeviceGroups: Sendable {
     private let limiter: any RateLimiter
     let audit: AuditLog
     let clock: any WallClock
-    let metrics: GroupMetrics
+    let metrics: TenantCounters
     let knownKeys = KnownGroupKeys()
     /// By tenant and name.
     private let queue = TurnQueue<[String]>()
 
     /// Device groups.
-    ///
-    /// - Parameters:
-    ///   - store: keeps what is known of them.
-    ///   - upstream: asks FCM.
-    ///   - limiter: charges the tenant for each request.
-    ///   - audit: hears of every change.
-    ///   - clock: tells the time.
-    ///   - metrics: what is counted.
     package init(
         store: any GroupStore,
         upstream: any GroupUpstream,
         limiter: any RateLimiter,
         audit: AuditLog,
         clock: any WallClock,
-        metrics: GroupMetrics
+        metrics: GatewayMetrics = GatewayMetrics()
     ) {
         self.store = store
         self.upstream = upstream
         self.limiter = limiter
         self.audit = audit
         self.clock = clock
-        self.metrics = metrics
+        self.metrics = TenantCounters(.deviceGroupRequests, metrics, watching: [])
     }
 
     // MARK: Changing

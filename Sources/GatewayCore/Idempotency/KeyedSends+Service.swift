@@ -1,4 +1,5 @@
 import Logging
+import Metrics
 import ServiceLifecycle
 import Synchronization
 
@@ -71,7 +72,7 @@ extension KeyedSends: Service {
             }
             return total
         } catch {
-            self.metrics.count(.failed)
+            self.counters[.failed]?.increment()
             self.logger.error("Expired idempotency keys can't be dropped", metadata: ["cause": "\(error.message)"])
             return total
         }

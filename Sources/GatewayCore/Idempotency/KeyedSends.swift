@@ -1,6 +1,29 @@
 import FCMModel
 package import Logging
+import Metrics
 import Synchronization
+
+/// What became of an idempotency key, as it is counted.
+enum IdempotencyEvent: String, CaseIterable {
+    /// Its send was answered for the first time, and the answer is kept.
+    case fresh
+    /// The kept answer was given again.
+    case replay
+    /// Another request had the key before.
+    case conflict
+    /// The first request is still running.
+    case inProgress = "in_progress"
+    /// A send was taken up that another process had begun.
+    case resumed
+    /// The answer says of a recipient that its outcome is unknown.
+    case unknown
+    /// Nothing was sent, so that the key can be used again.
+    case freed
+    /// An answer was dropped before its time to make room.
+    case evicted
+    /// The store did not take or give what is kept of a key.
+    case failed
+}
 
 /// Sends that carry an idempotency key: each is made once, and answered alike however often it is asked for.
 ///
@@ -35,7 +58,7 @@ package final class KeyedSends: Sendable {
     let clock: any WallClock
     private let uptime: @Sendable () -> ContinuousClock.Instant
     let configuration: IdempotencyConfiguration
-    let metrics: IdempotencyMetrics
+    let counters: [IdempotencyEvent: Counter]
     let logger: Logger
     let state = Mutex(State())
     let wake: AsyncStream<Void>
@@ -45,21 +68,14 @@ package final class KeyedSends: Sendable {
 
     /// Sends by a pipeline.
     ///
-    /// - Parameters:
-    ///   - pipeline: the way of every send.
-    ///   - store: keeps keys and answers.
-    ///   - clock: tells the time.
-    ///   - uptime: tells how much time has passed, whatever the clock is set to.
-    ///   - configuration: for how long.
-    ///   - metrics: what is counted.
-    ///   - logger: hears of trouble with the store.
+    /// The uptime tells how much time has passed, whatever the clock is set to.
     package init(
         pipeline: SendPipeline,
         store: any IdempotencyStore,
         clock: any WallClock,
         uptime: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
         configuration: IdempotencyConfiguration = IdempotencyConfiguration(),
-        metrics: IdempotencyMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         self.pipeline = pipeline
@@ -68,7 +84,7 @@ package final class KeyedSends: Sendable {
         self.clock = clock
         self.uptime = uptime
         self.configuration = configuration
-        self.metrics = metrics
+        self.counters = metrics.counters(.idempotency, by: IdempotencyEvent.self)
         self.logger = logger
         (self.wake, self.wakeContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -120,7 +136,7 @@ package final class KeyedSends: Sendable {
         }
         guard let running else { return nil }
         guard running == fingerprint else { return self.conflict() }
-        self.metrics.count(.inProgress)
+        self.counters[.inProgress]?.increment()
         return Refusal(.idempotencyInProgress, retryAfter: 1)
     }
 
@@ -129,7 +145,7 @@ package final class KeyedSends: Sendable {
     }
 
     private func conflict() -> Refusal {
-        self.metrics.count(.conflict)
+        self.counters[.conflict]?.increment()
         return Refusal(.idempotencyConflict)
     }
 
@@ -176,13 +192,13 @@ package final class KeyedSends: Sendable {
         switch stored.record.state {
         case .finished(let sealed):
             guard let answer = sealer.open(sealed, as: .answer) else { return .refused(self.unreadable(job)) }
-            self.metrics.count(.replay)
+            self.counters[.replay]?.increment()
             return .replayed(answer)
         case .open(let sealed):
             guard let bytes = sealer.open(sealed, as: .progress),
                 let progress = SendProgress(bytes, count: job.command.target.recipientCount)
             else { return .refused(self.unreadable(job)) }
-            self.metrics.count(.resumed)
+            self.counters[.resumed]?.increment()
             return await self.resume(job, stored, progress, sealer)
         }
     }
@@ -261,10 +277,10 @@ package final class KeyedSends: Sendable {
         do throws(GatewayError) {
             if outcome.answer.freesKey || attempt.recordID == nil {
                 try await attempt.release()
-                self.metrics.count(.freed)
+                self.counters[.freed]?.increment()
             } else {
                 try await attempt.complete(answer)
-                self.metrics.count(outcome.answer.hasUnknown ? .unknown : .fresh)
+                self.counters[outcome.answer.hasUnknown ? .unknown : .fresh]?.increment()
             }
         } catch {
             // The record stays open: a repeat is told that the outcome is unknown, and sends nothing twice.
@@ -308,13 +324,13 @@ package final class KeyedSends: Sendable {
             earlier: earlier,
             sealer: sealer,
             journal: self.journal,
-            metrics: self.metrics,
+            counters: self.counters,
             startsPerMark: self.configuration.startsPerMark
         )
     }
 
     private func fail(_ error: GatewayError) {
-        self.metrics.count(.failed)
+        self.counters[.failed]?.increment()
         self.logger.error(
             "What is kept of an idempotency key can't be read or written",
             metadata: ["cause": "\(error.message)"]
@@ -323,7 +339,7 @@ package final class KeyedSends: Sendable {
 
     /// What is kept does not open: the message may have left.
     private func unreadable(_ job: Job) -> Refusal {
-        self.metrics.count(.unknown)
+        self.counters[.unknown]?.increment()
         self.logger.error(
             "What is kept of an idempotency key does not open",
             metadata: ["tenant": "\(job.identity.tenant.text)"]

@@ -1,4 +1,5 @@
 import FCMModel
+import Metrics
 import Synchronization
 
 /// One process's try at a send that carries a key: it takes the key durably before anything leaves.
@@ -17,7 +18,7 @@ final class SendAttempt: Sendable {
     private let draft: IdempotencyRecord
     private let sealer: IdempotencySealer
     private let journal: IdempotencyJournal
-    private let metrics: IdempotencyMetrics
+    private let counters: [IdempotencyEvent: Counter]
     private let startsPerMark: Int
     /// All recipients of the send.
     private let target: Target
@@ -26,17 +27,6 @@ final class SendAttempt: Sendable {
     private let state: Mutex<State>
 
     /// A try at a send.
-    ///
-    /// - Parameters:
-    ///   - identity: which send.
-    ///   - target: all of its recipients.
-    ///   - draft: what is kept of it from the first start on.
-    ///   - recordID: the record that an earlier process left.
-    ///   - earlier: how far that process had got.
-    ///   - sealer: seals what is kept.
-    ///   - journal: keeps it.
-    ///   - metrics: counts reservations.
-    ///   - startsPerMark: how many recipients are marked as started at once.
     init(
         _ identity: IdempotencyIdentity,
         to target: Target,
@@ -45,7 +35,7 @@ final class SendAttempt: Sendable {
         earlier: SendProgress,
         sealer: IdempotencySealer,
         journal: IdempotencyJournal,
-        metrics: IdempotencyMetrics,
+        counters: [IdempotencyEvent: Counter],
         startsPerMark: Int
     ) {
         self.messageID = draft.messageID
@@ -54,7 +44,7 @@ final class SendAttempt: Sendable {
         self.draft = draft
         self.sealer = sealer
         self.journal = journal
-        self.metrics = metrics
+        self.counters = counters
         self.startsPerMark = startsPerMark
         self.earlier = earlier
         self.state = Mutex(State(recordID: recordID, progress: earlier))
@@ -87,13 +77,13 @@ final class SendAttempt: Sendable {
             record.state = .open(progress: sealed)
             let outcome = try await self.journal.commit(.reserve(self.identity, record))
             if case .reserved(let id, let evicted) = outcome {
-                self.metrics.count(.evicted, evicted)
+                self.counters[.evicted]?.increment(by: evicted)
                 self.state.withLock { $0.recordID = id }
                 return true
             }
             return self.refuse(places, Refusal(outcome))
         } catch {
-            self.metrics.count(.failed)
+            self.counters[.failed]?.increment()
             return self.refuse(places, .unkeepable)
         }
     }

@@ -1,3 +1,6 @@
+import Metrics
+import Synchronization
+
 /// Limits within one process.
 package final class MemoryRateLimiter: RateLimiter {
     private let tenants: LimitTable
@@ -11,12 +14,12 @@ package final class MemoryRateLimiter: RateLimiter {
     /// - Parameters:
     ///   - maxEntries: the bound on buckets held for each scope; the fullest are forgotten beyond it.
     ///   - metrics: counts its decisions.
-    package init(maxEntries: Int = 4_000_000, metrics: LimiterMetrics? = nil) {
+    package init(maxEntries: Int = 4_000_000, metrics: GatewayMetrics? = nil) {
         self.tenants = LimitTable(.tenant, maxEntries: maxEntries)
         self.devices = LimitTable(.device, maxEntries: maxEntries)
         self.collapsibles = LimitTable(.deviceCollapsible, maxEntries: maxEntries)
         self.topics = LimitTable(.topic, maxEntries: maxEntries)
-        self.metrics = metrics
+        self.metrics = metrics.map(LimiterMetrics.init)
     }
 
     /// The tables of all scopes, in the order in which they are kept.
@@ -267,5 +270,47 @@ package final class MemoryRateLimiter: RateLimiter {
 
     private static func denial(_ scope: LimitScope, wait: Int64) -> LimitDenial {
         LimitDenial(scope: scope, retryAfter: LimitTable.seconds(wait))
+    }
+}
+
+/// Counts a limiter's decisions, and times some of them.
+private final class LimiterMetrics: Sendable {
+    /// One decision of so many is timed: asking for the time twice would cost as much as the decision.
+    private static let decisionsPerSample = 16
+    private static let source = "memory"
+
+    private let admitted: Counter
+    private let denied: [LimitScope: Counter]
+    private let durations: Timer
+    private let begun = Atomic(0)
+
+    init(_ metrics: GatewayMetrics) {
+        self.admitted = metrics.counter(.limiterDecisions, LimitScope.tenant.rawValue, "admitted", Self.source)
+        self.denied = metrics.counters(.limiterDecisions, by: LimitScope.self, "denied", Self.source)
+        self.durations = metrics.timer(.limiterDuration, Self.source)
+    }
+
+    /// When a decision begins, if it is one of those that are timed: the first, and then every 16th.
+    func began() -> ContinuousClock.Instant? {
+        let number = self.begun.wrappingAdd(1, ordering: .relaxed).oldValue
+        return number % Self.decisionsPerSample == 0 ? .now : nil
+    }
+
+    func ended(since start: ContinuousClock.Instant) {
+        self.durations.record(duration: .now - start)
+    }
+
+    /// Counts a decision: once for a whole request, or once for each recipient of one that was admitted in part.
+    func count(_ admission: LimitDecision.Admission) {
+        switch admission {
+        case .all:
+            self.admitted.increment()
+        case .none(let denial):
+            self.denied[denial.scope]?.increment()
+        case .some(let denials):
+            for denial in denials {
+                if let denial { self.denied[denial.scope]?.increment() } else { self.admitted.increment() }
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 package import FCMModel
 import Logging
+import Metrics
 import Synchronization
 
 extension RetiredTokens {
@@ -24,7 +25,7 @@ extension RetiredTokens {
 
     /// Counts recipients that were refused without asking FCM.
     func countRefused(_ count: Int) {
-        self.metrics.refused(count)
+        self.refusals.increment(by: count)
     }
 
     /// Takes in what FCM answered.
@@ -128,7 +129,7 @@ extension RetiredTokens {
 
     /// Leaves reports out; they come again with the next sends to their tokens.
     private func turnAway(_ count: Int) {
-        self.metrics.lost(count)
+        self.droppedChanges.increment(by: count)
         guard !self.isOverflowing.exchange(true, ordering: .relaxed) else { return }
         self.logger.error("Reports of retired tokens are left out, because too many wait to be written")
     }

@@ -1,4 +1,5 @@
 import Logging
+import Metrics
 import ServiceLifecycle
 import Synchronization
 
@@ -31,7 +32,7 @@ extension RetiredTokens: Service {
         self.settle()
         guard await self.flush() else {
             let lost = self.queue.count
-            self.metrics.lost(lost)
+            self.droppedChanges.increment(by: lost)
             self.logger.error(
                 "The list of retired tokens ended before all was written",
                 metadata: ["changes": "\(lost)"]
@@ -74,15 +75,15 @@ extension RetiredTokens: Service {
             }
             let changes = drafts.compactMap(\.sealed)
             if changes.count < drafts.count {
-                self.metrics.lost(drafts.count - changes.count)
+                self.droppedChanges.increment(by: drafts.count - changes.count)
                 self.logger.error("A retired token can't be sealed and is left out")
             }
             do {
                 try await self.store.apply(changes)
-                self.metrics.wrote(changes.count)
+                self.writtenChanges.increment(by: changes.count)
             } catch {
                 self.queue.putBack(drafts)
-                self.metrics.failed(changes.count)
+                self.refusedChanges.increment(by: changes.count)
                 self.logger.error(
                     "The list of retired tokens can't be written",
                     metadata: ["cause": "\(error.message)"]
@@ -102,7 +103,7 @@ extension RetiredTokens: Service {
         for tenant in Set(gone.filter(\.isJumping).map(\.owner.tenant)) {
             // Another tenant of the same name may have a jump of its own.
             let isHeldBack = self.ledgers.withLock { $0.values.contains { $0.owner.tenant == tenant && $0.isJumping } }
-            if !isHeldBack { self.metrics.holdsBack(false, of: tenant) }
+            if !isHeldBack { self.heldBack.set(0, of: tenant) }
         }
         let cutoff = self.clock.now().advanced(by: .zero - self.configuration.retention)
         let dropped: [RetiredTokenEntry]

@@ -1,4 +1,5 @@
 package import Logging
+import Metrics
 import Synchronization
 
 /// The tokens that FCM reported dead or replaced: asked before each send from memory, told of each answer, and written
@@ -10,7 +11,16 @@ package final class RetiredTokens: Sendable {
     let store: any RetiredTokenStore
     let clock: any WallClock
     let configuration: RetiredTokenConfiguration
-    let metrics: RetiredTokenMetrics
+    /// Recipients that were refused without asking FCM.
+    let refusals: Counter
+    let writtenChanges: Counter
+    /// Changes that the store refused, once for each attempt.
+    let refusedChanges: Counter
+    /// Reports that found no place in the queue, and changes that were lost with the process's end.
+    let droppedChanges: Counter
+    private let tokenCounts: [RetiredTokenState: Meter]
+    /// Tenants whose reports are held back.
+    let heldBack: TenantGauges
     let logger: Logger
     let profiles: @Sendable () -> [TenantProfile]
     let queue: RetiredTokenQueue
@@ -20,26 +30,23 @@ package final class RetiredTokens: Sendable {
     let isOverflowing = Atomic(false)
 
     /// A list that knows nothing yet; call ``load()`` before serving.
-    ///
-    /// - Parameters:
-    ///   - store: keeps the list.
-    ///   - clock: tells the time.
-    ///   - configuration: how much is held and when it is written.
-    ///   - metrics: what is measured.
-    ///   - logger: hears of jumps and of trouble with the store.
-    ///   - profiles: the tenants that there are at a moment.
     package init(
         store: any RetiredTokenStore,
         clock: any WallClock,
         configuration: RetiredTokenConfiguration = RetiredTokenConfiguration(),
-        metrics: RetiredTokenMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger,
         profiles: @escaping @Sendable () -> [TenantProfile]
     ) {
         self.store = store
         self.clock = clock
         self.configuration = configuration
-        self.metrics = metrics
+        self.refusals = metrics.counter(.retiredTokenRefusals)
+        self.writtenChanges = metrics.counter(.retiredTokenChanges, "written")
+        self.refusedChanges = metrics.counter(.retiredTokenChanges, "refused")
+        self.droppedChanges = metrics.counter(.retiredTokenChanges, "dropped")
+        self.tokenCounts = metrics.gauges(.retiredTokens, by: RetiredTokenState.self)
+        self.heldBack = TenantGauges(.purgeGuardActive, metrics) { $0.reduce(0, +) }
         self.logger = logger
         self.profiles = profiles
         self.queue = RetiredTokenQueue(capacity: configuration.queueCapacity, maxBytes: configuration.queueBytes)
@@ -62,7 +69,7 @@ package final class RetiredTokens: Sendable {
             )
             ledger.restore(own)
             self.ledgers.withLock { $0[profile.limitKey] = ledger }
-            if ledger.isJumping { self.metrics.holdsBack(true, of: profile.id) }
+            if ledger.isJumping { self.heldBack.set(1, of: profile.id) }
         }
         self.countTokens()
     }
@@ -93,13 +100,13 @@ package final class RetiredTokens: Sendable {
         case .none:
             return
         case .began:
-            self.metrics.holdsBack(true, of: tenant)
+            self.heldBack.set(1, of: tenant)
             self.logger.warning(
                 "Far more tokens are called unregistered than before; reports are held back as suspected",
                 metadata: ["tenant": "\(tenant.text)"]
             )
         case .ended:
-            self.metrics.holdsBack(false, of: tenant)
+            self.heldBack.set(0, of: tenant)
             self.logger.notice(
                 "No more tokens are called unregistered than before; reports are believed again",
                 metadata: ["tenant": "\(tenant.text)"]
@@ -113,6 +120,6 @@ package final class RetiredTokens: Sendable {
         for ledger in self.ledgers.withLock({ Array($0.values) }) {
             total.merge(ledger.counts, uniquingKeysWith: +)
         }
-        for state in RetiredTokenState.allCases { self.metrics.count(total[state] ?? 0, in: state) }
+        for (state, gauge) in self.tokenCounts { gauge.set(total[state] ?? 0) }
     }
 }

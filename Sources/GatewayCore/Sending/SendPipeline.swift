@@ -7,7 +7,7 @@ package struct SendPipeline: Sendable {
     private var upstream: any UpstreamSender
     let audit: AuditLog
     let clock: any WallClock
-    let metrics: SendMetrics
+    let metrics: TenantCounters
     let groups: DeviceGroups?
     /// The next message's id, where it is not a new one.
     private var messageID: String?
@@ -19,7 +19,7 @@ package struct SendPipeline: Sendable {
         upstream: any UpstreamSender,
         audit: AuditLog,
         clock: any WallClock,
-        metrics: SendMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         groups: DeviceGroups? = nil
     ) {
         self.retired = retired
@@ -27,7 +27,7 @@ package struct SendPipeline: Sendable {
         self.upstream = upstream
         self.audit = audit
         self.clock = clock
-        self.metrics = metrics
+        self.metrics = TenantCounters(.messages, metrics)
         self.groups = groups
     }
 

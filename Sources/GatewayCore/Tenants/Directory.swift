@@ -1,5 +1,5 @@
 package import Logging
-package import Metrics
+import Metrics
 import ServiceLifecycle
 import Synchronization
 
@@ -36,15 +36,7 @@ package final class Directory: Service {
 
     /// A directory that starts empty; call ``reload()`` before serving.
     ///
-    /// - Parameters:
-    ///   - store: where tenants and keys are.
-    ///   - masterKey: opens their credentials.
-    ///   - auditKey: makes their pseudonyms.
-    ///   - defaultLimits: the limits of tenants without their own.
-    ///   - keptPolicies: the limits that were in force when quotas were kept, by tenants' keys.
-    ///   - clock: tells when limits change.
-    ///   - metrics: counts rows that are refused.
-    ///   - logger: hears of rows that are refused.
+    /// The kept policies are the limits that were in force when quotas were saved.
     package init(
         store: any DirectoryStore,
         masterKey: MasterKey,
@@ -52,7 +44,7 @@ package final class Directory: Service {
         defaultLimits: LimitPolicies,
         keptPolicies: [LimitKey: PolicyHistory] = [:],
         clock: any WallClock,
-        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.store = store
@@ -68,12 +60,7 @@ package final class Directory: Service {
             )
         )
         self.clock = clock
-        self.refused = Dictionary(
-            uniqueKeysWithValues: RefusedRow.Kind.allCases.map { kind in
-                let labels = [("kind", kind.rawValue)]
-                return (kind, Meter(label: "fcmgw_directory_refused_rows", dimensions: labels, factory: metrics))
-            }
-        )
+        self.refused = metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
         self.logger = logger
         (self.retries, self.retryContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
         for meter in self.refused.values { meter.set(0) }

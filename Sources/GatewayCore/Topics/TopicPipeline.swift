@@ -6,7 +6,7 @@ package struct TopicPipeline: Sendable {
     private let upstream: any TopicUpstream
     private let audit: AuditLog
     private let clock: any WallClock
-    private let metrics: TopicMetrics
+    private let metrics: TenantCounters
 
     /// A pipeline of these parts.
     package init(
@@ -14,13 +14,13 @@ package struct TopicPipeline: Sendable {
         upstream: any TopicUpstream,
         audit: AuditLog,
         clock: any WallClock,
-        metrics: TopicMetrics
+        metrics: GatewayMetrics = GatewayMetrics()
     ) {
         self.limiter = limiter
         self.upstream = upstream
         self.audit = audit
         self.clock = clock
-        self.metrics = metrics
+        self.metrics = TenantCounters(.subscriptionChanges, metrics)
     }
 
     /// Changes subscriptions and records what became of them.

@@ -1,47 +1,28 @@
-package import CoreMetrics
-import GatewayCore
+package import GatewayCore
 import Metrics
 import Synchronization
 
 /// What is measured of requests to one listener.
 package final class HTTPMetrics: Sendable {
-    private let durations: Mutex<HTTPDurations>
+    private let durations: MetricFamily<Timer>
     private let acceptedSends: Timer
-    private let rejections: Mutex<MetricFamily<String, Counter>>
-    private let authentications: Mutex<MetricFamily<String, Counter>>
+    private let rejections: MetricFamily<Counter>
+    private let authenticationMethod: String
+    private let authentications: MetricFamily<Counter>
     private let acceptances: Counter
     private let active: Meter
 
-    /// Metrics made by a factory.
-    ///
-    /// - Parameters:
-    ///   - factory: makes the metrics.
-    ///   - listener: `data` or `admin`.
-    package init(factory: any MetricsFactory, listener: String) {
-        self.durations = Mutex(HTTPDurations(factory: factory, room: listener == "admin" ? .admin : .data))
-        self.acceptedSends = self.durations.withLock { durations in
-            durations.timer(of: HTTPDurations.Key(route: SendMessage.template, method: "POST", status: .exact(200)))
-        }
-        self.rejections = Mutex(
-            MetricFamily { reason in
-                Counter(label: "fcmgw_http_rejected_total", dimensions: [("reason", reason)], factory: factory)
-            }
-        )
-        self.authentications = Mutex(
-            MetricFamily { result in
-                Counter(
-                    label: "fcmgw_auth_total",
-                    dimensions: [("method", listener == "admin" ? "admin_token" : "api_key"), ("result", result)],
-                    factory: factory
-                )
-            }
-        )
-        self.acceptances = self.authentications.withLock { $0.member(of: "accepted") }
-        self.active = Meter(
-            label: "fcmgw_http_active_requests",
-            dimensions: [("listener", listener)],
-            factory: factory
-        )
+    /// Metrics of a listener, `data` or `admin`.
+    package init(_ metrics: GatewayMetrics, listener: String) {
+        let isAdmin = listener == "admin"
+        let room = DurationRoom(exact: isAdmin ? 16 : 36, classes: isAdmin ? 6 : 12)
+        self.durations = metrics.timers(.httpRequestDuration) { room.fold($0) }
+        self.acceptedSends = self.durations[SendMessage.template, "POST", "200"]
+        self.rejections = metrics.counters(.httpRejected)
+        self.authenticationMethod = isAdmin ? "admin_token" : "api_key"
+        self.authentications = metrics.counters(.authentications)
+        self.acceptances = self.authentications[self.authenticationMethod, "accepted"]
+        self.active = metrics.gauge(.httpActiveRequests, listener)
         self.active.set(0)
     }
 
@@ -50,13 +31,8 @@ package final class HTTPMetrics: Sendable {
         self.active.increment()
     }
 
-    /// Notes that a request ended with an answer.
-    ///
-    /// - Parameters:
-    ///   - route: the route's template, `none` where there is none; a bounded set.
-    ///   - method: the method, `other` unless it is a common one.
-    ///   - status: the answer's status.
-    ///   - duration: from the last byte of the request to the finished answer.
+    /// Notes that a request ended with an answer: by its route's template, `none` where there is none, and after the time
+    /// from its last byte to the finished answer.
     func ended(route: String, method: String, status: Int, in duration: Duration) {
         self.active.decrement()
         if status == 200, route == SendMessage.template {
@@ -64,17 +40,13 @@ package final class HTTPMetrics: Sendable {
             return
         }
         // A method that a route doesn't have is answered without a key, for every route and method there is.
-        let key = HTTPDurations.Key(
-            route: status == 405 ? "none" : route,
-            method: Self.label(of: method),
-            status: .exact(status)
-        )
-        self.durations.withLock { $0.timer(of: key) }.record(duration: duration)
+        let route = status == 405 ? "none" : route
+        self.durations[route, Self.label(of: method), Self.label(of: status)].record(duration: duration)
     }
 
     /// Counts a request that the server refused before routing.
     package func rejected(reason: String) {
-        self.rejections.withLock { $0.member(of: reason) }.increment()
+        self.rejections[reason].increment()
     }
 
     /// Counts an attempt to authenticate that succeeded.
@@ -84,7 +56,7 @@ package final class HTTPMetrics: Sendable {
 
     /// Counts an attempt to authenticate that was refused.
     func refused(result: String) {
-        self.authentications.withLock { $0.member(of: result) }.increment()
+        self.authentications[self.authenticationMethod, result].increment()
     }
 
     /// A method as metrics and logs name it: `other` unless it is a common one.
@@ -93,4 +65,70 @@ package final class HTTPMetrics: Sendable {
     }
 
     private static let methods: Set<String> = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"]
+
+    private static func label(of status: Int) -> String {
+        Self.statuses.indices.contains(status) ? Self.statuses[status] : "other"
+    }
+
+    private static let statuses = (0..<600).map(String.init)
+}
+
+/// Bounds the histograms of requests to one listener, by route, method and status.
+///
+/// A histogram is 17 series, and the documented answers alone are hundreds of combinations. The first ones have histograms
+/// of their own. What is new beyond that is measured by the class of its status (`4xx`), and in the end without its route.
+private final class DurationRoom: Sendable {
+    private struct Room {
+        /// Of route, method and status.
+        var exact: Int
+        /// Of route, method and class of the status.
+        var classes: Int
+    }
+
+    private struct State {
+        var room: Room
+        /// Of the room, what refused requests may take: anybody can bring these about, and they must leave room for the
+        /// others.
+        var refusalRoom: Room
+        /// The classes that have a histogram.
+        var classes: Set<MetricLabels> = []
+
+        mutating func takeRoom(_ part: WritableKeyPath<Room, Int>, isRefusal: Bool) -> Bool {
+            guard self.room[keyPath: part] > 0 else { return false }
+            if isRefusal {
+                guard self.refusalRoom[keyPath: part] > 0 else { return false }
+                self.refusalRoom[keyPath: part] -= 1
+            }
+            self.room[keyPath: part] -= 1
+            return true
+        }
+    }
+
+    private let state: Mutex<State>
+
+    init(exact: Int, classes: Int) {
+        self.state = Mutex(
+            State(
+                room: Room(exact: exact, classes: classes),
+                refusalRoom: Room(exact: exact / 2, classes: classes / 2)
+            )
+        )
+    }
+
+    func fold(_ labels: MetricLabels) -> MetricLabels {
+        // Statuses below 200 and beyond 599 are none that a request ends with.
+        let digit = min(max(labels.third.first?.wholeNumberValue ?? 5, 2), 5)
+        var folded = labels
+        return self.state.withLock { state in
+            if state.takeRoom(\.exact, isRefusal: digit == 4) { return labels }
+            folded.third = "\(digit)xx"
+            if state.classes.contains(folded) { return folded }
+            if state.takeRoom(\.classes, isRefusal: digit == 4) {
+                state.classes.insert(folded)
+                return folded
+            }
+            (folded.first, folded.second) = ("other", "other")
+            return folded
+        }
+    }
 }

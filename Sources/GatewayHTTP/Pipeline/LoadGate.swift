@@ -1,4 +1,3 @@
-package import CoreMetrics
 import EventLoopHTTP
 import FCMModel
 package import GatewayCore
@@ -22,26 +21,18 @@ package final class LoadGate: Sendable {
 
     /// A gate.
     ///
-    /// - Parameters:
-    ///   - limits: what is taken on at once.
-    ///   - listCalls: the calls that a list of recipients by HTTP v1 has in flight at most.
-    ///   - subscriptionCalls: the same of a list of devices to subscribe.
-    ///   - factory: makes the metrics.
-    package init(limits: LoadLimits, listCalls: Int = 1, subscriptionCalls: Int = 1, factory: any MetricsFactory) {
+    /// A list of recipients by HTTP v1 has `listCalls` calls in flight at most, a list of devices to subscribe
+    /// `subscriptionCalls`.
+    package init(
+        limits: LoadLimits,
+        listCalls: Int = 1,
+        subscriptionCalls: Int = 1,
+        metrics: GatewayMetrics = GatewayMetrics()
+    ) {
         self.shedder = LoadShedder(limits: limits)
         self.listCalls = listCalls
         self.subscriptionCalls = subscriptionCalls
-        var counters: [ShedReason: Counter] = [:]
-        for reason in ShedReason.allCases {
-            let counter = Counter(
-                label: "fcmgw_shed_total",
-                dimensions: [("reason", reason.rawValue)],
-                factory: factory
-            )
-            counter.increment(by: 0)
-            counters[reason] = counter
-        }
-        self.counters = counters
+        self.counters = metrics.counters(.shed, by: ShedReason.self)
         self.answers = Dialect.allCases.map { dialect in
             Self.delays.map { dialect.overloaded(retryAfter: $0) }
         }

@@ -1,4 +1,3 @@
-import CoreMetrics
 import GatewayCore
 import GatewayStorage
 import Logging
@@ -16,20 +15,13 @@ struct AuditTrailParts {
 
     /// The parts as configured.
     ///
-    /// - Parameters:
-    ///   - configuration: all settings.
-    ///   - database: the store.
-    ///   - secrets: the keys that seal and sign.
-    ///   - clock: tells the time.
-    ///   - registry: makes metrics.
-    ///   - logger: hears of everything.
     /// - Throws: `invalid` for a signing key that is none.
     init(
         _ configuration: GatewayConfiguration,
         database: SQLiteDatabase,
         secrets: GatewaySecrets,
         clock: any WallClock,
-        metrics registry: any MetricsFactory,
+        metrics: GatewayMetrics,
         logger: Logger
     ) throws(GatewayError) {
         let signer = try secrets.auditSigner()
@@ -41,11 +33,6 @@ struct AuditTrailParts {
         if configuration.audit.sink == AuditConfiguration.sinkOutput {
             sink = AuditSinkOutput(signer: signer)
         }
-        let metrics = AuditCheckpointMetrics(
-            factory: registry,
-            hasSink: sink != nil,
-            interval: configuration.audit.checkpointInterval
-        )
         self.sinkFile = file
         self.checkpointer = AuditCheckpointer(
             store: store,
@@ -71,7 +58,8 @@ struct AuditTrailParts {
         self.checkpoints = AuditCheckpointService(
             checkpointer: self.checkpointer,
             feeder: feeder,
-            interval: configuration.audit.checkpointInterval
+            interval: configuration.audit.checkpointInterval,
+            metrics: metrics
         )
         let sealer = AuditSealer(auditKey: secrets.auditKey)
         self.retention = { audit in

@@ -1,4 +1,3 @@
-import CoreMetrics
 import EventLoopHTTP
 package import GatewayCore
 import GatewayHTTP
@@ -50,13 +49,16 @@ package struct Gateway: Sendable {
     ) async throws {
         let masterKey = try MasterKey(secrets.masterKey, previous: secrets.previousMasterKey)
         let clock = SystemWallClock()
-        let registry = PrometheusRegistry(descriptions: MetricDescription.gateway, processMetrics: ProcessMetrics())
-        Self.describeBuild(registry)
-        let tenantLabels = TenantLabels()
+        let registry = PrometheusRegistry(
+            descriptions: GatewayMetric.allCases.map(MetricDescription.init),
+            processMetrics: ProcessMetrics()
+        )
+        let metrics = GatewayMetrics(factory: registry)
+        metrics.gauge(.buildInfo, GatewayVersion.current).set(1)
 
         let database = try SQLiteDatabase(
             path: configuration.databasePath,
-            metrics: StoreMetrics(store: "sqlite", factory: registry)
+            metrics: StoreMetrics(store: "sqlite", metrics)
         )
         // Before anything is read, so that no command changes the key of what has just been read by another.
         try database.announce(masterKey: masterKey.fingerprint)
@@ -73,7 +75,7 @@ package struct Gateway: Sendable {
         if !sealed.exchanges.isEmpty {
             logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
         }
-        let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: registry, source: "memory"))
+        let limiter = MemoryRateLimiter(metrics: metrics)
         let keptLimits = KeptLimits(
             of: limiter,
             in: configuration.databasePath + ".limits",
@@ -87,7 +89,7 @@ package struct Gateway: Sendable {
             defaultLimits: configuration.limits.defaults,
             keptPolicies: keptLimits.load(),
             clock: clock,
-            metrics: registry,
+            metrics: metrics,
             logger: logger.part(.state)
         )
         try await directory.reload()
@@ -97,7 +99,7 @@ package struct Gateway: Sendable {
             database: database,
             secrets: ownSecrets,
             clock: clock,
-            metrics: registry,
+            metrics: metrics,
             logger: logger
         )
         self.auditSinkFile = trail.sinkFile
@@ -111,14 +113,14 @@ package struct Gateway: Sendable {
             sealer: AuditSealer(auditKey: ownSecrets.auditKey),
             clock: clock,
             configuration: configuration.audit,
-            metrics: AuditMetrics(factory: registry),
+            metrics: metrics,
             logger: logger.part(.audit),
             openingNote: AuditCheckpoint.openingNote(after: try await trail.checkpointer.prepare())
         )
         let retired = RetiredTokens(
             store: SQLiteRetiredTokenStore(database: database),
             clock: clock,
-            metrics: RetiredTokenMetrics(factory: registry, tenantLabels: tenantLabels),
+            metrics: metrics,
             logger: logger.part(.state),
             profiles: { Array(directory.snapshot.tenants.values) }
         )
@@ -137,8 +139,7 @@ package struct Gateway: Sendable {
             settings: upstreamSettings,
             eventLoopGroup: eventLoops,
             clock: clock,
-            metrics: registry,
-            tenantLabels: tenantLabels,
+            metrics: metrics,
             logger: logger.part(.upstream)
         )
         directory.whenChanged { upstreams.keep($0.tenants) }
@@ -148,7 +149,7 @@ package struct Gateway: Sendable {
             limiter: limiter,
             audit: audit,
             clock: clock,
-            metrics: GroupMetrics(factory: registry, tenantLabels: tenantLabels)
+            metrics: metrics
         )
         try await groups.load()
         let pepper = KeyPepper(ownSecrets.keyPepper)
@@ -161,12 +162,12 @@ package struct Gateway: Sendable {
         )
         self.readiness = Readiness(audit: audit)
 
-        let dataMetrics = HTTPMetrics(factory: registry, listener: "data")
+        let dataMetrics = HTTPMetrics(metrics, listener: "data")
         let gate = LoadGate(
             limits: LoadLimits(maxInFlight: configuration.http.maxInFlight, maxLag: configuration.http.maxLag),
             listCalls: configuration.upstream.fanOut,
             subscriptionCalls: configuration.upstream.topicAPI == .v1 ? configuration.upstream.fanOut : 1,
-            factory: registry
+            metrics: metrics
         )
         let pipeline = SendPipeline(
             retired: retired,
@@ -174,14 +175,14 @@ package struct Gateway: Sendable {
             upstream: upstreams.router,
             audit: audit,
             clock: clock,
-            metrics: SendMetrics(factory: registry, tenantLabels: tenantLabels),
+            metrics: metrics,
             groups: groups
         )
         let keyed = KeyedSends(
             pipeline: pipeline,
             store: SQLiteIdempotencyStore(database: database),
             clock: clock,
-            metrics: IdempotencyMetrics(factory: registry),
+            metrics: metrics,
             logger: logger.part(.state)
         )
         let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
@@ -195,7 +196,7 @@ package struct Gateway: Sendable {
                 upstream: upstreams.topics,
                 audit: audit,
                 clock: clock,
-                metrics: TopicMetrics(factory: registry, tenantLabels: tenantLabels)
+                metrics: metrics
             ),
             groups: groups,
             retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
@@ -214,7 +215,7 @@ package struct Gateway: Sendable {
             tracer: tracer,
             logger: logger.part(.http)
         )
-        let adminMetrics = HTTPMetrics(factory: registry, listener: "admin")
+        let adminMetrics = HTTPMetrics(metrics, listener: "admin")
         let admin = Listener.admin(
             token: AdminToken(Secret(secrets.adminToken.revealed)),
             administration: self.administration,
@@ -254,7 +255,7 @@ package struct Gateway: Sendable {
             eventLoopGroup: adminLoop,
             logger: logger.part(.http)
         )
-        let lastReload = Meter(label: "fcmgw_config_last_reload_successful", factory: registry)
+        let lastReload = metrics.gauge(.configLastReloadSuccessful)
         lastReload.set(1)
         let impatience = Impatience()
         self.dataListener = ListenerService(
@@ -265,7 +266,7 @@ package struct Gateway: Sendable {
                 grace: configuration.http.drainGrace,
                 timeout: configuration.http.shutdownTimeout,
                 impatience: impatience,
-                gauge: Meter(label: "fcmgw_draining", factory: registry)
+                gauge: metrics.gauge(.draining)
             ),
             after: { await audit.whenOpen() }
         )
@@ -328,13 +329,17 @@ package struct Gateway: Sendable {
         configuration.maximumCancellationDuration = .seconds(5)
         return ServiceGroup(configuration: configuration)
     }
+}
 
-    private static func describeBuild(_ registry: PrometheusRegistry) {
-        Meter(
-            label: "fcmgw_build_info",
-            dimensions: [("version", GatewayVersion.current)],
-            factory: registry
-        )
-        .set(1)
+extension MetricDescription {
+    /// A row of the table, as the exposition shows it.
+    init(_ metric: GatewayMetric) {
+        let row = metric.row
+        switch row.kind {
+        case .counter: self.init(name: metric.rawValue, help: row.help, kind: .counter)
+        case .gauge: self.init(name: metric.rawValue, help: row.help, kind: .gauge)
+        case .histogram(let seconds):
+            self.init(name: metric.rawValue, help: row.help, kind: .histogram, buckets: seconds)
+        }
     }
 }

@@ -1,4 +1,3 @@
-import CoreMetrics
 import GatewayCore
 import GatewayUpstream
 import Logging
@@ -24,8 +23,7 @@ struct Upstreams: Sendable {
         settings: UpstreamSettings,
         eventLoopGroup: any EventLoopGroup,
         clock: any WallClock,
-        metrics: any MetricsFactory,
-        tenantLabels: TenantLabels,
+        metrics: GatewayMetrics,
         logger: Logger
     ) {
         let exchange = JWTBearerExchange(
@@ -35,8 +33,7 @@ struct Upstreams: Sendable {
             logger: logger
         )
         let log = AttemptLog(logger)
-        let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: metrics))
-        let resilience = ResilienceMetrics(factory: metrics, tenantLabels: tenantLabels)
+        let tokens = AccessTokens(exchange: exchange, metrics: metrics)
         // One pool for each server, whatever the calls are for: FCM sees as few connections as will do.
         let pools = OriginPools(
             configuration: settings.client,
@@ -48,21 +45,20 @@ struct Upstreams: Sendable {
             defaultEndpoint: settings.configuration.v1Endpoint,
             pools: pools,
             tokens: tokens,
-            metrics: resilience
+            metrics: metrics
         )
         let legacy = LegacySender(
             settings: settings,
             pools: pools,
             clock: clock,
-            metrics: UpstreamMetrics(api: .legacy, factory: metrics),
-            resilience: resilience,
+            metrics: metrics,
             log: log
         )
         let v1 = V1Sender(
             settings: settings,
             accounts: accounts,
             clock: clock,
-            metrics: UpstreamMetrics(api: .v1, factory: metrics),
+            metrics: metrics,
             log: log
         )
         self.router = UpstreamRouter(legacy: legacy, v1: v1)
@@ -71,7 +67,7 @@ struct Upstreams: Sendable {
             accounts: accounts,
             pools: pools,
             clock: clock,
-            metrics: TopicCallMetrics(factory: metrics),
+            metrics: metrics,
             log: log
         )
         self.groups = GroupSender(
@@ -79,7 +75,7 @@ struct Upstreams: Sendable {
             pools: pools,
             accounts: accounts,
             clock: clock,
-            metrics: UpstreamMetrics(label: "device_groups", factory: metrics),
+            metrics: metrics,
             log: log
         )
         self.prover = CredentialCheck(settings: settings, exchange: exchange, pools: pools, clock: clock)

@@ -1,5 +1,5 @@
-import GatewayCore
-package import Metrics
+package import GatewayCore
+import Metrics
 import Synchronization
 
 /// What is measured of a store's calls.
@@ -20,26 +20,11 @@ package final class StoreMetrics: Sendable {
     /// Operations whose last call was not answered.
     private let failing = Mutex<Set<Operation>>([])
 
-    /// Metrics made by a factory, of a store that answers.
-    ///
-    /// - Parameters:
-    ///   - store: what kind of store it is, such as `sqlite`.
-    ///   - factory: makes them.
-    package init(store: String, factory: any MetricsFactory) {
-        self.up = Meter(label: "fcmgw_store_up", dimensions: [("store", store)], factory: factory)
-        self.logBytes = Meter(label: "fcmgw_store_wal_bytes", dimensions: [("store", store)], factory: factory)
-        self.durations = Dictionary(
-            uniqueKeysWithValues: Operation.allCases.map { operation in
-                (
-                    operation,
-                    Timer(
-                        label: "fcmgw_store_call_duration_seconds",
-                        dimensions: [("op", operation.rawValue), ("store", store)],
-                        factory: factory
-                    )
-                )
-            }
-        )
+    /// Metrics of a store that answers; its kind, such as `sqlite`, is a label.
+    package init(store: String, _ metrics: GatewayMetrics) {
+        self.up = metrics.gauge(.storeUp, store)
+        self.logBytes = metrics.gauge(.storeLogBytes, store)
+        self.durations = metrics.timers(.storeCallDuration, by: Operation.self, store)
         self.up.set(1)
     }
 

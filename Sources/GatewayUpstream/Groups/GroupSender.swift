@@ -16,27 +16,19 @@ package final class GroupSender: GroupUpstream {
     private let attempts: AttemptRecorder
 
     /// A sender over pools of connections.
-    ///
-    /// - Parameters:
-    ///   - settings: where FCM is.
-    ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
-    ///   - accounts: what tenants' calls by v1 share.
-    ///   - clock: tells the time.
-    ///   - metrics: what is measured of calls.
-    ///   - log: hears of calls.
     package init(
         settings: UpstreamSettings,
         pools: OriginPools,
         accounts: V1Accounts,
         clock: any WallClock,
-        metrics: UpstreamMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         log: AttemptLog = AttemptLog()
     ) {
         self.settings = settings
         self.pools = pools
         self.accounts = accounts
         self.clock = clock
-        self.attempts = AttemptRecorder(metrics: metrics, log: log)
+        self.attempts = AttemptRecorder(metrics: UpstreamMetrics(.deviceGroups, metrics), log: log)
     }
 
     /// Makes a request by the tenant's sender id and the credential of its protocol (G-PROJECT).

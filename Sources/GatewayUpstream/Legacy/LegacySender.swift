@@ -21,15 +21,14 @@ package final class LegacySender: UpstreamSender {
         settings: UpstreamSettings,
         pools: OriginPools,
         clock: any WallClock,
-        metrics: UpstreamMetrics,
-        resilience: ResilienceMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         log: AttemptLog = AttemptLog()
     ) {
         self.settings = settings
         self.pools = pools
         self.clock = clock
-        self.attempts = AttemptRecorder(metrics: metrics, log: log)
-        self.healths = UpstreamHealths(metrics: resilience)
+        self.attempts = AttemptRecorder(metrics: UpstreamMetrics(.legacy, metrics), log: log)
+        self.healths = UpstreamHealths(metrics: metrics)
     }
 
     /// Forgets what is known of the ways of all but these tenants.

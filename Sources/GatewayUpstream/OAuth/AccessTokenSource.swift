@@ -1,4 +1,5 @@
 import GatewayCore
+import Metrics
 import Synchronization
 
 /// Has an access token at hand for one credential, and gets the next one in time.
@@ -26,7 +27,7 @@ final class AccessTokenSource: Sendable {
     /// - Parameters:
     ///   - credential: whose tokens.
     ///   - now: tells the time that lives are measured by.
-    ///   - startExchange: has ``exchange(with:metrics:)`` called soon; false when nobody will.
+    ///   - startExchange: has ``exchange(with:counting:)`` called soon; false when nobody will.
     init(
         _ credential: ServiceAccountCredential,
         now: @escaping @Sendable () -> ContinuousClock.Instant,
@@ -87,10 +88,10 @@ final class AccessTokenSource: Sendable {
     }
 
     /// Asks for a token and tells everybody who waits for it.
-    func exchange(with exchange: any TokenExchange, metrics: TokenMetrics) async {
+    func exchange(with exchange: any TokenExchange, counting refreshes: [TokenRefresh: Counter]) async {
         let start = self.now()
         let outcome = await exchange.issue(for: self.credential)
-        metrics.count(outcome)
+        refreshes[TokenRefresh(outcome)]?.increment()
         self.finish(outcome, since: start)
     }
 

@@ -1,4 +1,5 @@
-import GatewayCore
+package import GatewayCore
+import Metrics
 import ServiceLifecycle
 import Synchronization
 
@@ -7,7 +8,7 @@ import Synchronization
 /// A service of its own: an exchange outlives the send that began it, since others wait for the same token.
 package final class AccessTokens: Service {
     private let exchange: any TokenExchange
-    private let metrics: TokenMetrics
+    private let refreshes: [TokenRefresh: Counter]
     private let now: @Sendable () -> ContinuousClock.Instant
     private let requests: AsyncStream<AccessTokenSource>
     private let requester: AsyncStream<AccessTokenSource>.Continuation
@@ -27,18 +28,13 @@ package final class AccessTokens: Service {
     }
 
     /// Tokens by way of an exchange, which is shut down when the service ends.
-    ///
-    /// - Parameters:
-    ///   - exchange: asks for tokens.
-    ///   - metrics: what is counted of that.
-    ///   - now: tells the time that tokens' lives are measured by.
     package init(
         exchange: any TokenExchange,
-        metrics: TokenMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
     ) {
         self.exchange = exchange
-        self.metrics = metrics
+        self.refreshes = metrics.counters(.oauthRefreshes, by: TokenRefresh.self)
         self.now = now
         (self.requests, self.requester) = AsyncStream.makeStream()
     }
@@ -50,7 +46,7 @@ package final class AccessTokens: Service {
         await withGracefulShutdownHandler {
             await withDiscardingTaskGroup { group in
                 for await source in self.requests {
-                    group.addTask { await source.exchange(with: self.exchange, metrics: self.metrics) }
+                    group.addTask { await source.exchange(with: self.exchange, counting: self.refreshes) }
                 }
             }
         } onGracefulShutdown: {
@@ -75,6 +71,25 @@ package final class AccessTokens: Service {
             sources = sources.filter { $0.value.source != nil }
             sources[key] = WeakSource(source: source)
             return source
+        }
+    }
+}
+
+/// How an exchange for an access token ended, as it is counted.
+enum TokenRefresh: String, CaseIterable {
+    case done
+    case refused
+    case unreachable
+
+    init(_ outcome: Result<IssuedToken, TokenFailure>) {
+        switch outcome {
+        case .success:
+            self = .done
+        case .failure(let failure):
+            switch failure.kind {
+            case .refused: self = .refused
+            case .unreachable: self = .unreachable
+            }
         }
     }
 }

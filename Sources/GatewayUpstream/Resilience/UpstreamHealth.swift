@@ -1,5 +1,6 @@
 import FCMModel
 import GatewayCore
+import Metrics
 import Synchronization
 
 /// What is known of the way to one tenant's project: whether its server and its credential are well, how many repeats are
@@ -29,13 +30,13 @@ final class UpstreamHealth: Sendable {
     }
 
     private let state = Mutex(State())
-    private let gauge: BreakerGauge
-    private let metrics: ResilienceMetrics?
+    private let tenant: TenantID
+    private let metrics: ResilienceMetrics
 
-    init(gauge: BreakerGauge, metrics: ResilienceMetrics?) {
-        self.gauge = gauge
+    init(of tenant: TenantID, metrics: ResilienceMetrics) {
+        self.tenant = tenant
         self.metrics = metrics
-        gauge.set(.closed)
+        metrics.show(.closed, of: tenant)
     }
 
     // MARK: Calls
@@ -53,7 +54,7 @@ final class UpstreamHealth: Sendable {
     /// Whether it is worth waiting to repeat a call; whether it then may be, ``mayRepeat(for:at:)`` says.
     func mightRepeat(for reason: RepeatReason) -> Bool {
         let hasBudget = self.state.withLock { $0.budget.hasOne }
-        if !hasBudget { self.metrics?.exhausted(reason) }
+        if !hasBudget { self.metrics.exhausted(reason) }
         return hasBudget
     }
 
@@ -65,8 +66,8 @@ final class UpstreamHealth: Sendable {
             return state.budget.withdraw()
         }
         switch isGranted {
-        case .some(true): self.metrics?.repeated(reason)
-        case .some(false): self.metrics?.exhausted(reason)
+        case .some(true): self.metrics.repeated(reason)
+        case .some(false): self.metrics.exhausted(reason)
         case .none: break
         }
         if isGranted == false {
@@ -89,14 +90,14 @@ final class UpstreamHealth: Sendable {
     private func show(_ state: inout State) {
         guard state.server.condition != state.shown, !state.isRetired else { return }
         state.shown = state.server.condition
-        self.gauge.set(state.shown)
+        self.metrics.show(state.shown, of: self.tenant)
     }
 
     /// No call but those under way asks any more; the gauge shows nothing of it.
     func retire() {
         self.state.withLock { state in
             state.isRetired = true
-            if state.shown != .closed { self.gauge.set(.closed) }
+            if state.shown != .closed { self.metrics.show(.closed, of: self.tenant) }
         }
     }
 
@@ -130,5 +131,32 @@ extension UpstreamHealth.Obstacle {
         self.code = code
         self.retryAfter = max(1, Int((wait / .seconds(1)).rounded(.up)))
         self.upstreamCode = upstreamCode
+    }
+}
+
+/// What is counted of repeats of one protocol's calls, and what its breakers show.
+struct ResilienceMetrics: Sendable {
+    private let repeats: [RepeatReason: Counter]
+    private let exhaustions: [RepeatReason: Counter]
+    /// Tenants that share a label are shown by the worst of their breakers.
+    private let breakers: TenantGauges
+
+    init(_ api: UpstreamKind, _ metrics: GatewayMetrics) {
+        self.repeats = metrics.counters(.retries, by: RepeatReason.self)
+        self.exhaustions = metrics.counters(.retryBudgetExhausted, by: RepeatReason.self)
+        self.breakers = TenantGauges(.breakerState, metrics, first: api.rawValue) { $0.max() ?? 0 }
+    }
+
+    func repeated(_ reason: RepeatReason) {
+        self.repeats[reason]?.increment()
+    }
+
+    /// Counts a repeat that there was no budget for.
+    func exhausted(_ reason: RepeatReason) {
+        self.exhaustions[reason]?.increment()
+    }
+
+    func show(_ condition: CircuitBreaker.Condition, of tenant: TenantID) {
+        self.breakers.set(condition.rawValue, of: tenant)
     }
 }

@@ -24,8 +24,8 @@ final class UpstreamHealths: Sendable {
     private let state = Mutex(State())
     private let metrics: ResilienceMetrics
 
-    init(metrics: ResilienceMetrics) {
-        self.metrics = metrics
+    init(metrics: GatewayMetrics) {
+        self.metrics = ResilienceMetrics(.legacy, metrics)
     }
 
     /// How many are known.
@@ -46,10 +46,7 @@ final class UpstreamHealths: Sendable {
     func health(of profile: TenantProfile) -> UpstreamHealth {
         self.state.withLock { state in
             if let entry = state.entries[profile.id], entry.isOf(profile) { return entry.health }
-            let health = UpstreamHealth(
-                gauge: self.metrics.gauge(of: profile.id, api: .legacy),
-                metrics: self.metrics
-            )
+            let health = UpstreamHealth(of: profile.id, metrics: self.metrics)
             let entry = Entry(tenant: profile.limitKey, version: profile.legacyCredentialVersion, health: health)
             // A call may still be under way for a tenant that is gone, or by a credential that was replaced.
             if let tenants = state.tenants, !entry.isOf(tenants[profile.id]) { return health }

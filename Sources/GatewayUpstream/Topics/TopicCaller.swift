@@ -16,19 +16,13 @@ package final class TopicCaller: TopicUpstream {
 
     /// A caller over pools of connections.
     ///
-    /// - Parameters:
-    ///   - settings: where the APIs are, and how many calls one change may have in flight.
-    ///   - accounts: what tenants' calls by v1 share.
-    ///   - pools: the ways to FCM; they belong to somebody else, who shuts them down.
-    ///   - clock: tells the time that an answer's dates are compared to.
-    ///   - metrics: what is measured of calls.
-    ///   - log: hears of calls.
+    /// The owner of the pools shuts them down.
     package init(
         settings: UpstreamSettings,
         accounts: V1Accounts,
         pools: OriginPools,
         clock: any WallClock,
-        metrics: TopicCallMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         log: AttemptLog = AttemptLog()
     ) {
         self.settings = settings
@@ -37,8 +31,8 @@ package final class TopicCaller: TopicUpstream {
         self.exchange = TopicExchange(
             attemptTimeout: settings.attemptTimeout,
             clock: clock,
-            metrics: metrics,
-            log: log
+            v1: AttemptRecorder(metrics: UpstreamMetrics(.v1Topics, metrics), log: log),
+            instanceID: AttemptRecorder(metrics: UpstreamMetrics(.instanceID, metrics), log: log)
         )
     }
 
@@ -123,7 +117,7 @@ package final class TopicCaller: TopicUpstream {
     }
 
     private func noCredential(_ profile: TenantProfile, _ origin: RequestOrigin) -> Obstacle {
-        self.exchange.log.missing("no_credential", profile.missingCredential, of: profile, origin)
+        self.exchange.instanceID.log.missing("no_credential", profile.missingCredential, of: profile, origin)
         return Obstacle(rejection: Rejection(code: .upstreamCredentials), name: "no_credential")
     }
 

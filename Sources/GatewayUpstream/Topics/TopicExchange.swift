@@ -12,8 +12,8 @@ struct TopicExchange: Sendable {
     /// How long one attempt may take.
     let attemptTimeout: DurationSetting
     let clock: any WallClock
-    let metrics: TopicCallMetrics
-    let log: AttemptLog
+    let v1: AttemptRecorder
+    let instanceID: AttemptRecorder
 
     /// Makes one call, and once more where FCM refuses the access token (V-TOKEN).
     func ask(
@@ -59,7 +59,7 @@ struct TopicExchange: Sendable {
         guard timeLeft > .zero else { return .notStarted }
         let pool = api == .v1 ? route.account?.pool ?? route.instanceID : route.instanceID
         let request = HTTPClientRequest(topicRequest, headers: headers)
-        let attempts = AttemptRecorder(metrics: self.metrics[api], log: self.log)
+        let attempts = api == .v1 ? self.v1 : self.instanceID
         let attempt = attempts.begin(
             at: start,
             in: route.origin.trace,

@@ -17,20 +17,21 @@ package final class V1Accounts: Sendable {
     private let defaultEndpoint: String
     private let pools: OriginPools
     private let tokens: AccessTokens
-    private let metrics: ResilienceMetrics?
+    private let metrics: ResilienceMetrics
 
     /// No accounts yet.
     ///
-    /// - Parameters:
-    ///   - defaultEndpoint: where calls go unless a credential names another server.
-    ///   - pools: the ways to FCM.
-    ///   - tokens: the service that gets access tokens; without it running, calls wait in vain.
-    ///   - metrics: what is counted of repeats and breakers.
-    package init(defaultEndpoint: String, pools: OriginPools, tokens: AccessTokens, metrics: ResilienceMetrics? = nil) {
+    /// Without the service of access tokens running, calls wait until their deadline.
+    package init(
+        defaultEndpoint: String,
+        pools: OriginPools,
+        tokens: AccessTokens,
+        metrics: GatewayMetrics = GatewayMetrics()
+    ) {
         self.defaultEndpoint = defaultEndpoint
         self.pools = pools
         self.tokens = tokens
-        self.metrics = metrics
+        self.metrics = ResilienceMetrics(.v1, metrics)
     }
 
     /// How many accounts are known.
@@ -69,10 +70,7 @@ package final class V1Accounts: Sendable {
                 projectID: projectID,
                 pool: pool,
                 tokens: kept ?? self.tokens.source(for: credential),
-                health: UpstreamHealth(
-                    gauge: self.metrics?.gauge(of: profile.id, api: .v1) ?? .none,
-                    metrics: self.metrics
-                )
+                health: UpstreamHealth(of: profile.id, metrics: self.metrics)
             )
             // A call may still be under way for a tenant that is gone, or by a credential that was replaced.
             if let tenants = state.tenants, !account.serves(tenants[profile.id]) { return account }

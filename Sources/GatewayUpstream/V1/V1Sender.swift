@@ -12,24 +12,17 @@ package final class V1Sender: UpstreamSender {
     private let attempts: AttemptRecorder
 
     /// A sender over tenants' accounts.
-    ///
-    /// - Parameters:
-    ///   - settings: where messages go, and how many calls a list may have in flight.
-    ///   - accounts: what tenants' calls share.
-    ///   - clock: tells the time that messages' lives count from.
-    ///   - metrics: what is measured of calls.
-    ///   - log: hears of calls.
     package init(
         settings: UpstreamSettings,
         accounts: V1Accounts,
         clock: any WallClock,
-        metrics: UpstreamMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         log: AttemptLog = AttemptLog()
     ) {
         self.settings = settings
         self.accounts = accounts
         self.clock = clock
-        self.attempts = AttemptRecorder(metrics: metrics, log: log)
+        self.attempts = AttemptRecorder(metrics: UpstreamMetrics(.v1, metrics), log: log)
     }
 
     /// HTTP v1 has a form for every target; a condition must keep to its profile.

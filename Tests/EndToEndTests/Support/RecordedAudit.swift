@@ -52,7 +52,6 @@ struct RecordedAudit {
             sealer: sealer,
             clock: clock,
             keptCount: 0,
-            metrics: .unobserved,
             logger: logger
         )
         let sink = directory.path("data/audit.jsonl")
@@ -61,7 +60,6 @@ struct RecordedAudit {
             store: ledger,
             reader: store,
             publicKey: signer.publicKey,
-            metrics: .unobserved,
             logger: logger
         )
         var earlier: AuditHead?
@@ -92,7 +90,6 @@ struct RecordedAudit {
             audit: audit,
             clock: clock,
             retention: .seconds(6 * 86_400),
-            metrics: .unobserved,
             logger: logger
         )
         _ = try await audit.whileRunning { await service.pass() }

@@ -292,7 +292,7 @@ struct AuditLogTests {
     @Test("Written and refused records are counted, and the queue is empty again in the end")
     func metrics() async throws {
         let metrics = TestMetrics()
-        let log = AuditLog.sample(store: self.store, metrics: AuditMetrics(factory: metrics))
+        let log = AuditLog.sample(store: self.store, metrics: GatewayMetrics(factory: metrics))
         try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }
             self.store.refuse()

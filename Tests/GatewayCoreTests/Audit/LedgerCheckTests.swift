@@ -20,7 +20,6 @@ struct LedgerCheckTests {
             clock: ManualClock(),
             denseCount: Self.dense,
             keptCount: keptCount,
-            metrics: .unobserved,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         _ = try await checkpointer.prepare()

@@ -1,4 +1,3 @@
-import CoreMetrics
 import FCMModel
 import GatewayTestKit
 import Testing
@@ -19,8 +18,7 @@ struct DeviceGroupsStrictTests {
             upstream: upstream,
             limiter: MemoryRateLimiter(),
             audit: audit,
-            clock: ManualClock(),
-            metrics: GroupMetrics(factory: NOOPMetricsHandler.instance)
+            clock: ManualClock()
         )
         let caller = try GroupCaller.sample()
         try await audit.whileRunning {
@@ -51,8 +49,7 @@ struct DeviceGroupsLimitTests {
             upstream: InMemoryGroupUpstream(),
             limiter: MemoryRateLimiter(),
             audit: .sample(store: InMemoryAuditStore()),
-            clock: ManualClock(),
-            metrics: GroupMetrics(factory: NOOPMetricsHandler.instance)
+            clock: ManualClock()
         )
         let principal = try Principal.sample()
         var group = groups.unknown("g", of: principal.profile)

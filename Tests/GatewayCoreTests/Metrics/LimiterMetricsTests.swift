@@ -4,12 +4,12 @@ import Testing
 
 @testable import GatewayCore
 
-@Suite("LimiterMetrics")
+@Suite("Metrics of the limiter")
 struct LimiterMetricsTests {
     @Test("Every decision is counted; the first is timed, and then every 16th")
     func samples() async throws {
         let factory = TestMetrics()
-        let limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: factory, source: "memory"))
+        let limiter = MemoryRateLimiter(metrics: GatewayMetrics(factory: factory))
         let timer = try factory.expectTimer("fcmgw_limiter_duration_seconds", [("source", "memory")])
         var samples: [Int] = []
         for index in 0..<34 {

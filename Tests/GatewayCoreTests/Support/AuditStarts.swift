@@ -23,7 +23,6 @@ struct AuditStarts {
             clock: ManualClock(),
             denseCount: AuditCheckpoint.anchorInterval,
             keptCount: 0,
-            metrics: .unobserved,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         var opened = AuditRecord.sample()

@@ -37,7 +37,6 @@ final class InMemoryLedger: AuditLedgerStore, AuditReader {
             sealer: sealer,
             clock: ManualClock(),
             keptCount: 0,
-            metrics: .unobserved,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
         // Not prepared, for no gateway starts on cuts without a checkpoint.

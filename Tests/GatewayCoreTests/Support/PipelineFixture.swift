@@ -27,14 +27,14 @@ struct PipelineFixture {
         profiles: [TenantProfile] = [],
         upstream respond: @escaping ScriptedUpstream.Responder = { ScriptedUpstream.accepting($0) }
     ) {
-        self.limiter = MemoryRateLimiter(metrics: LimiterMetrics(factory: self.metrics, source: "memory"))
+        self.limiter = MemoryRateLimiter(metrics: GatewayMetrics(factory: self.metrics))
         self.upstream = ScriptedUpstream(respond)
         self.retiredStore = retiredStore
         self.retired = .sample(
             store: retiredStore,
             clock: self.clock,
             configuration: retiredConfiguration,
-            metrics: RetiredTokenMetrics(factory: self.metrics),
+            metrics: GatewayMetrics(factory: self.metrics),
             profiles: { profiles }
         )
         var configuration = AuditConfiguration.sample(queueCapacity: queueCapacity, commitTimeout: commitTimeout)
@@ -46,7 +46,7 @@ struct PipelineFixture {
             upstream: self.upstream,
             audit: self.audit,
             clock: self.clock,
-            metrics: SendMetrics(factory: self.metrics)
+            metrics: GatewayMetrics(factory: self.metrics)
         )
     }
 

@@ -141,7 +141,7 @@ struct DirectoryTests {
             auditKey: .sample("audit"),
             defaultLimits: LimitPolicies(),
             clock: self.clock,
-            metrics: metrics,
+            metrics: GatewayMetrics(factory: metrics),
             logger: Logger(label: "test") { _ in logs }
         )
         func count(_ kind: String) throws -> Double? {

@@ -21,11 +21,11 @@ struct TopicPipelineTests {
             configuration.mode = isStrict ? .strict : .bounded
             self.audit = .sample(store: self.store, clock: self.clock, configuration: configuration)
             self.pipeline = TopicPipeline(
-                limiter: MemoryRateLimiter(metrics: LimiterMetrics(factory: self.metrics, source: "memory")),
+                limiter: MemoryRateLimiter(metrics: GatewayMetrics(factory: self.metrics)),
                 upstream: self.upstream,
                 audit: self.audit,
                 clock: self.clock,
-                metrics: TopicMetrics(factory: self.metrics)
+                metrics: GatewayMetrics(factory: self.metrics)
             )
         }
 

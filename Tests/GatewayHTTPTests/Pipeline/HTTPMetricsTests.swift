@@ -1,3 +1,4 @@
+import GatewayCore
 import GatewayTestKit
 import HTTPTypes
 import MetricsTestKit
@@ -29,7 +30,7 @@ struct HTTPMetricsTests {
 
     @Test("A method that a route doesn't have is measured without the route", arguments: ["DELETE", "BREW"])
     func noMethod(method: String) {
-        let metrics = HTTPMetrics(factory: self.factory, listener: "data")
+        let metrics = HTTPMetrics(GatewayMetrics(factory: self.factory), listener: "data")
         for route in ["/fcm/send", "/a", "none"] { self.serve(metrics, route, 405, method) }
         #expect(self.counts() == ["none \(method == "BREW" ? "other" : method) 405": 3])
     }
@@ -39,7 +40,7 @@ struct HTTPMetricsTests {
         arguments: ["data", "admin"]
     )
     func bound(listener: String) {
-        let metrics = HTTPMetrics(factory: self.factory, listener: listener)
+        let metrics = HTTPMetrics(GatewayMetrics(factory: self.factory), listener: listener)
         var requests = 0
         for route in 0..<100 {
             for status in [200, 201, 404, 422, 500, 503] {
@@ -61,7 +62,7 @@ struct HTTPMetricsTests {
 
     @Test("Refusals that anybody can bring about leave room for what is not refused")
     func refusals() {
-        let metrics = HTTPMetrics(factory: self.factory, listener: "data")
+        let metrics = HTTPMetrics(GatewayMetrics(factory: self.factory), listener: "data")
         for route in 0..<50 {
             for status in [400, 401, 413, 415, 417] { self.serve(metrics, "/\(route)", status, "POST") }
         }
@@ -76,7 +77,7 @@ struct HTTPMetricsTests {
 
     @Test("A histogram that was there before the room was taken stays")
     func known() {
-        let metrics = HTTPMetrics(factory: self.factory, listener: "admin")
+        let metrics = HTTPMetrics(GatewayMetrics(factory: self.factory), listener: "admin")
         self.serve(metrics, "/first", 404)
         for route in 0..<100 {
             for status in [200, 404] { self.serve(metrics, "/\(route)", status) }

@@ -309,7 +309,10 @@ struct LoadGateTests {
     @Test("Every reason is shown from the start")
     func reasons() throws {
         let metrics = TestMetrics()
-        let gate = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .milliseconds(1)), factory: metrics)
+        let gate = LoadGate(
+            limits: LoadLimits(maxInFlight: 1, maxLag: .milliseconds(1)),
+            metrics: GatewayMetrics(factory: metrics)
+        )
         #expect(gate.inFlight == 0)
         for reason in ShedReason.allCases {
             #expect(try metrics.expectCounter("fcmgw_shed_total", [("reason", reason.rawValue)]).totalValue == 0)

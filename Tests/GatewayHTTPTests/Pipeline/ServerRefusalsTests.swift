@@ -119,7 +119,7 @@ extension Listener {
                 gate: nil,
                 requestDeadline: nil,
                 clock: ManualClock(),
-                metrics: HTTPMetrics(factory: metrics, listener: "data"),
+                metrics: HTTPMetrics(GatewayMetrics(factory: metrics), listener: "data"),
                 accessLog: AccessLog(logger: logger),
                 tracer: RequestTracer(),
                 logger: logger

@@ -92,7 +92,7 @@ struct TestGateway: Sendable {
             limits: LoadLimits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
             listCalls: 4,
             subscriptionCalls: 4,
-            factory: self.metrics
+            metrics: GatewayMetrics(factory: self.metrics)
         )
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
@@ -120,13 +120,13 @@ struct TestGateway: Sendable {
             store: self.auditStore,
             clock: self.clock,
             configuration: .sample(queueCapacity: auditCapacity),
-            metrics: AuditMetrics(factory: self.metrics),
+            metrics: GatewayMetrics(factory: self.metrics),
             logger: logger
         )
         self.retired = .sample(
             store: self.retiredStore,
             clock: self.clock,
-            metrics: RetiredTokenMetrics(factory: self.metrics),
+            metrics: GatewayMetrics(factory: self.metrics),
             logger: logger,
             profiles: { Array(directory.snapshot.tenants.values) }
         )
@@ -139,7 +139,7 @@ struct TestGateway: Sendable {
         )
         let limiter = MemoryRateLimiter(
             maxEntries: 100_000,
-            metrics: LimiterMetrics(factory: self.metrics, source: "memory")
+            metrics: GatewayMetrics(factory: self.metrics)
         )
         self.groups = DeviceGroups(
             store: self.groupStore,
@@ -147,7 +147,7 @@ struct TestGateway: Sendable {
             limiter: limiter,
             audit: self.audit,
             clock: self.clock,
-            metrics: GroupMetrics(factory: self.metrics)
+            metrics: GatewayMetrics(factory: self.metrics)
         )
         let pipeline = SendPipeline(
             retired: self.retired,
@@ -155,14 +155,14 @@ struct TestGateway: Sendable {
             upstream: upstream,
             audit: self.audit,
             clock: self.clock,
-            metrics: SendMetrics(factory: self.metrics),
+            metrics: GatewayMetrics(factory: self.metrics),
             groups: self.groups
         )
         self.keyed = .sample(
             pipeline: pipeline,
             store: self.idempotencyStore,
             clock: self.clock,
-            metrics: IdempotencyMetrics(factory: self.metrics),
+            metrics: GatewayMetrics(factory: self.metrics),
             logger: logger
         )
         self.dataListener = Listener.data(
@@ -174,7 +174,7 @@ struct TestGateway: Sendable {
                 upstream: self.topics,
                 audit: self.audit,
                 clock: self.clock,
-                metrics: TopicMetrics(factory: self.metrics)
+                metrics: GatewayMetrics(factory: self.metrics)
             ),
             groups: self.groups,
             retired: RetiredTokenAccess(retired: self.retired, audit: self.audit, clock: self.clock),
@@ -182,7 +182,7 @@ struct TestGateway: Sendable {
             auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
             limiter: limiter,
             clock: self.clock,
-            metrics: HTTPMetrics(factory: self.metrics, listener: "data"),
+            metrics: HTTPMetrics(GatewayMetrics(factory: self.metrics), listener: "data"),
             gate: self.gate,
             requestDeadline: DurationSetting(.seconds(20)),
             tracer: tracer,
@@ -205,7 +205,7 @@ struct TestGateway: Sendable {
                 Array("fcmgw_up 1\n".utf8)
             },
             clock: self.clock,
-            metrics: HTTPMetrics(factory: self.metrics, listener: "admin"),
+            metrics: HTTPMetrics(GatewayMetrics(factory: self.metrics), listener: "admin"),
             tracer: tracer,
             pause: { pauses.change { $0 += 1 } },
             logger: logger

@@ -110,7 +110,6 @@ struct AuditSinkCutTests {
                 store: fixture.ledger,
                 reader: reader,
                 publicKey: fixture.signer.publicKey,
-                metrics: .unobserved,
                 logger: AuditTrailFixture.logger
             )
             if hasBegun {

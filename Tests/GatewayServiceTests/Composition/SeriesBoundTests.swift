@@ -42,14 +42,15 @@ struct SeriesBoundTests {
     }
 
     private let registry = PrometheusRegistry(
-        descriptions: MetricDescription.gateway,
+        descriptions: GatewayMetric.allCases.map(MetricDescription.init),
         processMetrics: ProcessMetrics()
     )
-    private let tenantLabels = TenantLabels()
+    private let metrics: GatewayMetrics
     private let clock = ManualClock()
     private let principals: [Principal]
 
     init() throws {
+        self.metrics = GatewayMetrics(factory: self.registry)
         // Keys and salts of their own would take longer than all the rest.
         let first = try Principal.sample(tenant: "tenant-0")
         self.principals =
@@ -85,6 +86,7 @@ struct SeriesBoundTests {
         #expect(!text.contains("canary"))
         #expect(!text.contains("metrics_registration_clashes_total"))
         #expect(!text.contains("Not described."))
+        for metric in GatewayMetric.allCases { #expect(text.contains("# TYPE \(metric.rawValue) "), "\(metric)") }
         // Whoever shares a label, nobody is left out of the count.
         #expect(Self.sum(of: "fcmgw_messages_total{", in: samples) == attempts + counted)
         #expect(counted >= Self.tenantCount * Self.tokensPerTenant)
@@ -113,18 +115,18 @@ struct SeriesBoundTests {
             store: InMemoryAuditStore(),
             clock: self.clock,
             configuration: .sample(queueCapacity: 100_000),
-            metrics: AuditMetrics(factory: self.registry)
+            metrics: self.metrics
         )
         let pipeline = SendPipeline(
             retired: RetiredTokens.sample(
                 clock: self.clock,
-                metrics: RetiredTokenMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+                metrics: self.metrics
             ),
-            limiter: MemoryRateLimiter(metrics: LimiterMetrics(factory: self.registry, source: "memory")),
+            limiter: MemoryRateLimiter(metrics: self.metrics),
             upstream: Upstream(),
             audit: audit,
             clock: self.clock,
-            metrics: SendMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+            metrics: self.metrics
         )
         return try await audit.whileRunning {
             var recipients = 0
@@ -142,7 +144,7 @@ struct SeriesBoundTests {
     ///
     /// - Returns: how many recipients there were.
     private func countEverySend() async throws -> Int {
-        let metrics = SendMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        let metrics = TenantCounters(.messages, self.metrics)
         let kinds: [Target] = [
             .token("canary"), .tokens(["canary"]), .installation("canary"), .installations(["canary"]),
             .topic(try #require(TopicName("canary"))), .condition(try TopicCondition(parsing: "'canary' in topics")),
@@ -189,15 +191,15 @@ struct SeriesBoundTests {
     }
 
     private func manageTopicsAndGroups() async throws {
-        let topics = TopicMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
-        let groups = GroupMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
-        let retired = RetiredTokenMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
+        let topics = TenantCounters(.subscriptionChanges, self.metrics)
+        let groups = TenantCounters(.deviceGroupRequests, self.metrics, watching: [])
+        let retired = RetiredTokens.sample(clock: self.clock, metrics: self.metrics)
         let topic = try #require(TopicName("canary"))
         let everything: [SubscriptionOutcome] =
             [.done] + OutcomeCode.allCases.map { .rejected(Rejection(code: $0)) }
         let watched: [SubscriptionOutcome] = [.done, .rejected(.upstreamUnavailable), .rejected(.upstreamCredentials)]
         for (number, principal) in self.principals.enumerated() {
-            retired.holdsBack(true, of: principal.profile.id)
+            retired.heldBack.set(1, of: principal.profile.id)
             if number.isMultiple(of: 100) { await Task.yield() }
             let isLast = number == Self.tenantCount - 1
             guard number < Self.busyCount || isLast else { continue }
@@ -222,13 +224,13 @@ struct SeriesBoundTests {
     }
 
     private func openBreakers() async {
-        let resilience = ResilienceMetrics(factory: self.registry, tenantLabels: self.tenantLabels)
-        for principal in self.principals[..<Self.busyCount] {
-            for api in [UpstreamKind.legacy, .v1] { resilience.gauge(of: principal.profile.id, api: api).set(.open) }
+        for api in UpstreamKind.allCases {
+            let resilience = ResilienceMetrics(api, self.metrics)
+            for principal in self.principals[..<Self.busyCount] { resilience.show(.open, of: principal.profile.id) }
         }
         await Task.yield()
-        for api in ["legacy", "v1", "v1_topics", "iid", "device_groups"] {
-            let calls = UpstreamMetrics(label: api, factory: self.registry)
+        for api in UpstreamMetrics.API.allCases {
+            let calls = UpstreamMetrics(api, self.metrics)
             calls.began()
             calls.answered(in: .zero)
             for failure in HTTPClientError.Code.allCases {
@@ -244,7 +246,7 @@ struct SeriesBoundTests {
     private func serveEverything() async throws -> Int {
         var requests = 0
         for (listener, file) in [("data", "gateway.yaml"), ("admin", "admin.yaml")] {
-            let metrics = HTTPMetrics(factory: self.registry, listener: listener)
+            let metrics = HTTPMetrics(self.metrics, listener: listener)
             func serve(_ method: String, _ route: String, _ status: Int) {
                 metrics.began()
                 metrics.ended(route: route, method: method, status: status, in: .milliseconds(1))
@@ -271,13 +273,22 @@ struct SeriesBoundTests {
         return requests
     }
 
-    /// What every gateway has besides.
+    /// The metrics that nothing above records to.
     private func measureTheRest() {
-        _ = StoreMetrics(store: "sqlite", factory: self.registry)
-        _ = IdempotencyMetrics(factory: self.registry)
-        _ = TokenMetrics(factory: self.registry)
-        _ = AuditCheckpointMetrics(factory: self.registry, hasSink: true, interval: .seconds(10))
-        _ = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), factory: self.registry)
+        _ = StoreMetrics(store: "sqlite", self.metrics)
+        for metric: GatewayMetric in [.configLastReloadSuccessful, .draining] { _ = self.metrics.gauge(metric) }
+        _ = self.metrics.gauge(.buildInfo, "1")
+        _ = self.metrics.counters(.idempotency, by: IdempotencyEvent.self)
+        _ = self.metrics.counters(.oauthRefreshes, by: TokenRefresh.self)
+        _ = self.metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
+        _ = self.metrics.gauge(.auditChanged)
+        _ = self.metrics.gauge(.auditLastCheckpoint)
+        _ = self.metrics.gauge(.auditCheckpointInterval)
+        _ = self.metrics.counter(.auditCheckpointFailures)
+        _ = self.metrics.counter(.auditRecordsRemoved)
+        _ = self.metrics.gauge(.auditSinkDelivered)
+        _ = self.metrics.counter(.auditSinkFailures)
+        _ = LoadGate(limits: LoadLimits(maxInFlight: 1, maxLag: .zero), metrics: self.metrics)
     }
 
     private struct Operation {

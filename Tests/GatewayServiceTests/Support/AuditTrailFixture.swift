@@ -43,7 +43,6 @@ struct AuditTrailFixture {
             sealer: sealer,
             clock: clock,
             keptCount: 0,
-            metrics: .unobserved,
             logger: self.logger
         )
     }
@@ -122,7 +121,6 @@ struct AuditTrailFixture {
             audit: audit,
             clock: self.clock,
             retention: .seconds(days * 86_400),
-            metrics: .unobserved,
             logger: Self.logger
         )
         return try await audit.whileRunning { try await body(service) }
@@ -135,7 +133,6 @@ struct AuditTrailFixture {
             store: self.ledger,
             reader: self.store,
             publicKey: self.signer.publicKey,
-            metrics: .unobserved,
             logger: Self.logger
         )
     }

@@ -20,7 +20,7 @@ struct StoreMetricsTests {
 
     @Test("A store is up until a call finds it gone, and again when the same kind of call is answered")
     func unavailable() throws {
-        let metrics = StoreMetrics(store: "sqlite", factory: self.factory)
+        let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))
         #expect(try self.up() == 1)
         let gone = GatewayError(.storeUnavailable, "The store's disk is full")
         metrics.ended(.write, gone, in: .milliseconds(2))
@@ -38,7 +38,7 @@ struct StoreMetricsTests {
 
     @Test("A store that says no is up", arguments: [GatewayError.Code.conflict, .invalid, .notFound])
     func refusals(code: GatewayError.Code) throws {
-        let metrics = StoreMetrics(store: "sqlite", factory: self.factory)
+        let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))
         metrics.ended(.write, GatewayError(code, "no"), in: .zero)
         #expect(try self.up() == 1)
         metrics.ended(.write, GatewayError(.storeUnavailable, "gone"), in: .zero)
@@ -48,7 +48,7 @@ struct StoreMetricsTests {
 
     @Test("A call that was given up says nothing of the store, neither way")
     func cancelled() throws {
-        let metrics = StoreMetrics(store: "sqlite", factory: self.factory)
+        let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))
         metrics.ended(.read, GatewayError(.cancelled, "given up"), in: .zero)
         #expect(try self.up() == 1)
         metrics.ended(.read, GatewayError(.storeUnavailable, "gone"), in: .zero)
@@ -59,7 +59,7 @@ struct StoreMetricsTests {
     @Test("Every call of a database is measured, and what its file refuses is seen")
     func database() async throws {
         try await withTemporaryDirectory { directory in
-            let metrics = StoreMetrics(store: "sqlite", factory: self.factory)
+            let metrics = StoreMetrics(store: "sqlite", GatewayMetrics(factory: self.factory))
             let database = try SQLiteDatabase(path: directory + "/gateway.db", metrics: metrics)
             #expect(try self.calls("write") == 0)
             let value = try await database.write { db in

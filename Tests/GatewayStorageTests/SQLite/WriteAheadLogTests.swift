@@ -42,7 +42,7 @@ struct WriteAheadLogTests {
             let factory = TestMetrics()
             let database = try SQLiteDatabase(
                 path: path,
-                metrics: StoreMetrics(store: "sqlite", factory: factory),
+                metrics: StoreMetrics(store: "sqlite", GatewayMetrics(factory: factory)),
                 logLimit: Self.limit
             )
             try await database.write { try $0.execute(sql: "CREATE TABLE filler (value BLOB)") }

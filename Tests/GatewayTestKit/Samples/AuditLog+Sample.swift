@@ -24,7 +24,7 @@ extension AuditLog {
         clock: any WallClock = ManualClock(),
         auditKey: Secret = .sample("audit"),
         configuration: AuditConfiguration = .sample(),
-        metrics: AuditMetrics = .unobserved,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> AuditLog {
         AuditLog(

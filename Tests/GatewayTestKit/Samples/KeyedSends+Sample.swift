@@ -1,13 +1,7 @@
-import CoreMetrics
 import FCMModel
 package import GatewayCore
 package import Logging
 import ServiceLifecycleTestKit
-
-extension IdempotencyMetrics {
-    /// Metrics that nobody looks at.
-    package static var unobserved: IdempotencyMetrics { IdempotencyMetrics(factory: NOOPMetricsHandler.instance) }
-}
 
 extension KeyedRequest {
     /// A request whose message nobody looks at.
@@ -25,7 +19,7 @@ extension KeyedSends {
         clock: any WallClock,
         uptime: (@Sendable () -> ContinuousClock.Instant)? = nil,
         startsPerMark: Int = 200,
-        metrics: IdempotencyMetrics = .unobserved,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> KeyedSends {
         let (wall, start) = (clock.now(), ContinuousClock.now)

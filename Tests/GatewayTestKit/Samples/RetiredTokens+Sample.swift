@@ -1,4 +1,3 @@
-import CoreMetrics
 package import GatewayCore
 package import Logging
 
@@ -21,18 +20,13 @@ extension RetiredTokenConfiguration {
     }
 }
 
-extension RetiredTokenMetrics {
-    /// Metrics that nobody looks at.
-    package static var unobserved: RetiredTokenMetrics { RetiredTokenMetrics(factory: NOOPMetricsHandler.instance) }
-}
-
 extension RetiredTokens {
     /// A list over a store that starts empty.
     package static func sample(
         store: any RetiredTokenStore = InMemoryRetiredTokenStore(),
         clock: any WallClock,
         configuration: RetiredTokenConfiguration = .sample(),
-        metrics: RetiredTokenMetrics = .unobserved,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
         profiles: @escaping @Sendable () -> [TenantProfile] = { [] }
     ) -> RetiredTokens {

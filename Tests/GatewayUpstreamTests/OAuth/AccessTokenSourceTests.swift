@@ -1,4 +1,3 @@
-import CoreMetrics
 import FCMModel
 import GatewayCore
 import GatewayTestKit
@@ -37,8 +36,7 @@ struct AccessTokenSourceTests {
         let exchange = HeldExchange()
         // A failure stands for as long as the test takes.
         let now = ContinuousClock.now
-        let metrics = TokenMetrics(factory: NOOPMetricsHandler.instance)
-        let tokens = AccessTokens(exchange: exchange, metrics: metrics) { now }
+        let tokens = AccessTokens(exchange: exchange) { now }
         try await testGracefulShutdown { trigger in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await tokens.run() }

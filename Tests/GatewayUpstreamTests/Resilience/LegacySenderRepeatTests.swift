@@ -189,8 +189,10 @@ struct LegacySenderRepeatTests {
     @Test("The gauge follows the breaker down again")
     func gauge() throws {
         let metrics = TestMetrics()
-        let resilience = ResilienceMetrics(factory: metrics)
-        let health = UpstreamHealth(gauge: resilience.gauge(of: try .sample("acme"), api: .v1), metrics: resilience)
+        let health = UpstreamHealth(
+            of: try .sample("acme"),
+            metrics: ResilienceMetrics(.v1, GatewayMetrics(factory: metrics))
+        )
         let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "acme")])
         let start = ContinuousClock.now
         for _ in 1...5 { health.report(server: .trouble, credential: .silent, at: start) }
@@ -206,10 +208,11 @@ struct LegacySenderRepeatTests {
     @Test("Tenants without a label of their own share a gauge, which shows the worst of their breakers")
     func sharedGauge() throws {
         let metrics = TestMetrics()
-        let labels = TenantLabels()
-        for index in 0..<TenantLabels.maxLabels { _ = labels.ownLabel(of: try .sample("t\(index)")) }
-        let resilience = ResilienceMetrics(factory: metrics, tenantLabels: labels)
-        let gauges = try ["late", "later", "other"].map { resilience.gauge(of: try .sample($0), api: .legacy) }
+        let gatewayMetrics = GatewayMetrics(factory: metrics)
+        let legacy = ResilienceMetrics(.legacy, gatewayMetrics)
+        for index in 0..<TenantLabels.maxLabels { legacy.show(.closed, of: try .sample("t\(index)")) }
+        let tenants: [TenantID] = try ["late", "later", "other"].map { try .sample($0) }
+        for tenant in tenants { legacy.show(.closed, of: tenant) }
         let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "other")])
         #expect(meter.lastValue == 0)
         for (index, condition, shown) in [
@@ -217,12 +220,12 @@ struct LegacySenderRepeatTests {
             (1, .halfOpen, 1),
             (2, .open, 2), (2, .halfOpen, 1), (1, .closed, 1), (2, .closed, 0),
         ] {
-            gauges[index].set(condition)
+            legacy.show(condition, of: tenants[index])
             #expect(meter.lastValue == shown)
         }
         // By the other protocol it is another gauge, and a tenant with a label has its own.
-        resilience.gauge(of: try .sample("late"), api: .v1).set(.open)
-        resilience.gauge(of: try .sample("t7"), api: .legacy).set(.open)
+        ResilienceMetrics(.v1, gatewayMetrics).show(.open, of: tenants[0])
+        legacy.show(.open, of: try .sample("t7"))
         #expect(meter.lastValue == 0)
         #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "other")]).lastValue == 2)
         #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "t7")]).lastValue == 2)

@@ -1,4 +1,3 @@
-import CoreMetrics
 import FCMEmulator
 import FCMModel
 import GatewayCore
@@ -63,7 +62,7 @@ struct GroupFixture: Sendable {
                 clock: clock,
                 logger: logger
             )
-            let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: NOOPMetricsHandler.instance))
+            let tokens = AccessTokens(exchange: exchange)
             try await Self.whileRunning(tokens, logger) {
                 try await body(emulator, endpoint, tokens, hosts)
             }
@@ -96,7 +95,6 @@ struct GroupFixture: Sendable {
             pools: pools,
             accounts: V1Accounts(defaultEndpoint: try await emulator.baseURL(), pools: pools, tokens: tokens),
             clock: ManualClock(),
-            metrics: UpstreamMetrics(label: "device_groups", factory: NOOPMetricsHandler.instance),
             log: log
         )
         let audit = AuditLog.sample(store: InMemoryAuditStore(), configuration: .sample(queueCapacity: 1_000_000))
@@ -120,8 +118,7 @@ struct GroupFixture: Sendable {
             upstream: upstream ?? self.sender,
             limiter: MemoryRateLimiter(),
             audit: self.audit,
-            clock: ManualClock(),
-            metrics: GroupMetrics(factory: NOOPMetricsHandler.instance)
+            clock: ManualClock()
         )
     }
 

@@ -30,8 +30,7 @@ extension LegacySender {
             settings: settings,
             pools: pools,
             clock: ManualClock(),
-            metrics: UpstreamMetrics(api: .legacy, factory: metrics),
-            resilience: ResilienceMetrics(factory: metrics),
+            metrics: GatewayMetrics(factory: metrics),
             log: log
         )
         do {

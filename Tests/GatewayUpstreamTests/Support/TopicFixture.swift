@@ -33,7 +33,7 @@ struct TopicFixture: Sendable {
                 accounts: fixture.accounts,
                 pools: fixture.pools,
                 clock: fixture.clock,
-                metrics: TopicCallMetrics(factory: metrics),
+                metrics: GatewayMetrics(factory: metrics),
                 log: log
             )
             try await body(TopicFixture(v1: fixture, caller: caller))

@@ -72,7 +72,7 @@ struct V1Fixture: Sendable {
                 logger: logger
             )
             let (start, origin) = (ContinuousClock.now, clock.now())
-            let tokens = AccessTokens(exchange: exchange, metrics: TokenMetrics(factory: metrics)) {
+            let tokens = AccessTokens(exchange: exchange, metrics: GatewayMetrics(factory: metrics)) {
                 start.advanced(by: .microseconds(clock.now().microseconds - origin.microseconds))
             }
             try await Self.whileRunning(tokens, logger: logger) {
@@ -81,13 +81,13 @@ struct V1Fixture: Sendable {
                     defaultEndpoint: endpoint,
                     pools: pools,
                     tokens: tokens,
-                    metrics: ResilienceMetrics(factory: metrics)
+                    metrics: GatewayMetrics(factory: metrics)
                 )
                 let sender = V1Sender(
                     settings: upstream,
                     accounts: accounts,
                     clock: clock,
-                    metrics: UpstreamMetrics(api: .v1, factory: metrics)
+                    metrics: GatewayMetrics(factory: metrics)
                 )
                 let check = CredentialCheck(
                     settings: upstream,

@@ -1,3 +1,4 @@
+import Metrics
 import ServiceLifecycle
 
 /// Gives the audit its checkpoints while the gateway runs, and a last one when all chains have ended.
@@ -14,12 +15,13 @@ package struct AuditCheckpointService: Service {
     private let interval: Duration
 
     /// A service that makes checkpoints.
-    ///
-    /// - Parameters:
-    ///   - checkpointer: makes them.
-    ///   - feeder: brings them to the second sink, if there is one.
-    ///   - interval: how often something new is looked for, at once at first.
-    package init(checkpointer: AuditCheckpointer, feeder: AuditSinkFeeder?, interval: Duration) {
+    package init(
+        checkpointer: AuditCheckpointer,
+        feeder: AuditSinkFeeder?,
+        interval: Duration,
+        metrics: GatewayMetrics = GatewayMetrics()
+    ) {
+        metrics.gauge(.auditCheckpointInterval).set(interval / .seconds(1))
         self.checkpointer = checkpointer
         self.feeder = feeder
         self.interval = interval

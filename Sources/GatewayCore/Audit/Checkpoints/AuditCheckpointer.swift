@@ -1,4 +1,5 @@
 package import Logging
+import Metrics
 import Synchronization
 
 /// Signs checkpoints of all chains, one after the other, and keeps them in the store.
@@ -24,22 +25,16 @@ package final class AuditCheckpointer: Sendable {
     private let clock: any WallClock
     private let denseCount: Int
     private let keptCount: Int
-    private let metrics: AuditCheckpointMetrics
+    private let changed: Meter
+    private let lastCheckpoint: Meter
+    private let failures: Counter
     private let logger: Logger
     private let state = Mutex(State())
 
     /// A checkpointer that has not looked at the store yet; call ``prepare()``.
     ///
-    /// - Parameters:
-    ///   - store: keeps the checkpoints.
-    ///   - reader: tells the chains' ends.
-    ///   - signer: signs.
-    ///   - sealer: tells which ends are genuine.
-    ///   - clock: tells the time.
-    ///   - denseCount: how many of the latest checkpoints are all kept, a multiple of the anchors' interval.
-    ///   - keptCount: how many checkpoints back the oldest kept one is, at most.
-    ///   - metrics: what is measured.
-    ///   - logger: hears of trouble.
+    /// Of the latest checkpoints `denseCount` are all kept, a multiple of the anchors' interval; the oldest one that is kept
+    /// is at most `keptCount` back.
     package init(
         store: any AuditLedgerStore,
         reader: any AuditReader,
@@ -48,7 +43,7 @@ package final class AuditCheckpointer: Sendable {
         clock: any WallClock,
         denseCount: Int = AuditCheckpoint.denseCount,
         keptCount: Int,
-        metrics: AuditCheckpointMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         self.store = store
@@ -58,7 +53,10 @@ package final class AuditCheckpointer: Sendable {
         self.clock = clock
         self.denseCount = denseCount
         self.keptCount = max(keptCount, denseCount)
-        self.metrics = metrics
+        self.changed = metrics.gauge(.auditChanged)
+        self.changed.set(0)
+        self.lastCheckpoint = metrics.gauge(.auditLastCheckpoint)
+        self.failures = metrics.counter(.auditCheckpointFailures)
         self.logger = logger
     }
 
@@ -80,19 +78,19 @@ package final class AuditCheckpointer: Sendable {
             state.restart = row.isWhole ? nil : row.next
         }
         if !row.isWhole {
-            self.metrics.foundChange()
+            self.changed.set(1)
             self.logger.error(
                 "The latest checkpoint of the audit is not the one that was signed; audit verify tells more",
                 metadata: ["checkpoint": "\(ledger.checkpoints.last?.number ?? 0)", "next": "\(row.next)"]
             )
         }
         if row.isWhole, let latest {
-            if let time = latest.content?.time { self.metrics.covered(at: time) }
+            if let time = latest.content?.time { self.lastCheckpoint.set(time) }
             return latest.number
         }
         let now = self.clock.now()
         _ = try await self.make(delivered: latest?.content?.delivered ?? 0)
-        self.metrics.covered(at: now)
+        self.lastCheckpoint.set(now)
         return self.state.withLock { $0.latest?.signed.number ?? 0 }
     }
 
@@ -106,10 +104,10 @@ package final class AuditCheckpointer: Sendable {
             // What is stored by this moment is seen below.
             let now = self.clock.now()
             _ = try await self.make(delivered: delivered)
-            self.metrics.covered(at: now)
+            self.lastCheckpoint.set(now)
             return true
         } catch {
-            self.metrics.checkpointFailed()
+            self.failures.increment()
             self.logger.error("The audit can't be given a checkpoint", metadata: ["cause": "\(error.message)"])
             return false
         }
@@ -139,7 +137,7 @@ package final class AuditCheckpointer: Sendable {
         let verifier = AuditVerifier(reader: self.reader, sealer: nil, ledger: self.store)
         // What can't be read here can't be read by those who need it either, and they say so.
         guard let verdict = try? await verifier.verifyEnds() else { return }
-        self.metrics.foundChange()
+        self.changed.set(1)
         self.logger.error("The audit was changed; audit verify tells more", metadata: ["finding": "\(verdict)"])
     }
 
@@ -153,7 +151,7 @@ package final class AuditCheckpointer: Sendable {
         check.compare(with: heads)
         let latest = self.state.withLock { $0.latest?.signed }
         if check.verdict == nil, ledger.checkpoints.last == latest { return true }
-        self.metrics.foundChange()
+        self.changed.set(1)
         self.logger.error(
             "The audit's checkpoints are not what was signed, so no old ones are removed; audit verify tells more"
         )
@@ -198,7 +196,7 @@ package final class AuditCheckpointer: Sendable {
         heads.filter { head in
             if self.sealer.isGenuine(head) { return true }
             if self.state.withLock({ $0.forged.insert(head.writer).inserted }) {
-                self.metrics.foundChange()
+                self.changed.set(1)
                 self.logger.error(
                     "The seal on the end of an audit chain is not genuine; checkpoints leave the chain out",
                     metadata: ["writer": "\(head.writer)"]

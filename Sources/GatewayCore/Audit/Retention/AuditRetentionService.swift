@@ -1,4 +1,5 @@
 package import Logging
+import Metrics
 import ServiceLifecycle
 
 /// Removes records that are older than they are to be kept: at the start and once a day, little by little.
@@ -34,22 +35,12 @@ package final class AuditRetentionService: Service {
     private let audit: AuditLog
     private let clock: any WallClock
     private let retention: Duration
-    private let metrics: AuditCheckpointMetrics
+    private let changed: Meter
+    private let removedRecords: Counter
     private let logger: Logger
     private let started: (wall: Timestamp, uptime: ContinuousClock.Instant)
 
     /// A service that has not started.
-    ///
-    /// - Parameters:
-    ///   - store: removes records and keeps the cuts.
-    ///   - reader: has the records, which are checked before they go.
-    ///   - signer: signs the cuts.
-    ///   - sealer: tells which chains have a genuine end.
-    ///   - audit: takes the record that something was removed.
-    ///   - clock: tells the time.
-    ///   - retention: how long records are kept.
-    ///   - metrics: what is measured.
-    ///   - logger: hears of what is removed, and of trouble.
     package init(
         store: any AuditLedgerStore,
         reader: any AuditReader,
@@ -58,7 +49,7 @@ package final class AuditRetentionService: Service {
         audit: AuditLog,
         clock: any WallClock,
         retention: Duration,
-        metrics: AuditCheckpointMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         self.store = store
@@ -68,7 +59,8 @@ package final class AuditRetentionService: Service {
         self.audit = audit
         self.clock = clock
         self.retention = retention
-        self.metrics = metrics
+        self.changed = metrics.gauge(.auditChanged)
+        self.removedRecords = metrics.counter(.auditRecordsRemoved)
         self.logger = logger
         self.started = (clock.now(), .now)
     }
@@ -110,7 +102,7 @@ package final class AuditRetentionService: Service {
                 if Task.isShuttingDownGracefully || Task.isCancelled { break }
             }
         } catch {
-            if error.code == .conflict { self.metrics.foundChange() }
+            if error.code == .conflict { self.changed.set(1) }
             record?.outcome = .failed
             self.logger.error("Old audit records can't be removed", metadata: ["cause": "\(error.message)"])
         }
@@ -160,7 +152,7 @@ package final class AuditRetentionService: Service {
             if Task.isShuttingDownGracefully || Task.isCancelled { break }
             try await self.store.remove(upTo: try self.signer.cut(of: step, at: self.clock.now()))
             removed.add(step.sequence - chain.sequence, of: place.writer)
-            self.metrics.removed(step.sequence - chain.sequence)
+            self.removedRecords.increment(by: step.sequence - chain.sequence)
             chain = step
             try? await Task.sleep(for: Self.pause)
         }

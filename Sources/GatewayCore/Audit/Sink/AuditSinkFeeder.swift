@@ -1,4 +1,5 @@
 package import Logging
+import Metrics
 import Synchronization
 
 /// Brings the audit from the store to the second sink, checkpoint by checkpoint: the records up to it, then itself.
@@ -31,32 +32,28 @@ package final class AuditSinkFeeder: Sendable {
     private let store: any AuditLedgerStore
     private let reader: any AuditReader
     private let publicKey: AuditPublicKey
-    private let metrics: AuditCheckpointMetrics
+    private let deliveredTime: Meter
+    private let failures: Counter
     private let logger: Logger
     private let state = Mutex(State())
 
     /// A feeder of a sink.
     ///
-    /// - Parameters:
-    ///   - sink: where it is written to.
-    ///   - store: has the checkpoints.
-    ///   - reader: has the records.
-    ///   - publicKey: tells whether what the sink holds is the gateway's own.
-    ///   - metrics: what is measured.
-    ///   - logger: hears of trouble.
+    /// The public key tells whether the sink holds the gateway's own records.
     package init(
         sink: any AuditSink,
         store: any AuditLedgerStore,
         reader: any AuditReader,
         publicKey: AuditPublicKey,
-        metrics: AuditCheckpointMetrics,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         self.sink = sink
         self.store = store
         self.reader = reader
         self.publicKey = publicKey
-        self.metrics = metrics
+        self.deliveredTime = metrics.gauge(.auditSinkDelivered)
+        self.failures = metrics.counter(.auditSinkFailures)
         self.logger = logger
     }
 
@@ -98,7 +95,7 @@ package final class AuditSinkFeeder: Sendable {
             }
             self.state.withLock { $0.isFailing = false }
         } catch {
-            self.metrics.sinkFailed()
+            self.failures.increment()
             self.state.withLock { ($0.isResumed, $0.isFailing) = (false, true) }
             self.logger.error(
                 "The audit's second sink can't be written; the records stay in the store and follow later",
@@ -177,7 +174,7 @@ package final class AuditSinkFeeder: Sendable {
         }
         try await self.sink.write([.checkpoint(signed)], isWhole: true)
         self.state.withLock { $0.position = (signed, content) }
-        self.metrics.delivered(at: content.time)
+        self.deliveredTime.set(content.time)
         return !self.isOver(deadline)
     }
 

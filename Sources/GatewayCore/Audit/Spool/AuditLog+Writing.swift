@@ -1,4 +1,5 @@
 import Logging
+import Metrics
 import Synchronization
 
 extension AuditLog {
@@ -26,7 +27,7 @@ extension AuditLog {
 
     private func storeGathered(_ writer: inout AuditWriter) async -> Bool {
         let batch = self.takeGathered(withStrict: true)
-        self.metrics.queued(batch.records.count + batch.strict.count)
+        self.queuedRecords.set(batch.records.count + batch.strict.count)
         if batch.records.isEmpty, batch.strict.isEmpty, !self.state.withLock({ $0.isFailing }) {
             self.noteTaken()
             self.finish(batch)
@@ -123,7 +124,8 @@ extension AuditLog {
             self.logger.error("The audit's spool can't be written", metadata: ["cause": "\(error.message)"])
             return false
         }
-        self.metrics.spooled(batch.records.count + late.count, bytes: writer.end.size - writer.cursor.offset)
+        self.spooledRecords.increment(by: batch.records.count + late.count)
+        self.spoolBytes.set(writer.end.size - writer.cursor.offset)
         if !self.isStrict { self.noteTaken() }
         self.finish(batch)
         return true
@@ -155,7 +157,7 @@ extension AuditLog {
         case .stored(let end):
             writer.course.storeTook(end)
             if let cursor = delivery.cursor { writer.cursor = cursor }
-            self.metrics.spooled(0, bytes: max(0, writer.end.size - writer.cursor.offset))
+            self.spoolBytes.set(max(0, writer.end.size - writer.cursor.offset))
             self.note(stored: delivery)
         case .refused:
             writer.course.storeRefused()
@@ -218,7 +220,7 @@ extension AuditLog {
                 metadata: ["cause": "\(error.message)"]
             )
         }
-        self.metrics.spooled(0, bytes: 0)
+        self.spoolBytes.set(0)
     }
 
     /// Goes on without a spool's content that somebody changed.
@@ -235,7 +237,7 @@ extension AuditLog {
         }
         let lost = writer.course.abandonSpool()
         writer.course.storeTook(chain)
-        self.metrics.failed(lost)
+        self.refusedRecords.increment(by: lost)
         (writer.end, writer.cursor) = (AuditSpool.End(), AuditSpoolCursor())
         do throws(GatewayError) {
             let path = try await self.spool?.file.setAside(self.asideSuffix)
@@ -244,7 +246,7 @@ extension AuditLog {
             writer.isSpoolStuck = true
             self.noteDamage(reason, kept: nil, lost: lost)
         }
-        self.metrics.spooled(0, bytes: 0)
+        self.spoolBytes.set(0)
     }
 
     // MARK: The queue
@@ -278,7 +280,7 @@ extension AuditLog {
             state.writing = 0
             state.heldBytes -= bytes
         }
-        self.metrics.queued(0)
+        self.queuedRecords.set(0)
         // Commits that were refused have been told so already.
         for item in batch.strict { self.finishCommit(item.number, isDurable: true) }
         for number in batch.settling { self.finishCommit(number, isDurable: true) }
@@ -296,12 +298,13 @@ extension AuditLog {
 
     private func note(stored delivery: AuditDelivery) {
         self.noteTaken()
-        self.metrics.wrote(delivery.count, in: delivery.duration)
+        self.writtenRecords.increment(by: delivery.count)
+        self.writeDuration.record(duration: delivery.duration)
     }
 
     private func note(refused delivery: AuditDelivery) {
         guard case .refused(let error) = delivery.result else { return }
-        self.metrics.failed(delivery.count)
+        self.refusedRecords.increment(by: delivery.count)
         self.logger.error("The audit log can't be written", metadata: ["cause": "\(error.message)"])
     }
 }

@@ -1,4 +1,3 @@
-import CoreMetrics
 import EventLoopHTTP
 import FCMModel
 import HTTPTypes
@@ -47,7 +46,7 @@ enum SendConsequences {
     /// A record's names and codes, and one message id.
     private static let maxRecordBytes = 1_024
     private static let longestDelay = 86_400
-    private static let metrics = SendMetrics(factory: NOOPMetricsHandler.instance)
+    private static let metrics = TenantCounters(.messages, GatewayMetrics())
 
     /// Goes on from the result of a send.
     static func check(_ result: UpstreamResult, to target: Target) throws(FuzzFinding) {

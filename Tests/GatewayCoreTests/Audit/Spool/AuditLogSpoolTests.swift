@@ -19,7 +19,7 @@ struct AuditLogSpoolTests {
     private func log(
         _ configuration: AuditConfiguration = .sample(),
         spoolBytes: Int = 1 << 24,
-        metrics: AuditMetrics = .unobserved,
+        metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> AuditLog {
         AuditLog.sample(
@@ -344,7 +344,7 @@ struct AuditLogSpoolTests {
     @Test("Spooled records are counted, and the gauge is zero again in the end")
     func metrics() async throws {
         let metrics = TestMetrics()
-        let log = self.log(metrics: AuditMetrics(factory: metrics))
+        let log = self.log(metrics: GatewayMetrics(factory: metrics))
         try await log.whileRunning {
             try await self.store.wait { $0.batches.count == 1 }
             self.store.refuse()

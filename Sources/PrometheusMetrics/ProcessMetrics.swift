@@ -110,3 +110,91 @@ package struct ProcessMetrics: Sendable {
         return samples
     }
 }
+
+/// The numbers of `/proc/PID/stat` that become metrics.
+///
+/// Field numbers are those of proc(5).
+struct ProcessStat: Sendable, Equatable {
+    /// Time in user and kernel mode (fields 14 and 15), in clock ticks.
+    let cpuTicks: UInt64
+
+    /// When the process started (field 22), in clock ticks after boot.
+    let startTicks: UInt64
+
+    /// Address space (field 23), in bytes.
+    let virtualBytes: UInt64
+
+    /// Memory in RAM (field 24), in pages.
+    let residentPages: UInt64
+
+    /// Reads the file's one line; nil if it is not as proc(5) says.
+    init?(line: String) {
+        // Field 2 is the program's name in parentheses, which may hold spaces and parentheses of its own.
+        guard let nameEnd = line.lastIndex(of: ")") else { return nil }
+        let fields = line[line.index(after: nameEnd)...].split { $0 == " " || $0 == "\n" }
+        func field(_ number: Int) -> UInt64? {
+            let index = number - 3
+            return index < fields.count ? UInt64(fields[index]) : nil
+        }
+        guard
+            let userTicks = field(14), let kernelTicks = field(15), let startTicks = field(22),
+            let virtualBytes = field(23), let residentPages = field(24)
+        else { return nil }
+        self.cpuTicks = userTicks + kernelTicks
+        self.startTicks = startTicks
+        self.virtualBytes = virtualBytes
+        self.residentPages = residentPages
+    }
+
+    /// Reads when the machine was started from `/proc/stat`, in seconds since the epoch.
+    static func bootTimeSeconds(stat: String) -> UInt64? {
+        for line in stat.split(separator: "\n") where line.hasPrefix("btime ") {
+            return UInt64(line.dropFirst("btime ".count))
+        }
+        return nil
+    }
+}
+
+#if os(Linux)
+/// Reads the small files and folders of `/proc`.
+enum ProcessFile {
+    /// More than any file read here holds, even on machines with hundreds of processors.
+    private static let maximumBytes = 1 << 20
+
+    /// Reads a whole file; nil if it cannot be read.
+    static func text(of path: String) -> String? {
+        // POSIX takes the path as a pointer, valid during the call.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        // These files have no size beforehand: they are read until there is nothing more.
+        var chunk = [UInt8](repeating: 0, count: 16_384)
+        while bytes.count < Self.maximumBytes {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0 {
+                guard errno == EINTR else { return nil }
+                continue
+            }
+            guard count > 0 else { break }
+            bytes.append(contentsOf: chunk[..<count])
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Counts a folder's entries; nil if it cannot be read.
+    static func entryCount(of path: String) -> Int? {
+        // The stream is POSIX' own; it is closed before this function returns.
+        guard let folder = unsafe opendir(path) else { return nil }
+        defer { unsafe closedir(folder) }
+        var count = 0
+        while let entry = unsafe readdir(folder) {
+            // The entries `.` and `..` are not the process's.
+            if unsafe entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) {
+                count += 1
+            }
+        }
+        return count
+    }
+}
+#endif

@@ -2,7 +2,6 @@
 ///
 /// See https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format.
 struct ExpositionWriter {
-    /// What was written so far, UTF-8.
     private(set) var bytes: [UInt8] = []
 
     /// Writes the lines that stand before a metric's first series.
@@ -27,13 +26,7 @@ struct ExpositionWriter {
         self.write("\n")
     }
 
-    /// Writes one sample.
-    ///
-    /// - Parameters:
-    ///   - identity: The series.
-    ///   - suffix: What follows the name, such as `_sum`.
-    ///   - bound: A bucket's upper bound, as it stands in the label `le`.
-    ///   - value: The rendered value.
+    /// Writes one sample; a bucket's upper bound stands in the label `le`.
     mutating func writeSample(_ identity: SeriesIdentity, suffix: String = "", bound: String? = nil, value: String) {
         self.write(identity.name)
         self.write(suffix)
@@ -72,5 +65,51 @@ struct ExpositionWriter {
 
     private mutating func write(_ text: String) {
         self.bytes.append(contentsOf: text.utf8)
+    }
+}
+
+/// The name and labels of one series, rendered once, when the series is made.
+struct SeriesIdentity: Sendable, Equatable {
+    let name: String
+
+    /// The labels' names, valid and sorted.
+    let labelNames: [String]
+
+    /// The labels as they stand between the braces, sorted by name; empty without labels.
+    let labels: String
+
+    /// Whether two labels have the same name, so that the series cannot be rendered.
+    let hasDuplicateLabels: Bool
+
+    /// Renders a metric's name and labels.
+    ///
+    /// Labels are sorted: the same labels in another order are the same series.
+    init(name: String, dimensions: [(String, String)], kind: MetricDescription.Kind) {
+        let pairs =
+            dimensions
+            .map { (name: MetricName.validLabel($0.0, kind: kind), value: $0.1) }
+            .sorted { $0.name < $1.name }
+        self.name = MetricName.valid(name, kind: kind)
+        self.labelNames = pairs.map(\.name)
+        self.labels = pairs.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(separator: ",")
+        self.hasDuplicateLabels = zip(self.labelNames, self.labelNames.dropFirst()).contains { $0 == $1 }
+    }
+
+    /// Escapes a label's value: backslash, quotation mark and line feed, as the format asks.
+    private static func escaped(_ value: String) -> String {
+        var result = String.UnicodeScalarView()
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\\":
+                result.append(contentsOf: #"\\"#.unicodeScalars)
+            case "\"":
+                result.append(contentsOf: #"\""#.unicodeScalars)
+            case "\n":
+                result.append(contentsOf: #"\n"#.unicodeScalars)
+            default:
+                result.append(scalar)
+            }
+        }
+        return String(result)
     }
 }

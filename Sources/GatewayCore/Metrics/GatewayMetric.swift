@@ -1,0 +1,230 @@
+/// A metric that the gateway exposes; the raw value is its name.
+///
+/// The table is the one place that says what metrics there are. ``GatewayMetrics`` makes handles of its rows, the
+/// exposition takes the descriptions from them, and a test compares them with `docs/operations/monitoring.md`.
+package enum GatewayMetric: String, CaseIterable, Sendable {
+    case messages = "fcmgw_messages_total"
+    case subscriptionChanges = "fcmgw_subscription_changes_total"
+    case deviceGroupRequests = "fcmgw_device_group_requests_total"
+    case httpRequestDuration = "fcmgw_http_request_duration_seconds"
+    case httpActiveRequests = "fcmgw_http_active_requests"
+    case httpRejected = "fcmgw_http_rejected_total"
+    case shed = "fcmgw_shed_total"
+    case authentications = "fcmgw_auth_total"
+    case limiterDecisions = "fcmgw_limiter_decisions_total"
+    case limiterDuration = "fcmgw_limiter_duration_seconds"
+    case idempotency = "fcmgw_idempotency_total"
+    case upstreamAttemptDuration = "fcmgw_upstream_attempt_duration_seconds"
+    case upstreamInFlight = "fcmgw_upstream_inflight"
+    case breakerState = "fcmgw_breaker_state"
+    case retries = "fcmgw_retries_total"
+    case retryBudgetExhausted = "fcmgw_retry_budget_exhausted_total"
+    case oauthRefreshes = "fcmgw_oauth_refresh_total"
+    case retiredTokens = "fcmgw_retired_tokens"
+    case retiredTokenRefusals = "fcmgw_retired_token_refusals_total"
+    case retiredTokenChanges = "fcmgw_retired_token_changes_total"
+    case purgeGuardActive = "fcmgw_purge_guard_active"
+    case storeUp = "fcmgw_store_up"
+    case storeLogBytes = "fcmgw_store_wal_bytes"
+    case directoryRefusedRows = "fcmgw_directory_refused_rows"
+    case storeCallDuration = "fcmgw_store_call_duration_seconds"
+    case auditRecords = "fcmgw_audit_records_total"
+    case auditQueue = "fcmgw_audit_queue_records"
+    case auditWriteDuration = "fcmgw_audit_write_duration_seconds"
+    case auditSpoolBytes = "fcmgw_audit_spool_bytes"
+    case auditChanged = "fcmgw_audit_changed"
+    case auditLastCheckpoint = "fcmgw_audit_last_checkpoint_timestamp_seconds"
+    case auditCheckpointInterval = "fcmgw_audit_checkpoint_interval_seconds"
+    case auditCheckpointFailures = "fcmgw_audit_checkpoint_failures_total"
+    case auditRecordsRemoved = "fcmgw_audit_records_removed_total"
+    case auditSinkDelivered = "fcmgw_audit_sink_delivered_timestamp_seconds"
+    case auditSinkFailures = "fcmgw_audit_sink_failures_total"
+    case configLastReloadSuccessful = "fcmgw_config_last_reload_successful"
+    case draining = "fcmgw_draining"
+    case buildInfo = "fcmgw_build_info"
+
+    /// What a metric measures, as swift-metrics' handles and Prometheus' types tell it.
+    package enum Kind: Sendable {
+        case counter
+        case gauge
+        /// The buckets' upper bounds in seconds; every histogram of the gateway is one of durations.
+        case histogram([Double])
+    }
+
+    /// The description of one metric: what Prometheus is told of it, and how many labels a handle takes.
+    package struct Row: Sendable {
+        package let kind: Kind
+        /// The labels' names, in the order in which ``GatewayMetrics`` takes their values.
+        package let labels: [String]
+        package let help: String
+
+        fileprivate init(_ kind: Kind, _ labels: [String], _ help: String) {
+            self.kind = kind
+            self.labels = labels
+            self.help = help
+        }
+    }
+
+    /// OpenTelemetry's recommendation for the duration of HTTP requests.
+    ///
+    /// See https://opentelemetry.io/docs/specs/semconv/http/http-metrics/.
+    private static let requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
+
+    /// For what takes a lock, a hash or a transaction.
+    private static let shortSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5]
+
+    package var row: Row {
+        switch self {
+        case .messages:
+            Row(
+                .counter,
+                ["tenant", "kind", "outcome"],
+                "Recipients that messages were asked to be sent to, by tenant, kind of target and outcome."
+            )
+        case .subscriptionChanges:
+            Row(
+                .counter,
+                ["tenant", "change", "outcome"],
+                "Devices whose subscription to a topic was to be changed, by tenant, change and outcome."
+            )
+        case .deviceGroupRequests:
+            Row(
+                .counter,
+                ["tenant", "action", "outcome"],
+                "Requests to manage device groups, by tenant, action and outcome."
+            )
+        case .httpRequestDuration:
+            Row(
+                .histogram(Self.requestSeconds),
+                ["route", "method", "status"],
+                "Time from a whole request to its answer, by route template, method and status."
+            )
+        case .httpActiveRequests:
+            Row(.gauge, ["listener"], "Requests being answered now, by listener.")
+        case .httpRejected:
+            Row(
+                .counter,
+                ["reason"],
+                "Requests that the server refused before routing, and connections that it ended without an answer, by reason."
+            )
+        case .shed:
+            Row(.counter, ["reason"], "Requests that were refused under load, by reason.")
+        case .authentications:
+            Row(.counter, ["method", "result"], "Attempts to authenticate, by method and result.")
+        case .limiterDecisions:
+            Row(
+                .counter,
+                ["scope", "decision", "source"],
+                "Decisions of the rate limiter, by the scope that decided, decision and source."
+            )
+        case .limiterDuration:
+            Row(
+                .histogram(Self.shortSeconds),
+                ["source"],
+                "Time that a decision of the rate limiter took, by source; one decision of 16 is timed."
+            )
+        case .idempotency:
+            Row(.counter, ["result"], "Requests and records with an idempotency key, by what became of the key.")
+        case .upstreamAttemptDuration:
+            Row(
+                .histogram(Self.requestSeconds),
+                ["api", "outcome"],
+                "Time that one call to FCM took, by protocol or API and by how it ended."
+            )
+        case .upstreamInFlight:
+            Row(.gauge, ["api"], "Calls to FCM that wait for an answer now, by protocol or API.")
+        case .breakerState:
+            Row(
+                .gauge,
+                ["api", "project"],
+                "Whether calls to FCM go through, by protocol and tenant: 0 all, 1 some, 2 none."
+            )
+        case .retries:
+            Row(.counter, ["reason"], "Calls to FCM that were made once more, by reason.")
+        case .retryBudgetExhausted:
+            Row(.counter, ["reason"], "Calls to FCM that were not made once more for want of budget, by reason.")
+        case .oauthRefreshes:
+            Row(.counter, ["result"], "Exchanges for access tokens, by result.")
+        case .retiredTokens:
+            Row(.gauge, ["state"], "Tokens that FCM reported dead or replaced, by how they stand.")
+        case .retiredTokenRefusals:
+            Row(
+                .counter,
+                [],
+                "Recipients that were refused without asking FCM, because it called them unregistered lately."
+            )
+        case .retiredTokenChanges:
+            Row(
+                .counter,
+                ["result"],
+                "Changes of the list of retired tokens that became durable, were refused by the store, or were dropped."
+            )
+        case .purgeGuardActive:
+            Row(
+                .gauge,
+                ["tenant"],
+                "Tenants whose reports of dead tokens are held back after a sudden jump, by tenant."
+            )
+        case .storeUp:
+            Row(
+                .gauge,
+                ["store"],
+                "Whether the last read, scan and write of the store were answered, by store: 0 or 1."
+            )
+        case .storeLogBytes:
+            Row(.gauge, ["store"], "Size of the store's write-ahead log after the last write, by store.")
+        case .directoryRefusedRows:
+            Row(.gauge, ["kind"], "Rows of the directory that are not served, by kind: tenant, key, credential.")
+        case .storeCallDuration:
+            Row(
+                .histogram(Self.shortSeconds),
+                ["op", "store"],
+                "Time from a call of the store to its result, by store and operation."
+            )
+        case .auditRecords:
+            Row(
+                .counter,
+                ["result"],
+                "Audit records that became durable in the store, went to the spool, or were refused by the store, by result."
+            )
+        case .auditQueue:
+            Row(.gauge, [], "Audit records in the batch that is written now.")
+        case .auditWriteDuration:
+            Row(
+                .histogram(Self.shortSeconds),
+                ["result"],
+                "Time that one batch of audit records took to become durable."
+            )
+        case .auditSpoolBytes:
+            Row(.gauge, [], "Bytes of the spool that the audit's store does not have yet.")
+        case .auditChanged:
+            Row(.gauge, [], "1 when this process has found that the stored audit is not what was written, 0 before.")
+        case .auditLastCheckpoint:
+            Row(.gauge, [], "Unix time up to which all audit records of the store are under a signed checkpoint.")
+        case .auditCheckpointInterval:
+            Row(.gauge, [], "How often a checkpoint of the audit is made while anything is written, as configured.")
+        case .auditCheckpointFailures:
+            Row(.counter, [], "Attempts to sign and store a checkpoint of the audit that failed.")
+        case .auditRecordsRemoved:
+            Row(.counter, [], "Audit records that were removed because they were older than they are to be kept.")
+        case .auditSinkDelivered:
+            Row(
+                .gauge,
+                [],
+                "Unix time of the latest checkpoint of the audit that its second sink has with all before it."
+            )
+        case .auditSinkFailures:
+            Row(.counter, [], "Attempts to write to the audit's second sink that failed.")
+        case .configLastReloadSuccessful:
+            Row(
+                .gauge,
+                [],
+                "Whether the configuration was good when it was read last: 1, or 0 where an older one is in force."
+            )
+        case .draining:
+            Row(.gauge, [], "Whether the gateway is on its way out and wants no more traffic: 0 or 1.")
+        case .buildInfo:
+            Row(.gauge, ["version"], "Always 1; the version is the label.")
+        }
+    }
+}

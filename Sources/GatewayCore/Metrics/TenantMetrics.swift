@@ -1,0 +1,183 @@
+import FCMModel
+import Metrics
+import Synchronization
+
+/// Keeps the labels that name tenants within bounds: the first 200 tenants have their own, the others share one.
+///
+/// All metrics of a gateway share these, so that they speak of the same tenants and are bounded together. A label is its
+/// tenant's until the process ends.
+package final class TenantLabels: Sendable {
+    /// The label of all tenants that have none of their own, and of what they share.
+    package static let shared = "other"
+    /// Tenants that have a label of their own, at most.
+    package static let maxLabels = 200
+    /// Series that tenants have of their own, over all metrics that differ in more than the tenant.
+    static let maxSeries = 600
+    /// Outcomes by which alerts tell that a tenant is in trouble.
+    ///
+    /// Each tenant with a label has room of its own for these: they begin when the trouble does, and others may have
+    /// taken all the common room by then.
+    static let watchedOutcomes: Set<String> = [
+        OutcomeCode.upstreamUnavailable.rawValue, OutcomeCode.upstreamCredentials.rawValue,
+    ]
+
+    private let known = Mutex<Set<TenantID>>([])
+    private let seriesCount = Atomic(0)
+
+    /// The label of a tenant: its own, or the shared one for a tenant that came too late and for one of that name.
+    func label(of tenant: TenantID) -> String {
+        guard tenant.text != Self.shared else { return Self.shared }
+        let isKnown = self.known.withLock { known in
+            if known.contains(tenant) { return true }
+            guard known.count < Self.maxLabels else { return false }
+            known.insert(tenant)
+            return true
+        }
+        return isKnown ? tenant.text : Self.shared
+    }
+
+    /// Takes room for one more series of a tenant, if there is any left.
+    func takeRoom() -> Bool {
+        guard self.seriesCount.load(ordering: .relaxed) < Self.maxSeries else { return false }
+        return self.seriesCount.wrappingAdd(1, ordering: .relaxed).oldValue < Self.maxSeries
+    }
+}
+
+/// Counts what became of tenants' requests, by tenant, by what was asked for, and by outcome.
+///
+/// Where there is no more room for a tenant's series, it is counted with the other tenants'; outcomes that alerts watch
+/// stay under the tenant's own label, whatever was asked for.
+package struct TenantCounters: Sendable {
+    private let counters: MetricFamily<Counter>
+    private let labels: TenantLabels
+
+    /// Counters of a metric with the labels tenant, what was asked for, outcome; watched outcomes stay under the tenant's
+    /// own label.
+    init(
+        _ metric: GatewayMetric,
+        _ metrics: GatewayMetrics,
+        watching watched: Set<String> = TenantLabels.watchedOutcomes
+    ) {
+        let labels = metrics.tenantLabels
+        self.labels = labels
+        self.counters = metrics.counters(metric) { own in
+            var shared = own
+            if own.first != TenantLabels.shared, watched.contains(own.third) {
+                shared.second = TenantLabels.shared
+            } else {
+                shared.first = TenantLabels.shared
+            }
+            return own == shared || labels.takeRoom() ? own : shared
+        }
+    }
+
+    private func add(_ amount: Int, label: String, _ asked: String, _ outcome: String) {
+        self.counters[label, asked, outcome].increment(by: amount)
+    }
+
+    // MARK: Messages
+
+    /// Counts a send's recipients by what became of them.
+    func count(_ command: SendCommand, _ answer: SendOutcome.Answer) {
+        let label = self.labels.label(of: command.principal.profile.id)
+        let kind = command.target.kind.rawValue
+        switch answer {
+        case .single(let result):
+            self.add(1, label: label, kind, result.metricLabel)
+        case .multiple(let results):
+            let amounts: [String: Int] = results.reduce(into: [:]) { $0[$1.metricLabel, default: 0] += 1 }
+            for (outcome, amount) in amounts { self.add(amount, label: label, kind, outcome) }
+        case .group(let group):
+            if group.success > 0 { self.add(group.success, label: label, kind, Self.accepted) }
+            if group.failure > 0 {
+                self.add(group.failure, label: label, kind, OutcomeCode.upstreamUnavailable.rawValue)
+            }
+        case .refused(let refusal):
+            self.add(command.target.recipientCount, label: label, kind, refusal.code.rawValue)
+        }
+    }
+
+    /// Counts a send that was refused before it was known whom it is for.
+    func count(_ refusal: Refusal, of principal: Principal) {
+        let label = self.labels.label(of: principal.profile.id)
+        self.add(1, label: label, TenantLabels.shared, refusal.code.rawValue)
+    }
+
+    fileprivate static let accepted = "accepted"
+
+    // MARK: Subscriptions
+
+    /// Counts the devices of a change by what became of them.
+    func count(_ command: SubscriptionCommand, _ content: TopicAnswer<[SubscriptionOutcome]>.Content) {
+        var amounts: [String: Int] = [:]
+        switch content {
+        case .refused(let refusal):
+            amounts[refusal.code.rawValue] = command.tokens.count
+        case .value(let outcomes):
+            for outcome in outcomes {
+                switch outcome {
+                case .done: amounts[Self.accepted, default: 0] += 1
+                case .rejected(let rejection): amounts[rejection.code.rawValue, default: 0] += 1
+                }
+            }
+        }
+        let label = self.labels.label(of: command.principal.profile.id)
+        for (outcome, amount) in amounts { self.add(amount, label: label, command.change.rawValue, outcome) }
+    }
+
+    /// Counts a change that was refused before its devices were known.
+    func count(_ refusal: Refusal, of principal: Principal, _ change: SubscriptionChange) {
+        let label = self.labels.label(of: principal.profile.id)
+        self.add(1, label: label, change.rawValue, refusal.code.rawValue)
+    }
+
+    // MARK: Device groups
+
+    /// Counts a request by what became of it: `done`, or a refusal's code.
+    func count(_ action: GroupAction, of tenant: TenantID, outcome: String) {
+        self.add(1, label: self.labels.label(of: tenant), action.rawValue, outcome)
+    }
+}
+
+extension RecipientOutcome {
+    fileprivate var metricLabel: String {
+        switch self {
+        case .accepted: TenantCounters.accepted
+        case .rejected(let rejection): rejection.code.rawValue
+        }
+    }
+}
+
+/// A gauge of every tenant's label, the last one; tenants that share a label are shown together.
+package final class TenantGauges: Sendable {
+    private let gauges: MetricFamily<Meter>
+    private let labels: TenantLabels
+    /// The value of the label before the tenant's, if there is one.
+    private let first: String?
+    /// What a label shows of its tenants' values.
+    private let combine: @Sendable (_ values: [Int]) -> Int
+    /// The tenants' values by label, without zeros.
+    private let values = Mutex<[String: [TenantID: Int]]>([:])
+
+    package init(
+        _ metric: GatewayMetric,
+        _ metrics: GatewayMetrics,
+        first: String? = nil,
+        combine: @escaping @Sendable (_ values: [Int]) -> Int
+    ) {
+        self.gauges = metrics.gauges(metric)
+        self.labels = metrics.tenantLabels
+        self.first = first
+        self.combine = combine
+    }
+
+    package func set(_ value: Int, of tenant: TenantID) {
+        let label = self.labels.label(of: tenant)
+        let gauge = if let first = self.first { self.gauges[first, label] } else { self.gauges[label] }
+        self.values.withLock { values in
+            values[label, default: [:]][tenant] = value == 0 ? nil : value
+            // Under the lock, so that no older value is shown last.
+            gauge.set(self.combine(values[label].map { Array($0.values) } ?? []))
+        }
+    }
+}

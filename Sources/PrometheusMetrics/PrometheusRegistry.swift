@@ -1,0 +1,196 @@
+package import CoreMetrics
+import Synchronization
+
+/// A swift-metrics factory whose metrics Prometheus can scrape.
+///
+/// Making a metric takes a lock and renders its name and labels; recording to it takes neither, only atomics. Programs
+/// therefore make their metrics once and keep them. The same name and labels give the same series, which stays for as
+/// long as the registry. Names and labels that Prometheus would refuse are made valid: other characters become
+/// underscores, a counter's name gets `_total`.
+///
+/// Nothing a program names can stop it: a metric whose name already means something else still records, but is not
+/// rendered, and `metrics_registration_clashes_total` counts it.
+package final class PrometheusRegistry: MetricsFactory {
+    /// The media type of the exposition.
+    package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
+
+    private let state: Mutex<RegistryState>
+    private let processMetrics: ProcessMetrics?
+
+    /// Makes a registry without series.
+    ///
+    /// The default buckets are those of histograms whose description has none; without process metrics, those are left out.
+    package init(
+        descriptions: [MetricDescription] = [],
+        defaultBuckets: [Double] = [],
+        processMetrics: ProcessMetrics? = nil
+    ) {
+        self.state = Mutex(RegistryState(descriptions: descriptions, defaultBuckets: defaultBuckets))
+        self.processMetrics = processMetrics
+    }
+
+    /// Renders all metrics in the text format, ordered by name and then by labels.
+    ///
+    /// With process metrics it reads a few files of `/proc`, which never waits for a disk.
+    package func render() -> String {
+        String(decoding: self.renderBytes(), as: UTF8.self)
+    }
+
+    /// The exposition as UTF-8.
+    package func renderBytes() -> [UInt8] {
+        let process = self.processMetrics?.samples() ?? []
+        // Copying the tables under the lock takes no time: writing happens without it.
+        let (families, descriptions) = self.state.withLock { ($0.families, $0.descriptions) }
+        // A metric of the program's own that takes the name of one of the process is the one shown.
+        let shown = process.filter { families[$0.description.name] == nil }
+        let names = families.keys + shown.map(\.description.name)
+
+        var writer = ExpositionWriter()
+        for name in names.sorted() {
+            if let family = families[name] {
+                let help = descriptions[name]?.help ?? "Not described."
+                writer.writeHeader(name: name, help: help, kind: family.kind)
+                for (_, series) in family.series.sorted(by: { $0.key < $1.key }) {
+                    series.write(to: &writer)
+                }
+            } else if let sample = shown.first(where: { $0.description.name == name }) {
+                writer.writeHeader(name: name, help: sample.description.help, kind: sample.description.kind)
+                let identity = SeriesIdentity(name: name, dimensions: [], kind: sample.description.kind)
+                writer.writeSample(identity, value: ExpositionWriter.text(sample.value))
+            }
+        }
+        return writer.bytes
+    }
+
+    // MARK: MetricsFactory
+
+    package func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+        self.series(PrometheusCounter.self, label, dimensions)
+    }
+
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+        self.series(PrometheusGauge.self, label, dimensions)
+    }
+
+    /// Returns a histogram, or a gauge if only the last value counts.
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        if aggregate {
+            self.series(PrometheusHistogram.self, label, dimensions)
+        } else {
+            self.series(PrometheusGauge.self, label, dimensions)
+        }
+    }
+
+    /// Returns a histogram of seconds.
+    package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+        self.series(PrometheusHistogram.self, label, dimensions)
+    }
+
+    // A series that vanished would look like a target that forgot it; what is bounded need not be destroyed.
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
+
+    private func series<Series: PrometheusSeries>(
+        _ type: Series.Type,
+        _ name: String,
+        _ dimensions: [(String, String)]
+    ) -> Series {
+        self.state.withLock { $0.series(type, name: name, dimensions: dimensions) }
+    }
+}
+
+/// What was described and what was made; the registry holds it under its lock.
+struct RegistryState: Sendable {
+    /// The series of one name.
+    struct Family: Sendable {
+        let kind: MetricDescription.Kind
+        /// The label names of all series, sorted.
+        let labelNames: [String]
+        /// The series by their rendered labels.
+        var series: [String: any PrometheusSeries] = [:]
+    }
+
+    /// Why a series could not be registered, so that what it records is not rendered.
+    enum Clash: String {
+        /// The name belongs to a metric of another type, or was described as one.
+        case type
+        /// The metric has series with other label names, or two of the labels have the same name.
+        case labels
+        /// A sample would carry the name of another metric's sample, such as `x_count` beside a histogram `x`.
+        case name
+
+        static let counter = MetricDescription(
+            name: "metrics_registration_clashes_total",
+            help: "Metrics made under a name whose type or labels were already different; their values are not shown.",
+            kind: .counter
+        )
+    }
+
+    /// Metrics with at least one series, by name.
+    private(set) var families: [String: Family] = [:]
+
+    /// Descriptions by the name of the metric.
+    let descriptions: [String: MetricDescription]
+
+    /// Names of samples and the family that writes them; a histogram's own name is here too.
+    private var owners: [String: String] = [:]
+
+    private let defaultBuckets: [Double]
+
+    init(descriptions: [MetricDescription], defaultBuckets: [Double]) {
+        self.descriptions = ([Clash.counter] + descriptions).reduce(into: [:]) { $0[$1.name] = $1 }
+        self.defaultBuckets = MetricDescription.ordered(defaultBuckets)
+    }
+
+    /// Returns the series of a name and labels, made now if there is none.
+    ///
+    /// A program that gives one name two meanings still gets something that records; nobody can read it, and the clash
+    /// is counted where an operator sees it.
+    mutating func series<Series: PrometheusSeries>(
+        _ type: Series.Type,
+        name: String,
+        dimensions: [(String, String)]
+    ) -> Series {
+        let identity = SeriesIdentity(name: name, dimensions: dimensions, kind: Series.kind)
+        if let known = self.families[identity.name]?.series[identity.labels] as? Series {
+            return known
+        }
+        let buckets = self.descriptions[identity.name]?.buckets ?? self.defaultBuckets
+        let series = Series(identity: identity, buckets: buckets)
+        if let clash = self.insert(series) {
+            let dimensions = [("reason", clash.rawValue)]
+            let counter = PrometheusCounter(
+                identity: SeriesIdentity(name: Clash.counter.name, dimensions: dimensions, kind: .counter),
+                buckets: []
+            )
+            let known = self.families[counter.identity.name]?.series[counter.identity.labels] as? PrometheusCounter
+            // If the program itself took this name for something else, there is nowhere left to say so.
+            if known == nil { _ = self.insert(counter) }
+            (known ?? counter).increment(by: 1)
+        }
+        return series
+    }
+
+    private mutating func insert<Series: PrometheusSeries>(_ series: Series) -> Clash? {
+        let identity = series.identity
+        guard !identity.hasDuplicateLabels else { return .labels }
+        if let family = self.families[identity.name] {
+            guard family.kind == Series.kind else { return .type }
+            guard family.labelNames == identity.labelNames else { return .labels }
+            self.families[identity.name]?.series[identity.labels] = series
+            return nil
+        }
+        if let description = self.descriptions[identity.name], description.kind != Series.kind { return .type }
+        let suffixes = Series.kind == .histogram ? ["", "_bucket", "_sum", "_count"] : [""]
+        let names = suffixes.map { identity.name + $0 }
+        guard names.allSatisfy({ self.owners[$0] == nil }) else { return .name }
+        for name in names { self.owners[name] = identity.name }
+        self.families[identity.name] = Family(
+            kind: Series.kind,
+            labelNames: identity.labelNames,
+            series: [identity.labels: series]
+        )
+        return nil
+    }
+}

@@ -1,0 +1,157 @@
+import FCMModel
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayCore
+
+@Suite("Metrics of tenants")
+struct TenantMetricsTests {
+    private let factory = TestMetrics()
+    private let metrics: GatewayMetrics
+    private var labels: TenantLabels { self.metrics.tenantLabels }
+
+    init() {
+        self.metrics = GatewayMetrics(factory: self.factory)
+    }
+
+    private func takeAllRoom() {
+        while self.labels.takeRoom() {}
+    }
+
+    /// The counters of a metric that were made, by their labels' values.
+    private func counts(_ label: String) -> [String: Int64] {
+        self.factory.counters(label: label)
+            .reduce(into: [:]) { $0[$1.dimensions.map(\.1).joined(separator: " ")] = $1.totalValue }
+    }
+
+    @Test("A tenant by the name of the shared label has no label of its own, and takes none from another")
+    func namedOther() throws {
+        #expect(self.labels.label(of: try .sample("other")) == "other")
+        for index in 0..<TenantLabels.maxLabels {
+            #expect(self.labels.label(of: try .sample("t\(index)")) == "t\(index)")
+        }
+        #expect(self.labels.label(of: try .sample("late")) == "other")
+        #expect(self.labels.label(of: try .sample("t0")) == "t0")
+    }
+
+    @Test("Without room, what alerts ask for is counted under the tenant's own label, all else under the shared one")
+    func messages() throws {
+        let metrics = TenantCounters(.messages, self.metrics)
+        let shop = try Principal.sample(tenant: "shop")
+        metrics.count(.sample(from: shop, to: .token("a")), .refused(Refusal(.upstreamUnavailable)))
+        self.takeAllRoom()
+        for target in [Target.token("a"), .tokens(["a", "b"]), .installation("a")] {
+            for code in [OutcomeCode.upstreamUnavailable, .upstreamCredentials, .unregistered] {
+                metrics.count(.sample(from: shop, to: target), .refused(Refusal(code)))
+            }
+        }
+        #expect(
+            self.counts("fcmgw_messages_total") == [
+                "shop token upstream_unavailable": 2, "shop other upstream_unavailable": 3,
+                "shop other upstream_credentials": 4, "other token unregistered": 1, "other tokens unregistered": 2,
+                "other fid unregistered": 1,
+            ]
+        )
+    }
+
+    @Test("Tenants without a label share one for the same, by kind")
+    func withoutLabel() throws {
+        let metrics = TenantCounters(.messages, self.metrics)
+        self.takeAllRoom()
+        let other = try Principal.sample(tenant: "other")
+        metrics.count(.sample(from: other, to: .token("a")), .refused(Refusal(.upstreamUnavailable)))
+        #expect(self.counts("fcmgw_messages_total") == ["other token upstream_unavailable": 1])
+    }
+
+    @Test("Subscriptions that fail for want of a credential are counted under the tenant's own label too")
+    func subscriptions() throws {
+        let metrics = TenantCounters(.subscriptionChanges, self.metrics)
+        self.takeAllRoom()
+        for change in SubscriptionChange.allCases {
+            let command = SubscriptionCommand(
+                principal: try .sample(tenant: "shop"),
+                change: change,
+                topic: try #require(TopicName("news")),
+                tokens: ["a", "b"],
+                origin: .sample,
+                deadline: .now
+            )
+            metrics.count(command, .refused(Refusal(.upstreamCredentials)))
+            metrics.count(command, .value([.done, .rejected(.unregistered)]))
+        }
+        let counts = self.counts("fcmgw_subscription_changes_total")
+        #expect(counts["shop other upstream_credentials"] == Int64(2 * SubscriptionChange.allCases.count))
+        #expect(counts.keys.filter { $0.hasPrefix("shop") }.count == 1)
+        #expect(
+            counts.filter { $0.key.hasPrefix("other") }.values.reduce(0, +)
+                == Int64(2 * SubscriptionChange.allCases.count)
+        )
+    }
+
+    @Test("The first 200 tenants have labels of their own, the others share one")
+    func tenantLabels() throws {
+        let metrics = TenantCounters(.messages, self.metrics)
+        let accepted = SendOutcome.Answer.single(.accepted(Acceptance(messageID: "1")))
+        for _ in 0..<2 {
+            for index in 0..<250 {
+                let command = SendCommand.sample(from: try .sample(tenant: "t\(index)"), to: .token("a"))
+                metrics.count(command, accepted)
+            }
+        }
+        let counters = self.factory.counters(label: "fcmgw_messages_total")
+        #expect(counters.count == 201)
+        #expect(counters.allSatisfy { $0.dimensions.map(\.0) == ["tenant", "kind", "outcome"] })
+        func total(_ tenant: String) -> Int64 {
+            self.factory.counterTotal(
+                label: "fcmgw_messages_total",
+                dimensions: [("tenant", tenant), ("kind", "token"), ("outcome", "accepted")]
+            )
+        }
+        #expect(total("t0") == 2)
+        #expect(total("t199") == 2)
+        #expect(total("other") == 100)
+    }
+
+    @Test("A group's members are counted by what became of them")
+    func groups() throws {
+        let metrics = TenantCounters(.messages, self.metrics)
+        let command = SendCommand.sample(from: try .sample(), to: .notificationKey("group"))
+        metrics.count(command, .group(GroupOutcome(success: 3, failure: 2, failedTokens: [])))
+        metrics.count(command, .refused(Refusal(.upstreamCredentials)))
+        func total(_ outcome: String) -> Int64 {
+            self.factory.counterTotal(
+                label: "fcmgw_messages_total",
+                dimensions: [("tenant", "acme"), ("kind", "group"), ("outcome", outcome)]
+            )
+        }
+        #expect(total("accepted") == 3)
+        #expect(total("upstream_unavailable") == 2)
+        #expect(total("upstream_credentials") == 1)
+    }
+
+    @Test("Without room, requests about device groups are counted under the shared label, whatever became of them")
+    func deviceGroups() throws {
+        let metrics = TenantCounters(.deviceGroupRequests, self.metrics, watching: [])
+        self.takeAllRoom()
+        metrics.count(.put, of: try .sample("shop"), outcome: OutcomeCode.upstreamUnavailable.rawValue)
+        let labels = "other \(GroupAction.put.rawValue) upstream_unavailable"
+        #expect(self.counts("fcmgw_device_group_requests_total") == [labels: 1])
+    }
+
+    @Test("A gauge of a tenant shows its last value, and a shared one what its tenants' values come to")
+    func gauges() throws {
+        let gauges = TenantGauges(.purgeGuardActive, self.metrics) { $0.reduce(0, +) }
+        for index in 0..<TenantLabels.maxLabels { gauges.set(0, of: try .sample("t\(index)")) }
+        for tenant in ["t0", "late", "later", "late"] { gauges.set(1, of: try .sample(tenant)) }
+        func shown(_ label: String) throws -> Double? {
+            try self.factory.expectMeter("fcmgw_purge_guard_active", [("tenant", label)]).lastValue
+        }
+        #expect(try shown("t0") == 1)
+        #expect(try shown("other") == 2)
+        gauges.set(0, of: try .sample("late"))
+        gauges.set(0, of: try .sample("t0"))
+        #expect(try shown("t0") == 0)
+        #expect(try shown("other") == 1)
+    }
+}
