@@ -1,72 +1,120 @@
 /// Where the emulator listens, whom it lets in and how much it remembers.
 package struct EmulatorConfiguration: Sendable {
-    /// Address to bind.
     package var host: String
-
     /// TCP port to bind; 0 lets the system choose, see ``FCMEmulator/boundPort()``.
     package var port: Int
-
     /// Legacy server keys that are let in; while there are none, every key that is not empty is let in.
     package var serverKeys: Set<String>
-
     /// Certificate and key the port is served with, over TLS; nil for plain text.
     ///
     /// Either way HTTP/2 and HTTP/1.1 are spoken.
     package var certificate: EmulatorCertificate?
-
     /// Service accounts whose assertions are accepted from the start; see also
     /// ``FCMEmulator/makeServiceAccount(projectID:clientEmail:)``.
-    package var serviceAccounts: [ServiceAccountFile]
-
+    package var serviceAccounts: [ServiceAccountFile] = []
     /// How it behaves at first, and again after ``FCMEmulator/reset()``.
-    package var settings: EmulatorSettings
-
+    package var settings = EmulatorSettings()
     /// Largest request body read, in bytes; a larger one is answered with status 413.
-    package var maxBodyBytes: Int
-
-    /// Journal entries kept; the oldest are dropped first.
-    package var maxJournalEntries: Int
-
-    /// Bytes of request bodies the journal may hold; the oldest entries are dropped first.
-    package var maxJournalBytes: Int
-
+    package var maxBodyBytes = 4 * 1024 * 1024
+    /// Journal entries kept; the oldest are dropped first, also beyond the bytes of request bodies.
+    package var maxJournalEntries = 10_000
+    package var maxJournalBytes = 64 * 1024 * 1024
     /// Deliveries kept; the oldest are dropped first.
-    package var maxDeliveries: Int
+    package var maxDeliveries = 10_000
 
-    /// Creates a configuration.
-    ///
-    /// - Parameters:
-    ///   - host: address to bind.
-    ///   - port: TCP port, 0 for one the system chooses.
-    ///   - serverKeys: legacy server keys that are let in; empty for any.
-    ///   - certificate: for TLS, nil for none.
-    ///   - serviceAccounts: accounts known from the start.
-    ///   - settings: how it behaves at first.
-    ///   - maxBodyBytes: largest request body, in bytes, at least 1.
-    ///   - maxJournalEntries: journal entries kept, at least 1.
-    ///   - maxJournalBytes: bytes of request bodies kept in the journal.
-    ///   - maxDeliveries: deliveries kept, at least 1.
     package init(
         host: String = "127.0.0.1",
         port: Int = 8085,
         serverKeys: Set<String> = [],
-        certificate: EmulatorCertificate? = nil,
-        serviceAccounts: [ServiceAccountFile] = [],
-        settings: EmulatorSettings = EmulatorSettings(),
-        maxBodyBytes: Int = 4 * 1024 * 1024,
-        maxJournalEntries: Int = 10_000,
-        maxJournalBytes: Int = 64 * 1024 * 1024,
-        maxDeliveries: Int = 10_000
+        certificate: EmulatorCertificate? = nil
     ) {
         self.host = host
         self.port = port
         self.serverKeys = serverKeys
         self.certificate = certificate
-        self.serviceAccounts = serviceAccounts
-        self.settings = settings
-        self.maxBodyBytes = maxBodyBytes
-        self.maxJournalEntries = maxJournalEntries
-        self.maxJournalBytes = maxJournalBytes
-        self.maxDeliveries = maxDeliveries
     }
+}
+
+/// How the emulator behaves; unlike ``EmulatorConfiguration`` it may change while it runs.
+package struct EmulatorSettings: Sendable, Equatable {
+    /// How long every answer is held back after the request was handled; control routes are not.
+    package var latency = Duration.zero
+    /// How many streams a client may have open at once on one HTTP/2 connection, at least 1; FCM usually allows 100.
+    package var maxConcurrentStreams = 100
+    /// How often every HTTP/2 connection is told to go away; nil for never.
+    package var goAwayInterval: Duration?
+    /// How long an access token is valid, in whole seconds, at least 1.
+    package var tokenLifetimeSeconds = 3_599
+    /// How many of a hundred tokens are called unregistered whatever they are, always the same ones; 0 to 100.
+    package var unregisteredPercent = 0
+}
+
+/// The settings on the control interface.
+///
+/// | member | meaning | range |
+/// |---|---|---|
+/// | `latency_ms` | pause before every answer | 0 to 3,600,000 |
+/// | `max_concurrent_streams` | streams per HTTP/2 connection | 1 to 1,000,000 |
+/// | `goaway_every_ms` | pause between two rounds of GOAWAY, 0 for none | 0 to 86,400,000 |
+/// | `token_lifetime_s` | life of an access token | 1 to 86,400 |
+/// | `unregistered_percent` | share of tokens that are called unregistered | 0 to 100 |
+extension EmulatorSettings {
+    private enum Member {
+        static let latency = "latency_ms"
+        static let streams = "max_concurrent_streams"
+        static let goAway = "goaway_every_ms"
+        static let lifetime = "token_lifetime_s"
+        static let unregistered = "unregistered_percent"
+    }
+
+    /// Takes over the members present; the others stay.
+    mutating func apply(_ members: ControlMembers) throws(ControlError) {
+        try members.allow([
+            Member.latency, Member.streams, Member.goAway, Member.lifetime, Member.unregistered,
+        ])
+        var changed = self
+        if let milliseconds = try members.integer(Member.latency, in: 0...3_600_000) {
+            changed.latency = .milliseconds(milliseconds)
+        }
+        if let streams = try members.integer(Member.streams, in: 1...1_000_000) {
+            changed.maxConcurrentStreams = streams
+        }
+        if let milliseconds = try members.integer(Member.goAway, in: 0...86_400_000) {
+            changed.goAwayInterval = milliseconds == 0 ? nil : .milliseconds(milliseconds)
+        }
+        if let seconds = try members.integer(Member.lifetime, in: 1...86_400) {
+            changed.tokenLifetimeSeconds = seconds
+        }
+        if let percent = try members.integer(Member.unregistered, in: 0...100) {
+            changed.unregisteredPercent = percent
+        }
+        self = changed
+    }
+
+    var json: String {
+        let members = [
+            (Member.goAway, Self.milliseconds(self.goAwayInterval ?? .zero)),
+            (Member.latency, Self.milliseconds(self.latency)),
+            (Member.streams, Int64(self.maxConcurrentStreams)),
+            (Member.lifetime, Int64(self.tokenLifetimeSeconds)),
+            (Member.unregistered, Int64(self.unregisteredPercent)),
+        ]
+        return "{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}"
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int64 {
+        duration.components.seconds * 1_000 + duration.components.attoseconds / 1_000_000_000_000_000
+    }
+}
+
+/// Why the emulator could not be used as asked.
+package enum EmulatorError: Error, Equatable {
+    /// `run()` was called a second time; an emulator runs once.
+    case alreadyRun
+    /// `run()` ended before the port was bound.
+    case neverBound
+    /// The text is no topic name: 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`, without `/topics/`.
+    case badTopic(String)
+    /// The text is no service-account file; the value says why.
+    case badServiceAccount(String)
 }

@@ -137,7 +137,9 @@ struct FCMEmulatorTests {
 
     @Test("A body over the limit is refused")
     func tooLarge() async throws {
-        try await withEmulator(EmulatorConfiguration(port: 0, maxBodyBytes: 10)) { emulator, client in
+        var configuration = EmulatorConfiguration(port: 0)
+        configuration.maxBodyBytes = 10
+        try await withEmulator(configuration) { emulator, client in
             let reply = try await client.send(#"{"to":"1234567890"}"#)
             #expect(reply.status == 413)
             #expect(emulator.journal().first?.decision?.reason == "the body has more than 10 bytes")

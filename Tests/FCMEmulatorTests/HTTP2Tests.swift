@@ -1,8 +1,9 @@
-import FCMEmulator
 import Foundation
 import NIOHPACK
 import NIOHTTP2
 import Testing
+
+@testable import FCMEmulator
 
 @Suite("HTTP/2", .timeLimit(.minutes(10)))
 struct HTTP2Tests {
@@ -85,7 +86,9 @@ struct HTTP2Tests {
         account.privateKey = "x"
         let reason = "private_key is no RSA key in PEM of at least 2048 bits"
         await #expect(throws: EmulatorError.badServiceAccount(reason)) {
-            try await withEmulator(EmulatorConfiguration(port: 0, serviceAccounts: [account])) { _, _ in }
+            var configuration = EmulatorConfiguration(port: 0)
+            configuration.serviceAccounts = [account]
+            try await withEmulator(configuration) { _, _ in }
         }
     }
 
@@ -319,7 +322,9 @@ struct HTTP2Tests {
 
     @Test("A body over the limit is refused")
     func tooLarge() async throws {
-        try await withEmulator(EmulatorConfiguration(port: 0, maxBodyBytes: 100)) { emulator, raw in
+        var configuration = EmulatorConfiguration(port: 0)
+        configuration.maxBodyBytes = 100
+        try await withEmulator(configuration) { emulator, raw in
             try await H2Client.with(port: raw.port) { client in
                 let body = String(repeating: "x", count: 50_000)
                 let reply = try await client.send("POST", "/fcm/send", body: body)

@@ -18,8 +18,8 @@ struct LegacyFormValidatorTests {
             headers: headers.compactMap { $0 },
             bodyBytes: vector.body
         )
-        switch LegacyEndpoint(serverKeys: []).verdict(on: request) {
-        case .accepted(let message, let format):
+        do {
+            let (message, format) = try LegacyEndpoint(serverKeys: []).message(in: request)
             #expect(format == .form)
             let expected = try LegacySendValidator.validate(try #require(vector.asJSON))
             #expect(message.target == expected.target)
@@ -28,10 +28,10 @@ struct LegacyFormValidatorTests {
             if let size = vector.payloadBytes {
                 #expect(PayloadRules.byteCount(message.content.data) == size)
             }
-        case .refused(let answer, let reason):
-            #expect(!vector.isAccepted, "\(reason)")
-            #expect(answer.status == vector.status)
-            if let text = vector.answerText { #expect(answer.body == text) }
+        } catch let refused as Refused {
+            #expect(!vector.isAccepted, "\(refused.reason)")
+            #expect(refused.answer.status == vector.status)
+            if let text = vector.answerText { #expect(refused.answer.body == text) }
         }
     }
 }

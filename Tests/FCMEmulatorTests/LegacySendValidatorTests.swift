@@ -24,17 +24,18 @@ struct LegacySendValidatorTests {
             headers: headers.compactMap { $0 },
             bodyBytes: vector.body
         )
-        switch endpoint.verdict(on: request) {
-        case .accepted(let message, let format):
+        do throws(Refused) {
+            let (message, format) = try endpoint.message(in: request)
             #expect(vector.isAccepted)
             #expect(format == .json)
             #expect(message.target.resultCount ?? 1 == vector.recipients)
             let size = PayloadRules.byteCount(message.content.data, message.content.notification)
             #expect(size == vector.payloadBytes)
-        case .refused(let answer, let reason):
-            if Self.stricter.contains(where: reason.contains) { return }
-            #expect(!vector.isAccepted, "\(reason)")
-            #expect(answer.status == vector.status, "\(reason)")
+        } catch {
+            if Self.stricter.contains(where: error.reason.contains) { return }
+            let answer = error.answer
+            #expect(!vector.isAccepted, "\(error.reason)")
+            #expect(answer.status == vector.status, "\(error.reason)")
             if answer.status == 200, let name = vector.refusalClass { #expect(answer.body.contains("\"\(name)\"")) }
         }
     }

@@ -56,14 +56,15 @@ struct V1EndpointTests {
             headers: headers.compactMap { $0 },
             bodyBytes: Array(#"{"message":{"token":"t"}}"#.utf8)
         )
-        switch endpoint.verdict(on: request) {
-        case .accepted(let message):
+        do {
+            let message = try endpoint.message(in: request)
             #expect(status == 200)
             #expect(message.target == .device("t"))
-        case .refused(let answer, _):
-            #expect(answer.status == status)
-            #expect(answer.body.contains(text ?? "an answer"))
-            #expect(!answer.body.contains("FcmError"))
+        } catch {
+            let answer = (error as? any RequestRefusal)?.answer
+            #expect(answer?.status == status)
+            #expect(answer?.body.contains(text ?? "an answer") == true)
+            #expect(answer?.body.contains("FcmError") == false)
         }
     }
 }

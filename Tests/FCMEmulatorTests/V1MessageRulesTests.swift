@@ -5,9 +5,9 @@ import Testing
 
 @Suite("V1MessageRules")
 struct V1MessageRulesTests {
-    private static func judge(_ text: String) throws -> V1Message {
+    private static func judge(_ text: String) throws -> AcceptedMessage {
         let (request, notes) = try V1SchemaCheck.run(try JSONValue.members(of: Array(text.utf8)))
-        return try V1MessageRules(request, notes: notes).message(project: "demo")
+        return try V1MessageRules(request, notes: notes).message()
     }
 
     @Test(
@@ -120,7 +120,7 @@ struct V1MessageRulesTests {
             """
         let message = try Self.judge(text)
         #expect(message.target == .condition(try ConditionEvaluator("'a' in topics && !('b' in topics)", profile: .v1)))
-        #expect(message.isValidateOnly)
+        #expect(message.isDryRun)
         #expect(message.notes.isEmpty)
         #expect(
             message.content

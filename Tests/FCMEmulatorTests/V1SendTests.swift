@@ -1,6 +1,7 @@
-import FCMEmulator
 import Foundation
 import Testing
+
+@testable import FCMEmulator
 
 @Suite("v1 over HTTP", .timeLimit(.minutes(10)))
 struct V1SendTests {

@@ -3,7 +3,6 @@ import Synchronization
 
 /// The connections that are open, and how many streams they carry.
 final class Connections: Sendable {
-    /// Protocols as ALPN names them.
     enum HTTPVersion: String {
         case http1 = "http/1.1"
         case http2 = "h2"
@@ -27,8 +26,6 @@ final class Connections: Sendable {
     private let state = Mutex(State())
 
     /// Counts a connection until it closes.
-    ///
-    /// - Returns: its number.
     func accept(_ channel: any Channel, version: HTTPVersion) -> Int {
         let id = self.state.withLock { state in
             state.lastID += 1
@@ -66,8 +63,6 @@ final class Connections: Sendable {
     }
 
     /// Gives every HTTP/2 connection a command.
-    ///
-    /// - Returns: how many there are.
     @discardableResult
     func command(_ command: ConnectionCommand) -> Int {
         let channels = self.state.withLock { state in
@@ -92,7 +87,6 @@ final class Connections: Sendable {
         }
     }
 
-    /// Starts counting anew, with what is open.
     func forget() {
         self.state.withLock { state in
             state.accepted = state.open.count
@@ -111,5 +105,49 @@ final class Connections: Sendable {
             guard let entry = state.open.removeValue(forKey: id) else { return }
             state.streams -= entry.report.streams
         }
+    }
+}
+
+/// How many connections and streams there are.
+package struct ConnectionReport: Sendable, Equatable {
+    /// One connection that is open; its streams are always 0 with HTTP/1.1.
+    package struct Connection: Sendable, Equatable {
+        /// The connection's number, as in the journal; counted from 1 and never reused.
+        package let id: Int
+        /// `h2` or `http/1.1`.
+        package let protocolName: String
+        /// Streams open now; always 0 with HTTP/1.1.
+        package internal(set) var streams = 0
+        package internal(set) var maxStreams = 0
+        package internal(set) var isGoingAway = false
+
+        init(id: Int, protocolName: String) {
+            self.id = id
+            self.protocolName = protocolName
+        }
+    }
+
+    package let accepted: Int
+    /// Connections that are open, oldest first; one counts as soon as its protocol is known.
+    package let connections: [Connection]
+    package let streams: Int
+    package let maxStreams: Int
+    package let maxStreamsPerConnection: Int
+}
+
+extension ConnectionReport: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case accepted, connections, streams
+        case maxStreams = "max_streams"
+        case maxStreamsPerConnection = "max_streams_per_connection"
+    }
+}
+
+extension ConnectionReport.Connection: Encodable {
+    private enum CodingKeys: String, CodingKey {
+        case id, streams
+        case protocolName = "protocol"
+        case maxStreams = "max_streams"
+        case isGoingAway = "going_away"
     }
 }

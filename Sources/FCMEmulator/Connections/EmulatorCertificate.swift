@@ -6,25 +6,15 @@ import X509
 
 /// A certificate and its key, both in PEM.
 package struct EmulatorCertificate: Sendable, Equatable {
-    /// The certificate, followed by the others of its chain.
     package var certificateChain: String
-
-    /// The certificate's key.
     package var privateKey: String
 
-    /// Takes a certificate and its key as they are; whether they can be used shows when the emulator runs.
     package init(certificateChain: String, privateKey: String) {
         self.certificateChain = certificateChain
         self.privateKey = privateKey
     }
 
     /// Makes a certificate that vouches for itself: clients must be told to trust it.
-    ///
-    /// - Parameters:
-    ///   - hosts: names and IPv4 addresses it is valid for.
-    ///   - now: it is valid from an hour before to a year after.
-    /// - Returns: the certificate, with a fresh P-256 key.
-    /// - Throws: what kept it from being made.
     package static func selfSigned(
         for hosts: [String] = ["localhost", "127.0.0.1"],
         now: Date = Date()
@@ -61,8 +51,6 @@ package struct EmulatorCertificate: Sendable, Equatable {
     }
 
     /// What a server needs to offer HTTP/2 and HTTP/1.1 with it.
-    ///
-    /// - Throws: what is wrong with certificate or key.
     func serverContext() throws -> NIOSSLContext {
         let chain = try NIOSSLCertificate.fromPEMBytes(Array(self.certificateChain.utf8))
         let key = try NIOSSLPrivateKey(bytes: Array(self.privateKey.utf8), format: .pem)

@@ -6,6 +6,7 @@ import NIOHTTP2
 import NIOHTTPTypes
 import NIOHTTPTypesHTTP2
 import NIOSSL
+import NIOTLS
 
 /// Serves a connection with HTTP/2 or HTTP/1.1, with TLS or without, as its client chooses.
 ///
@@ -25,7 +26,7 @@ struct EmulatorChannel: ServerChildChannel {
     }
 
     let responder: HTTPChannelHandler.Responder
-    let state: EmulatorState
+    let emulator: FCMEmulator
     /// Keys and certificate; nil for no TLS.
     let tls: NIOSSLContext?
     /// Largest request body, in bytes.
@@ -66,7 +67,7 @@ struct EmulatorChannel: ServerChildChannel {
     }
 
     private func configureHTTP1(_ channel: any Channel, logger: Logger) -> EventLoopFuture<Connection> {
-        let id = self.state.connections.accept(channel, version: .http1)
+        let id = self.emulator.connections.accept(channel, version: .http1)
         let origin = RequestOrigin(connectionID: id, connection: channel, stream: nil)
         let configuration = HTTP1Channel.Configuration(additionalChannelHandlers: [PeerWatch(origin: origin)])
         let http1 = HTTP1Channel(responder: self.responder, configuration: configuration)
@@ -74,10 +75,10 @@ struct EmulatorChannel: ServerChildChannel {
     }
 
     private func configureHTTP2(_ channel: any Channel) throws -> Connection {
-        let id = self.state.connections.accept(channel, version: .http2)
+        let id = self.emulator.connections.accept(channel, version: .http2)
         let lateFrames = LateFrameFilter()
         try channel.pipeline.syncOperations.addHandler(lateFrames)
-        let control = ConnectionControl(id: id, connections: self.state.connections, lateFrames: lateFrames)
+        let control = ConnectionControl(id: id, connections: self.emulator.connections, lateFrames: lateFrames)
         let multiplexer = try channel.pipeline.syncOperations.configureAsyncHTTP2Pipeline(
             mode: .server,
             streamDelegate: control.delegate(on: channel.eventLoop),
@@ -92,7 +93,7 @@ struct EmulatorChannel: ServerChildChannel {
     private var http2Configuration: NIOHTTP2Handler.Configuration {
         var configuration = NIOHTTP2Handler.Configuration()
         configuration.connection.initialSettings = [
-            HTTP2Setting(parameter: .maxConcurrentStreams, value: self.state.settings.maxConcurrentStreams),
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: self.emulator.settings.maxConcurrentStreams),
             HTTP2Setting(parameter: .maxHeaderListSize, value: 80 * 1024),
         ]
         // Clients under test cancel streams as often as they like; the limits against abuse would close on them.
@@ -116,7 +117,6 @@ struct EmulatorChannel: ServerChildChannel {
         return try Stream(wrappingChannelSynchronously: stream)
     }
 
-    /// Answers the one request of a stream.
     private func serve(_ stream: Stream, logger: Logger) async {
         do {
             try await stream.executeThenClose { inbound, outbound in
@@ -138,5 +138,78 @@ struct EmulatorChannel: ServerChildChannel {
         } catch {
             logger.debug("stream ended early", metadata: ["error": "\(error)"])
         }
+    }
+}
+
+/// Finds out which HTTP a new connection speaks, has its pipeline configured and removes itself.
+///
+/// With TLS the handshake's ALPN decides. Without, the first bytes do: HTTP/2 begins with a preface that is no HTTP/1.1
+/// request (RFC 9113, 3.4).
+final class ProtocolChoice<Connection: Sendable>: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private let isSecure: Bool
+    private let configure: (Connections.HTTPVersion) -> EventLoopFuture<Connection>
+    private let promise: EventLoopPromise<Connection>
+    private var received = ByteBuffer()
+
+    init(
+        isSecure: Bool,
+        eventLoop: any EventLoop,
+        configure: @escaping (Connections.HTTPVersion) -> EventLoopFuture<Connection>
+    ) {
+        self.isSecure = isSecure
+        self.configure = configure
+        self.promise = eventLoop.makePromise()
+    }
+
+    /// What was configured; fails when the connection ends before.
+    var connection: EventLoopFuture<Connection> { self.promise.futureResult }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        // Without effect once the protocol was chosen.
+        self.promise.fail(ChannelError.eof)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var part = self.unwrapInboundIn(data)
+        self.received.writeBuffer(&part)
+        guard !self.isSecure else { return }
+        let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8
+        if self.received.readableBytesView.starts(with: preface) {
+            self.choose(.http2, context: context)
+        } else if !preface.starts(with: self.received.readableBytesView) {
+            self.choose(.http1, context: context)
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if self.isSecure, case .handshakeCompleted(let negotiated)? = event as? TLSUserEvent {
+            self.choose(negotiated == Connections.HTTPVersion.http2.rawValue ? .http2 : .http1, context: context)
+        } else if event is ChannelShouldQuiesceEvent || event as? ChannelEvent == .inputClosed {
+            context.close(promise: nil)
+        } else {
+            context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.promise.fail(error)
+        context.close(promise: nil)
+    }
+
+    private func choose(_ version: Connections.HTTPVersion, context: ChannelHandlerContext) {
+        let connection = self.configure(version)
+        connection.cascade(to: self.promise)
+        connection.assumeIsolated()
+            .whenComplete { result in
+                guard case .success = result else { return context.close(promise: nil) }
+                if self.received.readableBytes > 0 {
+                    context.fireChannelRead(self.wrapInboundOut(self.received))
+                    context.fireChannelReadComplete()
+                }
+                context.pipeline.syncOperations.removeHandler(self, promise: nil)
+            }
     }
 }

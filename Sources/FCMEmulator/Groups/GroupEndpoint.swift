@@ -1,39 +1,22 @@
 /// `/fcm/notification`: method, credentials and sender id, then the form of the request.
 struct GroupEndpoint {
-    /// The path it is served at.
     static let path = "/fcm/notification"
-
     private static let nameField = "notification_key_name"
     private static let members: Set<String> = ["operation", nameField, "notification_key", "registration_ids"]
 
-    /// What the checks said about a request.
-    enum Verdict: Equatable {
-        case refused(Answer, reason: String)
-        case accepted(GroupCommand)
-    }
-
-    /// Judges server keys.
     let legacy: LegacyEndpoint
-    /// What an access token is worth.
     let access: (String) -> AccessTokens.Access
 
-    /// Checks one request.
-    func verdict(on request: ReceivedRequest) -> Verdict {
+    func command(in request: ReceivedRequest) throws -> GroupCommand {
         guard request.method == "POST" || request.method == "GET" else {
-            return .refused(.methodNotAllowed(allow: "GET, POST"), reason: "the method is \(request.method)")
+            throw Refused(answer: .methodNotAllowed(allow: "GET, POST"), reason: "the method is \(request.method)")
         }
-        if let reason = self.refusal(of: request) { return .refused(.unauthorized, reason: reason) }
+        if let reason = self.refusal(of: request) { throw Refused(answer: .unauthorized, reason: reason) }
         guard let sender = request.header("project_id"), !sender.isEmpty, sender.utf8.allSatisfy(Self.isDigit) else {
-            return .refused(.unauthorized, reason: "project_id is missing or no sender id")
+            throw Refused(answer: .unauthorized, reason: "project_id is missing or no sender id")
         }
-        do throws(GroupFailure) {
-            return .accepted(
-                request.method == "GET"
-                    ? try Self.lookUp(request, sender: sender) : try Self.change(request, sender: sender)
-            )
-        } catch {
-            return .refused(error.answer, reason: error.text)
-        }
+        return request.method == "GET"
+            ? try Self.lookUp(request, sender: sender) : try Self.change(request, sender: sender)
     }
 
     // MARK: Credentials
@@ -117,5 +100,30 @@ struct GroupEndpoint {
         }
         guard tokens.count <= GroupRegistry.maxMembers else { throw .tooMany }
         return tokens
+    }
+}
+
+/// Why a request to manage device groups is not carried out; always status 400.
+enum GroupFailure: RequestRefusal, Equatable {
+    case alreadyExists
+    case notFound
+    case noValidTokens
+    case damagedKey
+    case tooMany
+    case malformed(String)
+
+    var reason: String {
+        switch self {
+        case .alreadyExists: "notification_key already exists"
+        case .notFound: "notification_key not found"
+        case .noValidTokens: "no valid registration ids"
+        case .damagedKey: "Error decrypting GroupToken"
+        case .tooMany: "a group has at most \(GroupRegistry.maxMembers) registration ids"
+        case .malformed(let reason): reason
+        }
+    }
+
+    var answer: Answer {
+        .json(#"{"error":"# + JSONValue.quoted(self.reason) + "}", status: 400)
     }
 }

@@ -1,20 +1,22 @@
+/// A request to manage device groups that passed every check of its form.
+enum GroupCommand: Sendable, Equatable {
+    case lookUp(name: String, sender: String)
+    case create(name: String, sender: String, tokens: [String])
+    case add(key: String, name: String?, sender: String, tokens: [String])
+    case remove(key: String, name: String?, sender: String, tokens: [String])
+}
+
 /// The device groups, and the keys they go by.
 struct GroupRegistry {
-    /// One group.
     struct Group: Sendable, Equatable {
-        /// The sender id that it belongs to.
         let sender: String
         let name: String
-        /// Its members, in the order of their coming.
         var members: [String]
     }
 
-    /// What a key stands for.
     enum Meaning: Equatable {
         case group(Group)
-        /// A group that is gone.
         case dead
-        /// Nothing that was ever given out.
         case none
     }
 
@@ -25,41 +27,31 @@ struct GroupRegistry {
 
     static let maxMembers = 20
     private static let keyMark = "APA91bEmulator-"
-
-    /// Tokens that are refused as members, beside those whose own text says that they are invalid.
     var invalidTokens: Set<String> = []
     private var groups: [Int: Group] = [:]
     private var numbers: [Name: Int] = [:]
     private var lastNumber = 0
 
-    /// All groups, by sender id and name.
     var all: [Group] {
         self.groups.values.sorted { ($0.sender, $0.name) < ($1.sender, $1.name) }
     }
 
-    /// The group of a name.
     func group(named name: String, sender: String) -> Group? {
         self.numbers[Name(sender: sender, name: name)].flatMap { self.groups[$0] }
     }
 
-    /// What a key stands for.
     func meaning(of key: String) -> Meaning {
         guard let number = Self.number(in: key), number <= self.lastNumber else { return .none }
         return self.groups[number].map { .group($0) } ?? .dead
     }
 
     /// Deletes a group whatever its members.
-    ///
-    /// - Returns: whether there was one.
     mutating func delete(named name: String, sender: String) -> Bool {
         guard let number = self.numbers.removeValue(forKey: Name(sender: sender, name: name)) else { return false }
         self.groups[number] = nil
         return true
     }
 
-    /// Carries a request out.
-    ///
-    /// - Returns: a key of the group, another one for every request.
     mutating func perform(_ command: GroupCommand) throws(GroupFailure) -> String {
         switch command {
         case .lookUp(let name, let sender):

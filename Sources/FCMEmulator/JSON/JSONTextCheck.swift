@@ -6,7 +6,6 @@ import Foundation
 /// It walks the structure only. What a number or a string may look like is left to Foundation, which runs afterwards.
 struct JSONTextCheck {
     private static let maxDepth = 16
-
     private let bytes: [UInt8]
     private var index = 0
 
@@ -14,9 +13,6 @@ struct JSONTextCheck {
         self.bytes = bytes
     }
 
-    /// Walks one JSON text.
-    ///
-    /// - Throws: what is wrong, with the byte offset.
     static func run(_ bytes: [UInt8]) throws(JSONTextError) {
         guard String(validating: bytes, as: UTF8.self) != nil else {
             throw JSONTextError(reason: "the body is not UTF-8")
@@ -126,7 +122,6 @@ struct JSONTextCheck {
         return JSONTextError(reason: "unexpected character at byte \(self.index)")
     }
 
-    /// The text a quoted name stands for.
     private static func text(of quoted: ArraySlice<UInt8>) throws(JSONTextError) -> String {
         guard quoted.contains(UInt8(ascii: "\\")) else {
             return String(decoding: quoted.dropFirst().dropLast(), as: UTF8.self)
@@ -150,4 +145,9 @@ struct JSONTextCheck {
             return self.isBlank(byte)
         }
     }
+}
+
+/// Says why a text is not acceptable JSON.
+struct JSONTextError: Error, Equatable {
+    let reason: String
 }

@@ -9,7 +9,6 @@ enum JSONValue {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The JSON type's name, for messages.
     var typeName: String {
         switch self {
         case .null: "null"
@@ -21,9 +20,6 @@ enum JSONValue {
         }
     }
 
-    /// Reads a text whose root must be an object.
-    ///
-    /// - Throws: what ``JSONTextCheck`` or Foundation found wrong, or that the root is no object.
     static func members(of bytes: [UInt8]) throws(JSONTextError) -> [String: JSONValue] {
         guard case .object(let members) = try Self.read(bytes) else {
             throw JSONTextError(reason: "the root is not an object")
@@ -31,9 +27,6 @@ enum JSONValue {
         return members
     }
 
-    /// Reads a text.
-    ///
-    /// - Throws: what ``JSONTextCheck`` or Foundation found wrong.
     static func read(_ bytes: [UInt8]) throws(JSONTextError) -> JSONValue {
         try JSONTextCheck.run(bytes)
         do {
@@ -59,5 +52,83 @@ enum JSONValue {
         default:
             self = .null
         }
+    }
+}
+
+/// Writing values as text, where the protocol counts or delivers them as text (L-STRINGIFY).
+extension JSONValue {
+    /// What the value becomes as a data value: a string as it is, anything else as JSON without blanks, members sorted
+    /// by code point.
+    ///
+    /// A number is written as Foundation understood it, so `1.50` becomes `1.5` (the gateway itself keeps the text).
+    var text: String {
+        guard case .string(let text) = self else { return self.compactJSON }
+        return text
+    }
+
+    /// JSON without blanks.
+    var compactJSON: String {
+        switch self {
+        case .null:
+            return "null"
+        case .bool(let flag):
+            return flag ? "true" : "false"
+        case .number(let number):
+            return number.stringValue
+        case .string(let text):
+            return Self.quoted(text)
+        case .array(let values):
+            return "[" + values.map(\.compactJSON).joined(separator: ",") + "]"
+        case .object(let members):
+            let names = members.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+            let pairs = names.map { Self.quoted($0) + ":" + (members[$0]?.compactJSON ?? "null") }
+            return "{" + pairs.joined(separator: ",") + "}"
+        }
+    }
+
+    static func quoted(_ text: String) -> String {
+        // Ids and names need no escape as a rule; bulk answers are mostly made of them.
+        guard text.utf8.contains(where: Self.needsEscape) else { return "\"" + text + "\"" }
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\u{08}": result += "\\b"
+            case "\u{0C}": result += "\\f"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case "\u{00}"..<"\u{20}":
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default:
+                result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+}
+
+/// Access to the members of an object, by name and type.
+extension [String: JSONValue] {
+    /// A member's text; nil if it is no string.
+    func string(_ name: String) -> String? {
+        guard case .string(let text)? = self[name] else { return nil }
+        return text
+    }
+
+    /// A member's members; none if it is no object.
+    func object(_ name: String) -> [String: JSONValue] {
+        guard case .object(let members)? = self[name] else { return [:] }
+        return members
+    }
+
+    func strings(_ name: String) -> [String: String] {
+        self.object(name).mapValues(\.text)
     }
 }

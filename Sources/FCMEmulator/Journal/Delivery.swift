@@ -2,25 +2,12 @@ package import Foundation
 
 /// One message delivered to one device.
 package struct Delivery: Sendable, Equatable {
-    /// Token of the device.
     package let token: String
-
-    /// The topic the message was sent to, if it was.
     package let topic: String?
-
-    /// The condition the message was sent to, if it was, in canonical form.
     package let condition: String?
-
-    /// The id the sender was told.
     package let messageID: String
-
-    /// The journal entry of the request.
     package let requestID: Int
-
-    /// When the request arrived.
     package let time: Date
-
-    /// What the device received.
     package let message: DeliveredMessage
 
     init(to recipient: Recipient, settlement: Settlement, requestID: Int, time: Date) {
@@ -28,8 +15,12 @@ package struct Delivery: Sendable, Equatable {
         self.messageID = recipient.messageID
         self.requestID = requestID
         self.time = time
-        self.message = settlement.content
-        (self.topic, self.condition) = (settlement.topic, settlement.condition)
+        self.message = settlement.message.content
+        switch settlement.message.target {
+        case .device, .devices: (self.topic, self.condition) = (nil, nil)
+        case .topic(let name): (self.topic, self.condition) = (name, nil)
+        case .condition(let condition): (self.topic, self.condition) = (nil, condition.canonical)
+        }
     }
 }
 

@@ -5,12 +5,8 @@ struct RingBuffer<Element> {
     private let capacity: Int
     private var slots: [Element?] = []
     private var first = 0
-
     private(set) var count = 0
 
-    /// Creates an empty buffer.
-    ///
-    /// - Parameter capacity: elements kept, at least 1.
     init(capacity: Int) {
         precondition(capacity >= 1, "capacity must be at least 1, not \(capacity)")
         self.capacity = capacity
@@ -27,9 +23,6 @@ struct RingBuffer<Element> {
         }
     }
 
-    /// Appends an element.
-    ///
-    /// - Returns: the oldest element, when it had to go.
     @discardableResult
     mutating func append(_ element: Element) -> Element? {
         let dropped = self.count == self.capacity ? self.removeFirst() : nil

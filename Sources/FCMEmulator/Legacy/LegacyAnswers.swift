@@ -1,8 +1,14 @@
+/// What became of one recipient (T5).
+enum RecipientResult: Equatable {
+    /// Accepted; with the canonical token when the recipient has a newer one.
+    case accepted(messageID: String, canonical: String?)
+    case failed(String)
+}
+
 /// Writes the answers of T5 to T8.
 struct LegacyAnswers {
     let format: LegacyFormat
 
-    /// The answer to a request that failed before its recipients were looked at.
     func refusal(_ refusal: LegacyRefusal, multicastID: MulticastID) -> Answer {
         switch (self.format, refusal) {
         case (.json, .malformedJSON(let reason)):
@@ -39,7 +45,6 @@ struct LegacyAnswers {
         }
     }
 
-    /// The answer to a message to a topic or condition.
     func topic(messageID: Int64) -> Answer {
         .json(#"{"message_id":\#(messageID)}"#)
     }
@@ -72,5 +77,14 @@ struct LegacyAnswers {
         case .accepted(let messageID, nil): "id=" + messageID
         case .accepted(let messageID, let canonical?): "id=\(messageID)\nregistration_id=\(canonical)"
         }
+    }
+}
+
+/// Identifies one request to devices: a positive integer that fits a double's mantissa of 53 bits.
+struct MulticastID: Equatable {
+    let value: Int64
+
+    static func random() -> Self {
+        Self(value: .random(in: 1...(1 << 53 - 1)))
     }
 }

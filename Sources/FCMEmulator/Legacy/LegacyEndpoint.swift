@@ -1,29 +1,26 @@
 /// `/fcm/send`: method, credentials and encoding, then the checks of the encoding.
 struct LegacyEndpoint: Sendable {
-    /// The path it is served at.
     static let path = "/fcm/send"
-
     private static let scheme = "key="
-
     /// Server keys let in; empty lets in every key that is not empty.
     let serverKeys: Set<String>
 
-    /// Checks one request.
-    func verdict(on request: ReceivedRequest) -> LegacyVerdict {
+    func message(in request: ReceivedRequest) throws(Refused) -> (AcceptedMessage, LegacyFormat) {
         guard request.method == "POST" else {
-            return .refused(.methodNotAllowed(allow: "POST"), reason: "the method is \(request.method)")
+            throw Refused(answer: .methodNotAllowed(allow: "POST"), reason: "the method is \(request.method)")
         }
         if let reason = self.refusal(of: request.header("authorization")) {
-            return .refused(.unauthorized, reason: reason)
+            throw Refused(answer: .unauthorized, reason: reason)
         }
         let format = LegacyFormat(contentType: request.header("content-type"))
         do throws(LegacyRefusal) {
             switch format {
-            case .json: return .accepted(try LegacySendValidator.validate(request.bodyBytes), format)
-            case .form: return .accepted(try LegacyFormValidator.validate(request.bodyBytes), format)
+            case .json: return (try LegacySendValidator.validate(request.bodyBytes), format)
+            case .form: return (try LegacyFormValidator.validate(request.bodyBytes), format)
             }
         } catch {
-            return .refused(LegacyAnswers(format: format).refusal(error, multicastID: .random()), reason: error.reason)
+            let answer = LegacyAnswers(format: format).refusal(error, multicastID: .random())
+            throw Refused(answer: answer, reason: error.reason)
         }
     }
 
@@ -35,5 +32,19 @@ struct LegacyEndpoint: Sendable {
         guard !key.isEmpty else { return "the server key is empty" }
         guard self.serverKeys.isEmpty || self.serverKeys.contains(key) else { return "unknown server key" }
         return nil
+    }
+}
+
+/// The two encodings of `/fcm/send`.
+enum LegacyFormat: Sendable, Equatable {
+    case json
+    case form
+
+    /// The encoding a media type selects: `application/json` in any case and with any parameters is JSON, everything
+    /// else, also none, is a form (L-CT).
+    init(contentType: String?) {
+        let mediaType = (contentType ?? "").prefix { $0 != ";" }
+        let isJSON = mediaType.split(whereSeparator: \.isWhitespace).joined().lowercased() == "application/json"
+        self = isJSON ? .json : .form
     }
 }

@@ -3,7 +3,6 @@
 /// Order: decoding, `registration_id`, `dry_run`, `time_to_live`, data keys, size.
 struct LegacyFormValidator {
     private static let dataPrefix = "data."
-
     private var registrationIDs: [String] = []
     private var data: [String: String] = [:]
     /// The last value of each option that is not empty (P-REPEAT, P-EMPTY).
@@ -11,9 +10,7 @@ struct LegacyFormValidator {
     private var notes: [String] = []
 
     /// Checks the bytes of a request body.
-    ///
-    /// - Throws: the first rule broken.
-    static func validate(_ body: [UInt8]) throws(LegacyRefusal) -> LegacyMessage {
+    static func validate(_ body: [UInt8]) throws(LegacyRefusal) -> AcceptedMessage {
         var validator = LegacyFormValidator()
         try validator.read(body)
         return try validator.message()
@@ -40,8 +37,8 @@ struct LegacyFormValidator {
         }
     }
 
-    private func message() throws(LegacyRefusal) -> LegacyMessage {
-        let target = LegacyTarget.device(try self.token())
+    private func message() throws(LegacyRefusal) -> AcceptedMessage {
+        let target = MessageTarget.device(try self.token())
         let isDryRun = try self.isDryRun()
         let content = DeliveredMessage(
             data: self.data,
@@ -50,7 +47,7 @@ struct LegacyFormValidator {
             restrictedPackageName: self.options["restricted_package_name"]
         )
         try PayloadRules.check(content, target: target)
-        return LegacyMessage(target: target, content: content, isDryRun: isDryRun, notes: self.notes)
+        return AcceptedMessage(target: target, content: content, isDryRun: isDryRun, notes: self.notes)
     }
 
     private func token() throws(LegacyRefusal) -> String {

@@ -2,19 +2,16 @@ import Foundation
 
 /// Checks one JSON request to `/fcm/send` in the order of L-ORDER.
 ///
-/// It is stricter than the service: a member nobody knows, `null` and empty strings are refused instead of skipped, so
+/// It is stricter than the service: an unknown member, `null` and empty strings are refused instead of skipped, so
 /// that a sloppy caller is caught before the service guesses what was meant. What the protocol allows and a careful
 /// caller would not write is let through with a note.
 struct LegacySendValidator {
     static let maxTokens = 1_000
-
     private let members: [String: JSONValue]
     var notes: [String] = []
 
     /// Checks the bytes of a request body.
-    ///
-    /// - Throws: the first rule broken.
-    static func validate(_ body: [UInt8]) throws(LegacyRefusal) -> LegacyMessage {
+    static func validate(_ body: [UInt8]) throws(LegacyRefusal) -> AcceptedMessage {
         var validator = LegacySendValidator(members: try Self.read(body))
         return try validator.message()
     }
@@ -31,7 +28,7 @@ struct LegacySendValidator {
         }
     }
 
-    private mutating func message() throws(LegacyRefusal) -> LegacyMessage {
+    private mutating func message() throws(LegacyRefusal) -> AcceptedMessage {
         try self.checkTypes(of: self.members, kinds: LegacyFields.message, path: "")
         let notification = self.object("notification")
         try self.checkTypes(of: notification, kinds: LegacyFields.notification, path: "notification.")
@@ -50,7 +47,7 @@ struct LegacySendValidator {
             restrictedPackageName: self.string("restricted_package_name")
         )
         try PayloadRules.check(content, target: target)
-        return LegacyMessage(
+        return AcceptedMessage(
             target: target,
             content: content,
             isDryRun: self.bool("dry_run") ?? false,
@@ -115,7 +112,7 @@ struct LegacySendValidator {
 
     // MARK: Targets
 
-    private mutating func target() throws(LegacyRefusal) -> LegacyTarget {
+    private mutating func target() throws(LegacyRefusal) -> MessageTarget {
         let present = ["to", "registration_ids", "condition"].filter { self.members[$0] != nil }
         guard present.count <= 1 else {
             throw .invalidParameters(reason: "several targets: " + present.joined(separator: ", "))
@@ -142,7 +139,7 @@ struct LegacySendValidator {
         return .devices(entries.map(\.text))
     }
 
-    private func target(to: String) throws(LegacyRefusal) -> LegacyTarget {
+    private func target(to: String) throws(LegacyRefusal) -> MessageTarget {
         guard to.hasPrefix(TopicName.prefix) else { return .device(to) }
         let name = to.dropFirst(TopicName.prefix.count)
         guard TopicName.isValid(name.utf8) else {
@@ -173,7 +170,7 @@ struct LegacySendValidator {
         }
     }
 
-    private func timeToLive(target: LegacyTarget) throws(LegacyRefusal) -> Int? {
+    private func timeToLive(target: MessageTarget) throws(LegacyRefusal) -> Int? {
         guard case .number(let number)? = self.members["time_to_live"] else { return nil }
         guard let seconds = Int(exactly: number.doubleValue), PayloadRules.timeToLive.contains(seconds) else {
             let reason = "time_to_live is no integer in 0 to 2419200"
@@ -197,5 +194,81 @@ struct LegacySendValidator {
     private func object(_ name: String) -> [String: JSONValue] {
         guard case .object(let members)? = self.members[name] else { return [:] }
         return members
+    }
+}
+
+/// Values inside `notification` that have a form of their own.
+extension LegacySendValidator {
+    private static let badges = 0...2_147_483_647
+
+    /// Checks color, badge and the arguments of localised texts (L-COLOR, L-BADGE, L-LOCARGS).
+    mutating func checkNotification(_ members: [String: JSONValue]) throws(LegacyRefusal) {
+        if let color = members["color"], !Self.isColor(color.text) {
+            throw .invalidParameters(reason: "notification.color is not #rrggbb")
+        }
+        if let badge = members["badge"] {
+            try self.checkBadge(badge)
+        }
+        for name in ["title_loc_args", "body_loc_args"] {
+            guard let value = members[name] else { continue }
+            try self.checkArguments(value, field: "notification.\(name)")
+        }
+    }
+
+    private static func isColor(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        return bytes.count == 7 && bytes[0] == UInt8(ascii: "#") && bytes.dropFirst().allSatisfy(Self.isHexDigit)
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
+            UInt8(ascii: "A")...UInt8(ascii: "F"):
+            return true
+        default:
+            return false
+        }
+    }
+
+    private mutating func checkBadge(_ badge: JSONValue) throws(LegacyRefusal) {
+        let value: Int?
+        switch badge {
+        case .number(let number):
+            self.notes.append("notification.badge is a number, not a string")
+            value = Int(exactly: number.doubleValue)
+        case .string(let text):
+            // `Int(_:)` also reads a sign.
+            value = text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
+        case .null, .bool, .array, .object:
+            value = nil
+        }
+        guard let value, Self.badges.contains(value) else {
+            throw .invalidParameters(reason: "notification.badge is no integer in 0 to 2147483647")
+        }
+    }
+
+    private mutating func checkArguments(_ value: JSONValue, field: String) throws(LegacyRefusal) {
+        var list = value
+        switch value {
+        case .string(let text):
+            guard let read = try? JSONValue.read(Array(text.utf8)) else {
+                throw .invalidParameters(reason: "\(field) holds no JSON")
+            }
+            list = read
+        case .array:
+            self.notes.append("\(field) is an array, not a string holding one")
+        case .null, .bool, .number, .object:
+            break
+        }
+        guard case .array(let entries) = list, entries.allSatisfy(Self.isArgument) else {
+            throw .invalidParameters(reason: "\(field) is no array of strings, numbers and booleans")
+        }
+    }
+
+    private static func isArgument(_ value: JSONValue) -> Bool {
+        switch value {
+        case .string, .number, .bool: true
+        case .null, .array, .object: false
+        }
     }
 }

@@ -2,20 +2,16 @@ import Foundation
 
 /// The access tokens that were issued, the latest 10,000 of them.
 struct AccessTokens {
-    /// What a token is worth.
     enum Access: Equatable {
         case granted(AccessGrant)
         case expired
-        /// Never issued, revoked, or forgotten.
         case unknown
     }
 
     private static let capacity = 10_000
-
     private var grants: [String: (grant: AccessGrant, expiry: Date)] = [:]
     private var order = RingBuffer<String>(capacity: Self.capacity)
 
-    /// Issues a token that is valid before the date.
     mutating func issue(_ grant: AccessGrant, expiry: Date) -> String {
         let digits = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 36) }
         let token = "ya29.emulator-" + digits.joined()
@@ -24,14 +20,25 @@ struct AccessTokens {
         return token
     }
 
-    /// What a token is worth at a time.
     func access(with token: String, now: Date) -> Access {
         guard let (grant, expiry) = self.grants[token] else { return .unknown }
         return now < expiry ? .granted(grant) : .expired
     }
 
-    /// Forgets every token.
     mutating func revokeAll() {
         self = AccessTokens()
     }
+}
+
+/// Whom an access token was issued to, and for what.
+struct AccessGrant: Sendable, Equatable {
+    static let sendingScopes: Set<String> = [
+        "https://www.googleapis.com/auth/firebase.messaging", "https://www.googleapis.com/auth/cloud-platform",
+    ]
+
+    let email: String
+    let projectID: String
+    let scopes: Set<String>
+
+    var allowsSending: Bool { !self.scopes.isDisjoint(with: Self.sendingScopes) }
 }

@@ -3,23 +3,15 @@ import JWTKit
 
 /// `/token`: exchanges an assertion signed by a service account for an access token (RFC 7523, 2.1).
 struct TokenEndpoint: Sendable {
-    /// The path it is served at.
     static let path = "/token"
-
     private static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
     private static let scopePrefix = "https://www.googleapis.com/auth/"
     /// Google's client libraries name Google's endpoint, wherever the key file's `token_uri` sends them.
     private static let googleAudience = "https://oauth2.googleapis.com/token"
     private static let maxLifeSeconds = 3_600
-    /// How far the clocks of sender and service may differ.
     private static let skewSeconds = 60
-
-    /// Finds an account by its e-mail address.
     let account: @Sendable (String) -> ServiceAccount?
 
-    /// Judges one request.
-    ///
-    /// - Throws: ``TokenRefusal`` with the first rule broken.
     func grant(for request: ReceivedRequest, now: Date) async throws(TokenRefusal) -> AccessGrant {
         let assertion = try Self.assertion(in: request)
         let keys = JWTKeyCollection()
@@ -99,5 +91,57 @@ struct TokenEndpoint: Sendable {
         let (life, overflows) = expiry.subtractingReportingOverflow(issued)
         return !overflows && (1...Self.maxLifeSeconds).contains(life) && issued <= now + Self.skewSeconds
             && expiry > now - Self.skewSeconds
+    }
+}
+
+/// The claims of an assertion; whether they hold is judged by ``TokenEndpoint``, by the emulator's own clock.
+struct AssertionClaims: JWTPayload, Equatable {
+    var iss: String
+    var scope: String?
+    var aud: String
+    /// Seconds since 1970, like `exp`.
+    var iat: Int?
+    var exp: Int?
+    var sub: String?
+
+    func verify(using algorithm: some JWTAlgorithm) {}
+}
+
+/// Why no access token is issued (RFC 6749, 5.2).
+struct TokenRefusal: RequestRefusal, Equatable {
+    let status: Int
+    /// The member `error`.
+    let code: String
+    /// The member `error_description`.
+    let description: String
+
+    static func invalidGrant(_ description: String) -> Self {
+        Self(status: 400, code: "invalid_grant", description: description)
+    }
+
+    static func invalidRequest(_ description: String) -> Self {
+        Self(status: 400, code: "invalid_request", description: description)
+    }
+
+    static let invalidScope = Self(
+        status: 400,
+        code: "invalid_scope",
+        description: "Invalid OAuth scope or ID token audience provided."
+    )
+
+    static let unauthorizedClient = Self(
+        status: 401,
+        code: "unauthorized_client",
+        description: "Client is unauthorized to retrieve access tokens using this method."
+    )
+
+    var reason: String { "\(self.code): \(self.description)" }
+
+    var answer: Answer {
+        let description = JSONValue.quoted(self.description)
+        return .json(
+            #"{"error":\#(JSONValue.quoted(self.code)),"error_description":\#(description)}"#,
+            status: self.status
+        )
     }
 }

@@ -1,10 +1,13 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
 /// One HTTP answer.
 struct Answer: Sendable, Equatable {
     let status: Int
     let headers: [HeaderField]
     let body: String
 
-    /// An answer with a body of a media type; further fields may replace the media type.
     init(status: Int, contentType: String?, body: String, headers: [HeaderField] = []) {
         let hasOwnType = headers.contains { $0.name.lowercased() == "content-type" }
         let type = hasOwnType ? nil : contentType
@@ -23,26 +26,50 @@ struct Answer: Sendable, Equatable {
         Self(status: status, contentType: "text/plain; charset=UTF-8", body: body)
     }
 
-    /// A page for people, as the service sends where a client did not reach the protocol at all.
     static func page(_ title: String, status: Int, headers: [HeaderField] = []) -> Self {
         let body = "<!DOCTYPE html>\n<html><head><title>\(title)</title></head><body><h1>\(title)</h1></body></html>\n"
         return Self(status: status, contentType: "text/html; charset=UTF-8", body: body, headers: headers)
     }
 
-    /// Done, with nothing to tell.
     static let noContent = Self(status: 204, contentType: nil, body: "")
-
-    /// The sender could not be authenticated.
     static let unauthorized = Self.page("Unauthorized", status: 401)
-
-    /// Nothing is served at this path.
     static let notFound = Self.page("Not Found", status: 404)
 
-    /// Another method is needed.
     static func methodNotAllowed(allow: String) -> Self {
         .page("Method Not Allowed", status: 405, headers: [HeaderField(name: "Allow", value: allow)])
     }
 
-    /// Looks like an answer, but is no JSON.
     static let garbage = Self.json("<<<< }{ this is not JSON \u{1}")
+}
+
+extension Response {
+    private struct Truncation: Error {}
+
+    init(_ answer: Answer) {
+        self.init(
+            status: .init(code: answer.status),
+            headers: HTTPFields(answer),
+            body: answer.body.isEmpty ? ResponseBody() : ResponseBody(byteBuffer: ByteBuffer(string: answer.body))
+        )
+    }
+
+    static func truncated(_ answer: Answer) -> Response {
+        let half = ByteBuffer(bytes: answer.body.utf8.prefix(answer.body.utf8.count / 2))
+        let body = ResponseBody(contentLength: answer.body.utf8.count) { writer in
+            try await writer.write(half)
+            // Hummingbird closes the connection when a body cannot be written to its end.
+            throw Truncation()
+        }
+        return Response(status: .init(code: answer.status), headers: HTTPFields(answer), body: body)
+    }
+}
+
+extension HTTPFields {
+    fileprivate init(_ answer: Answer) {
+        self.init()
+        for field in answer.headers {
+            guard let name = HTTPField.Name(field.name) else { continue }
+            self.append(HTTPField(name: name, value: field.value))
+        }
+    }
 }

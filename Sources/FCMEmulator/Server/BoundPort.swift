@@ -12,9 +12,6 @@ final class BoundPort: Sendable {
 
     private let state = Mutex(State())
 
-    /// Waits for the port.
-    ///
-    /// - Throws: what ``fail(_:)`` was given, or `CancellationError`.
     func value() async throws -> Int {
         let id = self.state.withLock { state in
             state.lastWaiter += 1
@@ -29,7 +26,6 @@ final class BoundPort: Sendable {
         }
     }
 
-    /// Announces the port.
     func succeed(_ port: Int) {
         self.settle(.success(port))
     }
@@ -59,6 +55,30 @@ final class BoundPort: Sendable {
         }
         for waiter in waiters.values {
             waiter.resume(with: outcome)
+        }
+    }
+}
+
+extension Clock where Duration == Swift.Duration {
+    /// Waits until the time is over or the hold ends.
+    @discardableResult
+    func pause(for duration: Duration, unless end: AsyncStream<Void>) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                do {
+                    try await self.sleep(for: duration)
+                    return true
+                } catch {
+                    return false
+                }
+            }
+            group.addTask {
+                for await _ in end {}
+                return false
+            }
+            let isOver = await group.next() ?? false
+            group.cancelAll()
+            return isOver
         }
     }
 }

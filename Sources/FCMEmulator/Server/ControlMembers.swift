@@ -5,17 +5,11 @@ struct ControlMembers {
     private let members: [String: JSONValue]
     private let path: String
 
-    /// Wraps an object.
-    ///
-    /// - Parameters:
-    ///   - members: its members.
-    ///   - path: where it stands in the body, for messages; empty for the root.
     init(_ members: [String: JSONValue], path: String) {
         self.members = members
         self.path = path
     }
 
-    /// Reads a body.
     init(body: [UInt8]) throws(ControlError) {
         do {
             self.init(try JSONValue.members(of: body), path: "")
@@ -24,10 +18,8 @@ struct ControlMembers {
         }
     }
 
-    /// The names present, sorted.
     var names: [String] { self.members.keys.sorted() }
 
-    /// Refuses members of other names.
     func allow(_ names: Set<String>) throws(ControlError) {
         guard let unknown = self.names.first(where: { !names.contains($0) }) else { return }
         throw .badRequest("unknown member \(self.field(unknown))")
@@ -88,5 +80,26 @@ struct ControlMembers {
 
     private func field(_ name: String) -> String {
         self.path.isEmpty ? name : self.path + "." + name
+    }
+}
+
+/// Why a control request is refused.
+struct ControlError: Error, Equatable {
+    let status: Int
+    let message: String
+    var allow: String?
+
+    static func badRequest(_ message: String) -> Self {
+        Self(status: 400, message: message)
+    }
+
+    /// The message as the member `error` of an object.
+    var answer: Answer {
+        Answer(
+            status: self.status,
+            contentType: "application/json; charset=UTF-8",
+            body: #"{"error":"# + JSONValue.quoted(self.message) + "}",
+            headers: self.allow.map { [HeaderField(name: "Allow", value: $0)] } ?? []
+        )
     }
 }

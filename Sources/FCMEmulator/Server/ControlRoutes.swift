@@ -2,17 +2,12 @@ import Foundation
 
 /// The control interface below `/_emulator/`.
 struct ControlRoutes: Sendable {
-    /// What every path of the interface starts with.
     static let prefix = "/_emulator/"
-
     private static let defaultJournalLimit = 100
     private static let maxLimit = 1_000_000
-
-    let state: EmulatorState
-    /// Scheme of the URLs it hands out.
+    let emulator: FCMEmulator
     let scheme: String
 
-    /// Answers one control request, which leaves no trace in the journal.
     func answer(to request: ReceivedRequest) -> Answer {
         do throws(ControlError) {
             return try self.handle(request)
@@ -31,19 +26,61 @@ struct ControlRoutes: Sendable {
         case ("subscriptions", "POST"):
             return try self.subscribe(request)
         case ("faults", "POST"):
-            self.state.addFault(try Fault(members: ControlMembers(body: request.bodyBytes)))
+            self.emulator.addFault(try Fault(members: ControlMembers(body: request.bodyBytes)))
             return .noContent
         case ("faults", "DELETE"):
-            self.state.deleteFaults()
+            self.emulator.deleteFaults()
             return .noContent
         case ("state", "DELETE"):
-            self.state.reset()
+            self.emulator.reset()
+            return .noContent
+        case ("service-accounts", "POST"):
+            return try self.addServiceAccount(request)
+        case ("service-accounts", "DELETE"):
+            guard let email = try Self.query(of: request, allowed: ["client_email"])["client_email"] else {
+                throw .badRequest("client_email is missing")
+            }
+            guard self.emulator.removeServiceAccount(clientEmail: email) else {
+                throw ControlError(status: 404, message: "there is no account \(email)")
+            }
+            return .noContent
+        case ("access-tokens", "DELETE"):
+            self.emulator.revokeAccessTokens()
+            return .noContent
+        case ("connections", "GET"):
+            return try Self.json(self.emulator.connectionReport)
+        case ("goaway", "POST"):
+            return .json(#"{"connections":\#(self.emulator.goAway())}"#)
+        case ("settings", "GET"):
+            return .json(self.emulator.settings.json)
+        case ("settings", "POST"):
+            var settings = self.emulator.settings
+            try settings.apply(ControlMembers(body: request.bodyBytes))
+            self.emulator.updateSettings { $0 = settings }
+            return .json(settings.json)
+        case ("groups", "GET"):
+            return self.groups()
+        case ("groups", "DELETE"):
+            let query = try Self.query(of: request, allowed: ["name", "project_id"])
+            guard let name = query["name"], let sender = query["project_id"] else {
+                throw .badRequest("name and project_id are needed")
+            }
+            guard self.emulator.deleteGroup(named: name, senderID: sender) else {
+                throw ControlError(status: 404, message: "there is no such group")
+            }
+            return .noContent
+        case ("invalid-tokens", "POST"):
+            let members = try ControlMembers(body: request.bodyBytes)
+            try members.allow(["tokens"])
+            guard let tokens = try members.strings("tokens") else { throw .badRequest("tokens is missing") }
+            self.emulator.refuse(tokens: Set(tokens))
+            return .noContent
+        case ("registrations", "POST"):
+            return try self.register(request)
+        case ("registrations", "DELETE"):
+            self.emulator.forgetRegistrations()
             return .noContent
         default:
-            if let answer = try self.handleCredentials(request, name: name) { return answer }
-            if let answer = try self.handleConnections(request, name: name) { return answer }
-            if let answer = try self.handleGroups(request, name: name) { return answer }
-            if let answer = try self.handleRegistrations(request, name: name) { return answer }
             throw Self.misdirected(name: String(name), method: request.method)
         }
     }
@@ -64,13 +101,13 @@ struct ControlRoutes: Sendable {
     private func journal(_ request: ReceivedRequest) throws(ControlError) -> Answer {
         let query = try Self.query(of: request, allowed: ["limit"])
         let limit = try Self.limit(query) ?? Self.defaultJournalLimit
-        return try Self.json(["entries": self.state.journal(limit: limit)])
+        return try Self.json(["entries": self.emulator.journal(limit: limit)])
     }
 
     private func deliveries(_ request: ReceivedRequest) throws(ControlError) -> Answer {
         let query = try Self.query(of: request, allowed: ["token", "topic", "limit"])
         let limit = try Self.limit(query) ?? Self.maxLimit
-        let deliveries = self.state.deliveries(token: query["token"], topic: query["topic"], limit: limit)
+        let deliveries = self.emulator.deliveries(token: query["token"], topic: query["topic"], limit: limit)
         return try Self.json(["deliveries": deliveries])
     }
 
@@ -80,14 +117,13 @@ struct ControlRoutes: Sendable {
         guard let topic = try members.string("topic"), let tokens = try members.strings("tokens") else {
             throw .badRequest("topic and tokens are needed")
         }
-        guard TopicName.isValid(topic.utf8) else {
+        guard let count = try? self.emulator.subscribe(tokens, to: topic) else {
             throw .badRequest("topic must be a topic's name, without \(TopicName.prefix)")
         }
-        let count = self.state.subscribe(tokens, to: topic, at: request.time)
         return .json(#"{"subscribers":\#(count),"topic":\#(JSONValue.quoted(topic))}"#)
     }
 
-    static func query(
+    private static func query(
         of request: ReceivedRequest,
         allowed: Set<String>
     ) throws(ControlError) -> [String: String] {
@@ -114,7 +150,7 @@ struct ControlRoutes: Sendable {
         return limit
     }
 
-    static func json(_ value: some Encodable) throws(ControlError) -> Answer {
+    private static func json(_ value: some Encodable) throws(ControlError) -> Answer {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .custom { date, encoder in
@@ -125,5 +161,67 @@ struct ControlRoutes: Sendable {
             throw ControlError(status: 500, message: "the answer could not be written")
         }
         return .json(String(decoding: data, as: UTF8.self))
+    }
+
+    private func addServiceAccount(_ request: ReceivedRequest) throws(ControlError) -> Answer {
+        let members = try ControlMembers(body: request.bodyBytes)
+        try members.allow(["project_id", "client_email", "token_uri", "service_account"])
+        let file: ServiceAccountFile
+        if let object = try members.object("service_account") {
+            try members.allow(["service_account"])
+            file = try ServiceAccountFile(members: object)
+        } else {
+            file = try self.makeServiceAccount(members, request: request)
+        }
+        do throws(EmulatorError) {
+            try self.emulator.addServiceAccount(file)
+        } catch {
+            throw .badRequest("service_account.private_key is no RSA key in PEM of at least 2048 bits")
+        }
+        return .json(file.json)
+    }
+
+    private func makeServiceAccount(
+        _ members: ControlMembers,
+        request: ReceivedRequest
+    ) throws(ControlError) -> ServiceAccountFile {
+        guard let project = try members.string("project_id"), !project.isEmpty else {
+            throw .badRequest("project_id is missing")
+        }
+        let email = try members.string("client_email")
+        // The address the caller reached the emulator at is the one it will reach the token endpoint at.
+        let host = request.header("host") ?? "localhost"
+        let uri = try members.string("token_uri") ?? "\(self.scheme)://\(host)\(TokenEndpoint.path)"
+        guard let file = try? ServiceAccountFile(making: project, clientEmail: email, tokenURI: uri) else {
+            throw ControlError(status: 500, message: "the key could not be made")
+        }
+        return file
+    }
+
+    private func register(_ request: ReceivedRequest) throws(ControlError) -> Answer {
+        let members = try ControlMembers(body: request.bodyBytes)
+        try members.allow(["tokens", "registered", "canonical"])
+        guard let tokens = try members.strings("tokens") else { throw .badRequest("tokens is missing") }
+        let isRegistered = try members.boolean("registered")
+        let canonical = try members.string("canonical")
+        guard isRegistered != nil || canonical != nil else {
+            throw .badRequest("registered or canonical is missing")
+        }
+        guard isRegistered != false || canonical == nil else {
+            throw .badRequest("canonical is for tokens that are registered")
+        }
+        guard canonical?.isEmpty != true else { throw .badRequest("canonical must not be empty") }
+        let isEnded = isRegistered == false
+        let unregistered = self.emulator.setRegistration(of: tokens, isEnded: isEnded, canonical: canonical)
+        return .json(#"{"unregistered":\#(unregistered)}"#)
+    }
+
+    private func groups() -> Answer {
+        let groups = self.emulator.groups.map { group in
+            let members = group.members.map(JSONValue.quoted).joined(separator: ",")
+            let (name, sender) = (JSONValue.quoted(group.name), JSONValue.quoted(group.sender))
+            return #"{"name":\#(name),"project_id":\#(sender),"tokens":[\#(members)]}"#
+        }
+        return .json(#"{"groups":[\#(groups.joined(separator: ","))]}"#)
     }
 }

@@ -3,16 +3,35 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
+/// Why a request is refused, in its protocol's words and for the journal.
+protocol RequestRefusal: Error {
+    var answer: Answer { get }
+    var reason: String { get }
+}
+
+/// A refusal before a protocol's own errors.
+struct Refused: RequestRefusal, Equatable {
+    let answer: Answer
+    let reason: String
+}
+
+/// Hands a request's channel from Hummingbird to its handler, for faults that happen on the wire.
+struct EmulatorContext: InitializableFromSource {
+    let channel: any Channel
+
+    init(source: ApplicationRequestContextSource) {
+        self.channel = source.channel
+    }
+}
+
 /// Answers the requests: control routes, scripted faults, then the protocols.
 struct EmulatorResponder: HTTPResponder {
-    let state: EmulatorState
+    let emulator: FCMEmulator
     let legacy: LegacyEndpoint
     let maxBodyBytes: Int
     /// Scheme of the URLs it hands out.
     let scheme: String
-    /// Measures pauses.
     let clock: any Clock<Duration>
-    /// Tells the time.
     let now: @Sendable () -> Date
 
     func respond(to request: Request, context: EmulatorContext) async throws -> Response {
@@ -28,25 +47,25 @@ struct EmulatorResponder: HTTPResponder {
         }
         let received = ReceivedRequest(origin: watch.origin, time: self.now(), head: request.head, bodyBytes: bytes)
         if received.path.hasPrefix(ControlRoutes.prefix) {
-            return Response(ControlRoutes(state: self.state, scheme: self.scheme).answer(to: received))
+            return Response(ControlRoutes(emulator: self.emulator, scheme: self.scheme).answer(to: received))
         }
         let response = await self.respond(to: received, watch: watch)
-        if let (latency, hold) = self.state.holdAnswer() {
+        if let (latency, hold) = self.emulator.holdAnswer() {
             await self.clock.pause(for: latency, unless: hold.end)
-            self.state.release(hold.id)
+            self.emulator.release(hold)
         }
         return response
     }
 
     private func respond(to request: ReceivedRequest, watch: PeerWatch) async -> Response {
-        switch self.state.admit(request) {
+        switch self.emulator.admit(request) {
         case .handle:
             return Response(await self.handle(request, id: nil))
         case .fault(let action, let id):
             return await self.play(action, request, id: id, origin: watch.origin)
         case .hold(.delay(let pause), let id, let hold):
             await self.clock.pause(for: pause, unless: hold.end)
-            self.state.release(hold.id)
+            self.emulator.release(hold)
             return Response(await self.handle(request, id: id))
         case .hold(_, let id, let hold):
             return await self.hang(request, id: id, until: hold, watch: watch)
@@ -66,37 +85,45 @@ struct EmulatorResponder: HTTPResponder {
         let received = ReceivedRequest(origin: origin, time: self.now(), head: request.head, bodyBytes: [])
         let answer = Answer.page("Request Entity Too Large", status: 413)
         let reason = "the body has more than \(self.maxBodyBytes) bytes"
-        return Response(self.refuse(received, id: nil, answer: answer, reason: reason))
+        return Response(self.refuse(received, id: nil, Refused(answer: answer, reason: reason)))
     }
-}
 
-// MARK: Protocols
+    // MARK: Protocols
 
-extension EmulatorResponder {
-    /// Handles a request by its path.
+    /// Handles a request by its path and records the answer.
     private func handle(_ request: ReceivedRequest, id: Int?) async -> Answer {
+        do {
+            return try await self.answer(to: request, id: id)
+        } catch let refusal as any RequestRefusal {
+            return self.refuse(request, id: id, refusal)
+        } catch {
+            let answer = Answer.page("Internal Server Error", status: 500)
+            return self.refuse(request, id: id, Refused(answer: answer, reason: "\(error)"))
+        }
+    }
+
+    private func answer(to request: ReceivedRequest, id: Int?) async throws -> Answer {
         if let project = V1Endpoint.project(in: request.path) {
-            return self.handleV1(request, id: id, project: project)
+            let message = try self.v1(project).message(in: request)
+            return self.emulator.deliver(request, id: id) { subscriptions, groups, registrations in
+                .v1(
+                    message,
+                    project: project,
+                    subscriptions: subscriptions,
+                    groups: groups,
+                    registrations: registrations,
+                    now: request.time
+                )
+            }
         }
         if let path = TopicRequestPath(request.path) {
-            return self.handleTopics(request, id: id, path: path)
+            return try self.answerTopics(request, id: id, path: path)
         }
         switch request.path {
-        case LegacyEndpoint.path: return self.handleLegacy(request, id: id)
-        case GroupEndpoint.path: return self.handleGroups(request, id: id)
-        case TokenEndpoint.path: return await self.handleToken(request, id: id)
-        default: return self.refuse(request, id: id, answer: .notFound, reason: "nothing is served at this path")
-        }
-    }
-
-    private func handleLegacy(_ request: ReceivedRequest, id: Int?) -> Answer {
-        switch self.legacy.verdict(on: request) {
-        case .refused(let answer, let reason):
-            return self.refuse(request, id: id, answer: answer, reason: reason)
-        case .accepted(let message, let format):
-            let registrations = self.state.registrations
-            return self.state.conclude(request, id: id) { subscriptions, groups in
-                LegacySettlement(
+        case LegacyEndpoint.path:
+            let (message, format) = try self.legacy.message(in: request)
+            return self.emulator.deliver(request, id: id) { subscriptions, groups, registrations in
+                .legacy(
                     message,
                     format: format,
                     subscriptions: subscriptions,
@@ -104,72 +131,58 @@ extension EmulatorResponder {
                     registrations: registrations,
                     now: request.time
                 )
-                .settlement(of: message)
             }
-        }
-    }
-
-    private func handleGroups(_ request: ReceivedRequest, id: Int?) -> Answer {
-        let endpoint = GroupEndpoint(legacy: self.legacy) { self.state.access(with: $0, now: self.now()) }
-        switch endpoint.verdict(on: request) {
-        case .refused(let answer, let reason): return self.refuse(request, id: id, answer: answer, reason: reason)
-        case .accepted(let command): return self.state.conclude(request, id: id, command)
-        }
-    }
-
-    private func handleV1(_ request: ReceivedRequest, id: Int?, project: String) -> Answer {
-        let endpoint = V1Endpoint(
-            project: project,
-            access: { self.state.access(with: $0, now: self.now()) },
-            isKnown: { self.state.knows(project: $0) }
-        )
-        switch endpoint.verdict(on: request) {
-        case .refused(let answer, let reason):
-            return self.refuse(request, id: id, answer: answer, reason: reason)
-        case .accepted(let message):
-            let registrations = self.state.registrations
-            return self.state.conclude(request, id: id) { subscriptions, groups in
-                V1Settlement.settle(
-                    message,
-                    subscriptions: subscriptions,
-                    groups: groups,
-                    registrations: registrations,
-                    now: request.time
-                )
+        case GroupEndpoint.path:
+            let endpoint = GroupEndpoint(legacy: self.legacy, access: self.emulator.access(with:))
+            let key = try self.emulator.perform(try endpoint.command(in: request))
+            return self.record(request, id: id, .json(#"{"notification_key":"# + JSONValue.quoted(key) + "}"))
+        case TokenEndpoint.path:
+            guard request.method == "POST" else {
+                throw Refused(answer: .methodNotAllowed(allow: "POST"), reason: "the method is \(request.method)")
             }
-        }
-    }
-
-    private func handleToken(_ request: ReceivedRequest, id: Int?) async -> Answer {
-        guard request.method == "POST" else {
-            let reason = "the method is \(request.method)"
-            return self.refuse(request, id: id, answer: .methodNotAllowed(allow: "POST"), reason: reason)
-        }
-        let state = self.state
-        let endpoint = TokenEndpoint { state.account(email: $0) }
-        do throws(TokenRefusal) {
             let now = self.now()
-            let grant = try await endpoint.grant(for: request, now: now)
-            let (token, seconds) = state.issueToken(for: grant, now: now)
-            let answer = Answer.json(
-                #"{"access_token":\#(JSONValue.quoted(token)),"expires_in":\#(seconds),"token_type":"Bearer"}"#
-            )
-            state.conclude(request, id: id, decision: JournalDecision(answer: answer))
-            return answer
-        } catch {
-            return self.refuse(request, id: id, answer: error.answer, reason: "\(error.code): \(error.description)")
+            let emulator = self.emulator
+            let grant = try await TokenEndpoint { emulator.account(email: $0) }.grant(for: request, now: now)
+            let (token, seconds) = emulator.issueToken(for: grant, now: now)
+            let text = #"{"access_token":\#(JSONValue.quoted(token)),"expires_in":\#(seconds),"token_type":"Bearer"}"#
+            return self.record(request, id: id, .json(text))
+        default:
+            throw Refused(answer: .notFound, reason: "nothing is served at this path")
         }
     }
 
-    func refuse(_ request: ReceivedRequest, id: Int?, answer: Answer, reason: String) -> Answer {
-        self.state.conclude(request, id: id, decision: JournalDecision(answer: answer, reason: reason))
+    private func answerTopics(_ request: ReceivedRequest, id: Int?, path: TopicRequestPath) throws -> Answer {
+        switch path {
+        case .batch, .info, .relation:
+            let endpoint = InstanceIDEndpoint(legacy: self.legacy, access: self.emulator.access(with:))
+            let call = try endpoint.call(request, at: path)
+            return self.emulator.withSubscriptions(request, id: id) { call.run(on: &$0, now: request.time) }
+        case .subscriptions(let project, let token, let topic):
+            let endpoint = V1TopicEndpoint(v1: self.v1(project), token: token, topic: topic)
+            let call = try endpoint.call(request)
+            return self.emulator.withSubscriptions(request, id: id) {
+                endpoint.run(call, on: &$0, now: request.time)
+            }
+        }
+    }
+
+    private func v1(_ project: String) -> V1Endpoint {
+        V1Endpoint(project: project, access: self.emulator.access(with:), isKnown: self.emulator.knows(project:))
+    }
+
+    private func record(_ request: ReceivedRequest, id: Int?, _ answer: Answer) -> Answer {
+        self.emulator.record(request, id: id, decision: JournalDecision(answer: answer))
         return answer
     }
-}
 
-// MARK: Faults
+    private func refuse(_ request: ReceivedRequest, id: Int?, _ refusal: any RequestRefusal) -> Answer {
+        let decision = JournalDecision(answer: refusal.answer, reason: refusal.reason)
+        self.emulator.record(request, id: id, decision: decision)
+        return refusal.answer
+    }
 
-extension EmulatorResponder {
+    // MARK: Faults
+
     private func play(
         _ action: FaultAction,
         _ request: ReceivedRequest,
@@ -178,15 +191,11 @@ extension EmulatorResponder {
     ) async -> Response {
         switch action {
         case .status(let status, let body, let headers):
-            let answer = Answer(
-                status: status,
-                contentType: "text/plain; charset=UTF-8",
-                body: body ?? "",
-                headers: headers
-            )
-            return Response(self.refuse(request, id: id, answer: answer, reason: "scripted status"))
+            let type = "text/plain; charset=UTF-8"
+            let answer = Answer(status: status, contentType: type, body: body ?? "", headers: headers)
+            return Response(self.refuse(request, id: id, Refused(answer: answer, reason: "scripted status")))
         case .garbage:
-            return Response(self.refuse(request, id: id, answer: .garbage, reason: "scripted garbage"))
+            return Response(self.refuse(request, id: id, Refused(answer: .garbage, reason: "scripted garbage")))
         case .truncate:
             return .truncated(await self.handle(request, id: id))
         case .goAway(isRefused: false):
@@ -203,18 +212,23 @@ extension EmulatorResponder {
             self.drop(request, id: id, reason: "connection reset")
             await origin.reset()
         }
-        // Nobody reads this: the stream or the connection is gone.
+        // Never read: the stream or the connection is gone.
         return Response(status: .noContent)
     }
 
     private func drop(_ request: ReceivedRequest, id: Int, reason: String) {
-        self.state.conclude(request, id: id, decision: JournalDecision(answer: nil, reason: reason))
+        self.emulator.record(request, id: id, decision: JournalDecision(answer: nil, reason: reason))
     }
 
     /// Waits until the request is released, then handles it; unless the client has gone by then.
-    private func hang(_ request: ReceivedRequest, id: Int, until hold: Hold, watch: PeerWatch) async -> Response {
-        let state = self.state
-        watch.onDeparture { state.release(hold.id) }
+    private func hang(
+        _ request: ReceivedRequest,
+        id: Int,
+        until hold: FCMEmulator.Hold,
+        watch: PeerWatch
+    ) async -> Response {
+        let emulator = self.emulator
+        watch.onDeparture { emulator.release(hold) }
         for await _ in hold.end {}
         guard !watch.isGone else {
             self.drop(request, id: id, reason: "the client went away")

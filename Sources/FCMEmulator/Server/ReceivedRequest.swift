@@ -21,7 +21,6 @@ struct ReceivedRequest: Sendable {
     let origin: RequestOrigin?
     let time: Date
     let method: String
-    /// Path and query as sent.
     let target: String
     let headers: [HeaderField]
     let bodyBytes: [UInt8]
@@ -60,7 +59,6 @@ struct ReceivedRequest: Sendable {
         )
     }
 
-    /// The first field of this name, which is given in lower case and found in any case.
     func header(_ name: String) -> String? {
         self.headers.first { $0.name.lowercased() == name }?.value
     }
@@ -85,5 +83,16 @@ struct ReceivedRequest: Sendable {
         guard let members = try? JSONValue.members(of: self.bodyBytes), case .object(let message)? = members["message"]
         else { return [] }
         return [message["token"], message["fid"]].compactMap { $0?.text }
+    }
+}
+
+/// One HTTP header field, its name spelled as sent.
+package struct HeaderField: Sendable, Equatable, Encodable {
+    package var name: String
+    package var value: String
+
+    package init(name: String, value: String) {
+        self.name = name
+        self.value = value
     }
 }

@@ -4,24 +4,15 @@ import Foundation
 struct InstanceIDEndpoint {
     private static let tokenCounts = 1...1_000
     private static let scheme = "Bearer "
-
     let legacy: LegacyEndpoint
-    /// What an access token is worth.
     let access: (String) -> AccessTokens.Access
 
-    /// What a request turned out to ask for.
     enum Call: Equatable {
-        /// One topic, many devices.
         case batch(adds: Bool, topic: String, tokens: [String])
-        /// One topic, one device.
         case relation(adds: Bool, topic: String, token: String)
-        /// What is known of a device.
         case info(token: String, hasDetails: Bool)
     }
 
-    /// Checks one request.
-    ///
-    /// - Throws: what is wrong with it.
     func call(_ request: ReceivedRequest, at path: TopicRequestPath) throws(InstanceIDError) -> Call {
         try self.authorize(request)
         switch path {
@@ -45,7 +36,6 @@ struct InstanceIDEndpoint {
         guard methods.contains(request.method) else { throw .invalid("the method is \(request.method)") }
     }
 
-    /// A server key, or an access token that is announced as one.
     private func authorize(_ request: ReceivedRequest) throws(InstanceIDError) {
         guard let authorization = request.header("authorization") else { throw .unauthorized }
         guard authorization.hasPrefix(Self.scheme) else {
@@ -82,12 +72,6 @@ struct InstanceIDEndpoint {
 }
 
 extension InstanceIDEndpoint.Call {
-    /// Does what was asked for.
-    ///
-    /// - Parameters:
-    ///   - subscriptions: what it is done to.
-    ///   - now: when.
-    /// - Returns: the answer, and why devices were refused.
     func run(on subscriptions: inout Subscriptions, now: Date) -> (Answer, reason: String?) {
         switch self {
         case .batch(let adds, let topic, let tokens):
@@ -146,5 +130,52 @@ extension InstanceIDEndpoint.Call {
             text += #","rel":{"topics":{"# + members.joined(separator: ",") + "}}"
         }
         return text + "}"
+    }
+}
+
+/// An error of the Instance ID API.
+struct InstanceIDError: RequestRefusal, Equatable {
+    let status: Int
+    /// The text of `error`.
+    let text: String
+
+    var reason: String { self.text }
+
+    var answer: Answer {
+        .json(#"{"error":\#(JSONValue.quoted(self.text))}"#, status: self.status)
+    }
+
+    static let unauthorized = Self(status: 401, text: "Unauthorized")
+    static let forbidden = Self(status: 403, text: "PERMISSION_DENIED")
+    static let tooManyTopics = Self(status: 400, text: "TOO_MANY_TOPICS")
+
+    static func invalid(_ text: String) -> Self {
+        Self(status: 400, text: "INVALID_ARGUMENT: \(text)")
+    }
+
+    init(scripted name: String) {
+        switch name {
+        case "NOT_FOUND", "UNREGISTERED", LegacyErrorName.notRegistered.rawValue:
+            self.init(status: 404, text: "NOT_FOUND")
+        case "INVALID_ARGUMENT", LegacyErrorName.invalidRegistration.rawValue,
+            LegacyErrorName.missingRegistration.rawValue, LegacyErrorName.invalidParameters.rawValue:
+            self.init(status: 400, text: "INVALID_ARGUMENT")
+        case "PERMISSION_DENIED", "SENDER_ID_MISMATCH", LegacyErrorName.mismatchSenderID.rawValue:
+            self = .forbidden
+        case "RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED", LegacyErrorName.deviceMessageRateExceeded.rawValue,
+            LegacyErrorName.topicsMessageRateExceeded.rawValue:
+            self.init(status: 429, text: "RESOURCE_EXHAUSTED")
+        case "DEADLINE_EXCEEDED", "UNAVAILABLE", LegacyErrorName.unavailable.rawValue:
+            self.init(status: 503, text: "DEADLINE_EXCEEDED")
+        case "INTERNAL", LegacyErrorName.internalServerError.rawValue:
+            self.init(status: 500, text: "INTERNAL")
+        default:
+            self.init(status: name == "TOO_MANY_TOPICS" ? 400 : 500, text: name)
+        }
+    }
+
+    private init(status: Int, text: String) {
+        self.status = status
+        self.text = text
     }
 }

@@ -2,15 +2,10 @@ import Foundation
 
 /// Which devices are subscribed to which topics, and since when.
 struct Subscriptions {
-    /// The most topics that one device may follow.
     static let maxTopics = 2_000
-
     private var tokensByTopic: [String: Set<String>] = [:]
     private var topicsByToken: [String: [String: Date]] = [:]
 
-    /// Subscribes devices to a topic.
-    ///
-    /// - Returns: how many devices the topic has now.
     @discardableResult
     mutating func subscribe(
         _ tokens: [String],
@@ -24,9 +19,6 @@ struct Subscriptions {
         return self.tokensByTopic[topic]?.count ?? 0
     }
 
-    /// Ends a device's subscription to a topic.
-    ///
-    /// - Returns: whether there was one.
     @discardableResult
     mutating func unsubscribe(_ token: String, from topic: String) -> Bool {
         guard self.topicsByToken[token]?.removeValue(forKey: topic) != nil else { return false }
@@ -36,7 +28,6 @@ struct Subscriptions {
         return true
     }
 
-    /// The topics that a device follows with the time since when.
     func topics(of token: String) -> [String: Date] {
         self.topicsByToken[token] ?? [:]
     }
@@ -47,7 +38,6 @@ struct Subscriptions {
         return topics[topic] != nil || topics.count < Self.maxTopics
     }
 
-    /// The devices of one topic, sorted.
     func tokens(of topic: String) -> [String] {
         (self.tokensByTopic[topic] ?? []).sorted()
     }

@@ -1,26 +1,64 @@
 import Foundation
 
+/// A path by which subscriptions are kept.
+enum TopicRequestPath: Equatable {
+    /// `/iid/v1:batchAdd` and `/iid/v1:batchRemove`.
+    case batch(adds: Bool)
+    /// `/iid/info/<token>`.
+    case info(token: String)
+    /// `/iid/v1/<token>/rel/topics/<topic>`.
+    case relation(token: String, topic: String)
+    /// `/v1/projects/<project>/registrations/<token>/topicSubscriptions`, and the same with `/<topic>`.
+    case subscriptions(project: String, token: String, topic: String?)
+
+    init?(_ path: String) {
+        let segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map(String.init)
+        func text(_ index: Int) -> String { segments[index].removingPercentEncoding ?? "" }
+        switch segments {
+        case ["iid", "v1:batchAdd"]:
+            self = .batch(adds: true)
+        case ["iid", "v1:batchRemove"]:
+            self = .batch(adds: false)
+        case _ where segments.count == 3 && segments[0] == "iid" && segments[1] == "info":
+            self = .info(token: text(2))
+        case _ where segments.count == 6 && segments[..<2] == ["iid", "v1"] && segments[3...4] == ["rel", "topics"]:
+            self = .relation(token: text(2), topic: text(5))
+        case _
+        where (6...7).contains(segments.count) && segments[..<2] == ["v1", "projects"]
+            && segments[3] == "registrations" && segments[5] == "topicSubscriptions":
+            self = .subscriptions(project: text(2), token: text(4), topic: segments.count == 7 ? text(6) : nil)
+        default:
+            return nil
+        }
+    }
+
+    func tokens(body: [UInt8]) -> [String] {
+        switch self {
+        case .info(let token), .relation(let token, _), .subscriptions(_, let token, _):
+            return [token]
+        case .batch:
+            guard let members = try? JSONValue.members(of: body),
+                case .array(let list)? = members["registration_tokens"]
+            else { return [] }
+            return list.map(\.text)
+        }
+    }
+}
+
 /// v1's topic subscriptions: method, credentials and parameters of a request, then what it does.
 struct V1TopicEndpoint {
     private static let defaultPageSize = 1_000
     private static let maxPageSize = 2_000
-
-    /// Knows the project and who may act for it.
     let v1: V1Endpoint
     let token: String
-    /// The topic in the path.
     let topic: String?
 
-    /// What a request turned out to ask for.
     enum Call: Equatable {
         case create(topic: String)
         case delete(topic: String, allowsMissing: Bool)
         case list(size: Int, start: Int)
     }
 
-    /// Checks one request.
-    ///
-    /// - Throws: what is wrong with it.
     func call(_ request: ReceivedRequest) throws(V1Failure) -> Call {
         try self.v1.authorize(request.header("authorization"))
         let query = try Self.query(of: request)
@@ -64,13 +102,6 @@ struct V1TopicEndpoint {
         }
     }
 
-    /// Does what was asked for.
-    ///
-    /// - Parameters:
-    ///   - call: that.
-    ///   - subscriptions: what it is done to.
-    ///   - now: when.
-    /// - Returns: the answer, and why it is a refusal.
     func run(_ call: Call, on subscriptions: inout Subscriptions, now: Date) -> (Answer, reason: String?) {
         do throws(V1Failure) {
             return (.json(try self.answer(call, &subscriptions, now)), nil)
@@ -110,7 +141,6 @@ struct V1TopicEndpoint {
 }
 
 extension V1Failure {
-    /// The device follows the topic already.
     fileprivate static let alreadySubscribed = Self(
         code: 409,
         status: "ALREADY_EXISTS",
@@ -118,7 +148,6 @@ extension V1Failure {
         details: []
     )
 
-    /// The device follows as many topics as it may.
     fileprivate static let tooManyTopics = Self(
         code: 400,
         status: "FAILED_PRECONDITION",

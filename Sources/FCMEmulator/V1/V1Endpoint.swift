@@ -13,33 +13,22 @@ struct V1Endpoint {
         return project.contains("/") ? nil : String(project)
     }
 
-    /// The project in the path.
     let project: String
-
-    /// What an access token is worth.
     let access: (String) -> AccessTokens.Access
-
-    /// Whether some account belongs to a project.
     let isKnown: (String) -> Bool
 
-    /// Checks one request.
-    func verdict(on request: ReceivedRequest) -> V1Verdict {
+    func message(in request: ReceivedRequest) throws -> AcceptedMessage {
         guard request.method == "POST" else {
-            return .refused(.notFound, reason: "the method is \(request.method)")
+            throw Refused(answer: .notFound, reason: "the method is \(request.method)")
         }
-        do throws(V1Failure) {
-            try self.authorize(request.header("authorization"))
-            let mediaType = LegacyFormat(contentType: request.header("content-type"))
-            guard mediaType == .json else { throw .notJSON("The content type is not application/json.") }
-            return .accepted(try self.message(request.bodyBytes))
-        } catch {
-            return .refused(error.answer, reason: error.reason)
+        try self.authorize(request.header("authorization"))
+        guard LegacyFormat(contentType: request.header("content-type")) == .json else {
+            throw V1Failure.notJSON("The content type is not application/json.")
         }
+        return try self.message(request.bodyBytes)
     }
 
     /// Checks an `Authorization` field.
-    ///
-    /// - Throws: why it does not allow anything for the project.
     func authorize(_ authorization: String?) throws(V1Failure) {
         guard let authorization else { throw .unauthenticated("CREDENTIALS_MISSING") }
         guard authorization.hasPrefix(Self.scheme) else { throw .unauthenticated("ACCESS_TOKEN_TYPE_UNSUPPORTED") }
@@ -55,7 +44,7 @@ struct V1Endpoint {
         }
     }
 
-    private func message(_ body: [UInt8]) throws(V1Failure) -> V1Message {
+    private func message(_ body: [UInt8]) throws(V1Failure) -> AcceptedMessage {
         let members: [String: JSONValue]
         do {
             members = try JSONValue.members(of: body)
@@ -63,6 +52,6 @@ struct V1Endpoint {
             throw .notJSON(error.reason)
         }
         let (request, notes) = try V1SchemaCheck.run(members)
-        return try V1MessageRules(request, notes: notes).message(project: self.project)
+        return try V1MessageRules(request, notes: notes).message()
     }
 }

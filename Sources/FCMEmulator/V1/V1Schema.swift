@@ -1,9 +1,7 @@
 /// The fields of a send request (section 3 of the v1 reference).
 enum V1Schema {
-    /// The members of a message that say whom it addresses; at most one may be given.
+    /// The members of a message that name its target; at most one may be given.
     static let targets = ["token", "fid", "topic", "condition"]
-
-    /// The request.
     static let request: [String: V1FieldType] = [
         "validate_only": .boolean,
         "message": .message("Message", Self.message),
@@ -100,4 +98,37 @@ enum V1Schema {
         "notification": .structure,
         "fcm_options": .message("WebpushFcmOptions", ["link": .string, "analytics_label": .string]),
     ]
+}
+
+/// The type of a field, as far as JSON shows it.
+indirect enum V1FieldType: Sendable {
+    case string
+    case boolean
+    case int32
+    case float
+    /// Decimal seconds with the suffix `s`.
+    case duration
+    /// RFC 3339.
+    case timestamp
+    /// One of the names; the type's name is for messages.
+    case enumeration(String, [String], foldsCase: Bool)
+    case list(V1FieldType)
+    case stringMap
+    case structure
+    /// An object of these fields; the type's name is for messages.
+    case message(String, [String: V1FieldType])
+
+    var name: String {
+        switch self {
+        case .string, .stringMap: "TYPE_STRING"
+        case .boolean: "TYPE_BOOL"
+        case .int32: "TYPE_INT32"
+        case .float: "TYPE_FLOAT"
+        case .duration: "type.googleapis.com/google.protobuf.Duration"
+        case .timestamp: "type.googleapis.com/google.protobuf.Timestamp"
+        case .structure: "type.googleapis.com/google.protobuf.Struct"
+        case .list(let element): element.name
+        case .enumeration(let name, _, _), .message(let name, _): "type.googleapis.com/google.firebase.fcm.v1." + name
+        }
+    }
 }

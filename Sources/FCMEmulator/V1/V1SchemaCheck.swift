@@ -9,10 +9,6 @@ struct V1SchemaCheck {
     private var violations: [V1Violation] = []
     private var notes: [String] = []
 
-    /// Checks the members of a request.
-    ///
-    /// - Returns: the members with all names in `snake_case` and without nulls, and the notes.
-    /// - Throws: every violation.
     static func run(
         _ members: [String: JSONValue]
     ) throws(V1Failure) -> (members: [String: JSONValue], notes: [String]) {

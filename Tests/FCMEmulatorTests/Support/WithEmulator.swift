@@ -1,7 +1,8 @@
-import FCMEmulator
 import Foundation
 import Logging
 import ServiceLifecycle
+
+@testable import FCMEmulator
 
 /// Runs an emulator on a port of its own for as long as the closure takes.
 func withEmulator<Result: Sendable>(
@@ -31,12 +32,9 @@ func withSender<Result: Sendable>(
     time: ManualTime = ManualTime(),
     _ body: (FCMEmulator, RawClient, String) async throws -> Result
 ) async throws -> Result {
-    let configuration = EmulatorConfiguration(
-        port: 0,
-        certificate: certificate,
-        serviceAccounts: [try TestAccount.file()],
-        settings: settings
-    )
+    var configuration = EmulatorConfiguration(port: 0, certificate: certificate)
+    configuration.serviceAccounts = [try TestAccount.file()]
+    configuration.settings = settings
     return try await withEmulator(configuration, clock: clock, time: time) { emulator, client in
         // The pause before answers is what tests are about, not what they wait for here.
         emulator.updateSettings { $0.latency = .zero }

@@ -40,7 +40,7 @@ enum EmulatorOpinion {
             .map { Condition(canonical: $0.canonical, topics: $0.topics) }
     }
 
-    private static func request(_ message: LegacyMessage) -> Request {
+    private static func request(_ message: AcceptedMessage) -> Request {
         Request(
             isDryRun: message.isDryRun,
             dataKeys: Set(message.content.data.keys),

@@ -1,6 +1,97 @@
 import Foundation
 import HTTPTypes
 
+/// A fault to be played for the next requests that match.
+package struct Fault: Sendable, Equatable {
+    /// Path of the requests, without query; nil for any.
+    package var path: String?
+    /// A recipient of the requests, exactly as in `to`, `registration_ids`, `registration_id`, `message.token`,
+    /// `message.fid` or `registration_tokens`, or in the path of a subscription; nil for any.
+    package var token: String?
+    /// How many requests it is played for, at least 1.
+    package var times: Int
+    package var action: FaultAction
+
+    package init(path: String? = nil, token: String? = nil, times: Int = 1, action: FaultAction) {
+        precondition(times >= 1, "times must be at least 1, not \(times)")
+        self.path = path
+        self.token = token
+        self.times = times
+        self.action = action
+    }
+
+    func matches(path: String, tokens: [String]) -> Bool {
+        if let expected = self.path, expected != path { return false }
+        if let expected = self.token, !tokens.contains(expected) { return false }
+        return true
+    }
+}
+
+/// What a scripted fault does to a request.
+package enum FaultAction: Sendable, Equatable {
+    case delay(Duration)
+    /// No answer until the faults are deleted; then the request is handled. Ends when the client goes away.
+    case hang
+    /// The connection is closed with a TCP reset, together with every other stream on it; the request is not handled.
+    case reset
+    case status(Int, body: String?, headers: [HeaderField])
+    /// Status 200 with a body that is no JSON; the request is not handled.
+    case garbage
+    case truncate
+    /// The connection is told to go away with GOAWAY and closes once its open streams have ended.
+    ///
+    /// The request is handled, unless it is refused: then GOAWAY declares it as not processed. With HTTP/1.1 the
+    /// connection closes after the answer, or is reset instead of handling a refused request.
+    case goAway(isRefused: Bool)
+    /// The stream is refused with `REFUSED_STREAM`; the request is not handled. With HTTP/1.1 the connection is reset.
+    case refuse
+
+    package static func page(_ status: Int) -> Self {
+        let page = Answer.page("Error \(status)", status: status)
+        return .status(status, body: page.body, headers: page.headers)
+    }
+
+    var name: String {
+        switch self {
+        case .delay: "delay"
+        case .hang: "hang"
+        case .reset: "reset"
+        case .status: "status"
+        case .garbage: "garbage"
+        case .truncate: "truncate"
+        case .goAway: "goaway"
+        case .refuse: "refuse"
+        }
+    }
+}
+
+/// The faults still to be played, in the order they were added.
+struct FaultScript {
+    private var faults: [Fault] = []
+
+    var isEmpty: Bool { self.faults.isEmpty }
+
+    var looksAtTokens: Bool { self.faults.contains { $0.token != nil } }
+
+    mutating func add(_ fault: Fault) {
+        self.faults.append(fault)
+    }
+
+    mutating func removeAll() {
+        self.faults.removeAll()
+    }
+
+    mutating func take(path: String, tokens: [String]) -> FaultAction? {
+        guard let index = self.faults.firstIndex(where: { $0.matches(path: path, tokens: tokens) }) else { return nil }
+        let action = self.faults[index].action
+        self.faults[index].times -= 1
+        if self.faults[index].times == 0 {
+            self.faults.remove(at: index)
+        }
+        return action
+    }
+}
+
 /// Reading a fault from the control interface.
 extension Fault {
     private static let maxTimes = 1_000_000_000
@@ -15,8 +106,6 @@ extension Fault {
     /// Reads `{"match": {"path", "token"}, "times": n, "action": {"type", …}}`.
     ///
     /// `match`, its members and `times` (1) may be left out.
-    ///
-    /// - Throws: ``ControlError`` naming the member that is wrong.
     init(members: ControlMembers) throws(ControlError) {
         try members.allow(["match", "times", "action"])
         let match = try members.object("match") ?? ControlMembers([:], path: "match")

@@ -1,13 +1,9 @@
 /// Reads `application/x-www-form-urlencoded` text by the rules of P-DECODE; also used for query strings.
 enum FormFields {
-    /// Something in the text cannot be decoded.
     struct Undecodable: Error, Equatable {
         let reason: String
     }
 
-    /// The names and values, in order, repeats kept.
-    ///
-    /// - Throws: when an escape is broken or bytes are not UTF-8, anywhere.
     static func read(_ bytes: [UInt8]) throws(Undecodable) -> [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         for segment in bytes.split(separator: UInt8(ascii: "&")) {
