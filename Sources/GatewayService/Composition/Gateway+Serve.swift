@@ -16,7 +16,7 @@ extension Gateway {
         let logLevel = LogLevelSetting(started.configuration.log)
         let logger = started.configuration.log.bootstrap(logLevel)
         defer { logger.flush() }
-        let stop = await EarlyStop(logger: logger)
+        let stop = await StartupStop(logger: logger)
         logger.debug("Starting.")
         try await stop.watching {
             let gateway = try await Gateway(

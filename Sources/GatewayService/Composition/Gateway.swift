@@ -257,7 +257,7 @@ package struct Gateway: Sendable {
         )
         let lastReload = metrics.gauge(.configLastReloadSuccessful)
         lastReload.set(1)
-        let impatience = Impatience()
+        let forced = ForcedShutdown()
         self.dataListener = ListenerService(
             server: dataServer,
             address: "\(configuration.http.server.host):\(configuration.http.server.port)",
@@ -265,7 +265,7 @@ package struct Gateway: Sendable {
             drain: ListenerService.Drain(
                 grace: configuration.http.drainGrace,
                 timeout: configuration.http.shutdownTimeout,
-                impatience: impatience,
+                forced: forced,
                 gauge: metrics.gauge(.draining)
             ),
             after: { await audit.whenOpen() }
@@ -274,7 +274,7 @@ package struct Gateway: Sendable {
             server: adminServer,
             address: "\(configuration.admin.server.host):\(configuration.admin.server.port)",
             readiness: nil,
-            drain: ListenerService.Drain(grace: .zero, timeout: Self.adminDrainLimit, impatience: impatience)
+            drain: ListenerService.Drain(grace: .zero, timeout: Self.adminDrainLimit, forced: forced)
         )
         self.drainLimit = configuration.http.drainGrace + configuration.http.shutdownTimeout
         self.reloadable = ReloadableParts(
@@ -286,7 +286,7 @@ package struct Gateway: Sendable {
         )
         self.services =
             tracing.services + [
-                ImpatienceService(impatience: impatience), ClosingService("store") { try database.close() },
+                ForcedShutdownService(forced: forced), ClosingService("store") { try database.close() },
                 ClosingService("limits") { keptLimits.save(under: directory.snapshot) }, directory, trail.checkpoints,
                 audit, trail.retention(audit), retired,
             ]

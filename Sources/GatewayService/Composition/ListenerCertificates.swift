@@ -4,7 +4,6 @@ import NIOSSL
 
 /// A listener's certificate with its key and the authorities of its clients: read, and found to fit together.
 package struct ListenerCertificate: Sendable {
-    /// A server's side of TLS.
     let configuration: TLSConfiguration
     private let leaf: NIOSSLCertificate
     private let file: String

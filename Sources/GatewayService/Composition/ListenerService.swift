@@ -14,7 +14,7 @@ package struct ListenerService: Service {
         /// How long running requests may take after that.
         var timeout: Duration
         /// Cuts both short.
-        var impatience = Impatience()
+        var forced = ForcedShutdown()
         /// Is 1 from the moment the balancer is told.
         var gauge: Meter?
         /// Waits for the grace; throws when nobody waits for it any more.
@@ -87,7 +87,7 @@ package struct ListenerService: Service {
                 await self.server.shutdown(grace: self.drain.timeout)
             }
             group.addTask {
-                if await self.drain.impatience.isDeclared() { await self.server.shutdown(grace: .zero) }
+                if await self.drain.forced.isRequested() { await self.server.shutdown(grace: .zero) }
             }
             // Whichever ends first: both end with no connection left.
             await group.next()

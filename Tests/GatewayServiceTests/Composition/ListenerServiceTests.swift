@@ -36,7 +36,7 @@ struct ListenerServiceTests {
 
     private let responder = HeldResponder()
     private let readiness = Readiness()
-    private let impatience = Impatience()
+    private let forced = ForcedShutdown()
     private let registry = PrometheusRegistry()
     private let logs = InMemoryLogHandler()
     /// The grace, which lasts as long as the test wants.
@@ -80,7 +80,7 @@ struct ListenerServiceTests {
             drain: ListenerService.Drain(
                 grace: .seconds(3_600),
                 timeout: timeout,
-                impatience: self.impatience,
+                forced: self.forced,
                 gauge: Meter(label: "fcmgw_draining", factory: self.registry),
                 pause: { _ in for await _ in grace { return } }
             )
@@ -157,7 +157,7 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("Impatience ends the grace and the waiting", arguments: [false, true])
+    @Test("A forced shutdown ends the grace and the waiting", arguments: [false, true])
     func impatient(isGraceOver: Bool) async throws {
         try await self.run(timeout: .seconds(3_600)) { port, _, stop, ended in
             let responder = self.responder
@@ -166,7 +166,7 @@ struct ListenerServiceTests {
             stop()
             await self.until { !self.readiness.isServing }
             if isGraceOver { self.grace.continuation.yield() }
-            self.impatience.declare()
+            self.forced.request()
             try await ended()
             let told = try? await held
             #expect(told == nil)
@@ -184,10 +184,10 @@ struct ListenerServiceTests {
         }
     }
 
-    @Test("Impatience that was declared before is not forgotten")
+    @Test("A forced shutdown that was requested before is not forgotten")
     func impatientEarly() async throws {
-        self.impatience.declare()
-        #expect(await self.impatience.isDeclared())
+        self.forced.request()
+        #expect(await self.forced.isRequested())
         try await self.run(timeout: .seconds(3_600)) { _, _, stop, ended in
             stop()
             try await ended()

@@ -1,0 +1,105 @@
+import Foundation
+import Logging
+import ServiceLifecycle
+import Synchronization
+import UnixSignals
+
+/// Ends a gateway that is told to end before it serves.
+///
+/// The first process of a container gets no signal that it does not trap, so a stop in the middle of a start would be
+/// forgotten, and the container killed later in the middle of its work. Before there is anything to drain, the process
+/// just ends: nothing has been taken on, and the store takes each step of an upgrade as a whole.
+final class StartupStop: Sendable {
+    private let group = Mutex<ServiceGroup?>(nil)
+    private let signals: UnixSignalsSequence
+    private let logger: Logger
+
+    init(logger: Logger) async {
+        self.logger = logger
+        self.signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+    }
+
+    /// Runs a body, and ends the process when a signal comes before ``arm(_:)``; after it, the group is shut down.
+    func watching<Result: Sendable>(_ body: () async throws -> Result) async rethrows -> Result {
+        let watch = Task {
+            for await signal in self.signals {
+                guard let group = self.group.withLock({ $0 }) else {
+                    self.logger.notice("Told to end before the start was done", metadata: ["signal": "\(signal)"])
+                    self.logger.flush()
+                    exit(EXIT_SUCCESS)
+                }
+                await group.triggerGracefulShutdown()
+            }
+        }
+        defer { watch.cancel() }
+        return try await body()
+    }
+
+    /// Has a group take the signals from now on, whether it runs already or is about to.
+    func arm(_ group: ServiceGroup) {
+        self.group.withLock { $0 = group }
+    }
+}
+
+/// Whether a second signal asks a draining gateway to end at once.
+final class ForcedShutdown: Sendable {
+    private struct State {
+        var isRequested = false
+        var listeners: [AsyncStream<Void>.Continuation] = []
+    }
+
+    private let state = Mutex(State())
+
+    func request() {
+        let listeners = self.state.withLock { state in
+            state.isRequested = true
+            defer { state.listeners = [] }
+            return state.listeners
+        }
+        for listener in listeners {
+            listener.yield()
+            listener.finish()
+        }
+    }
+
+    /// Waits for the request; false when the task is cancelled before.
+    func isRequested() async -> Bool {
+        let (stream, listener) = AsyncStream.makeStream(of: Void.self)
+        let isRequested = self.state.withLock { state in
+            if !state.isRequested { state.listeners.append(listener) }
+            return state.isRequested
+        }
+        if isRequested { return true }
+        for await _ in stream { return true }
+        return false
+    }
+}
+
+/// Requests a forced shutdown at the second SIGTERM or SIGINT.
+struct ForcedShutdownService: Service {
+    let forced: ForcedShutdown
+
+    func run() async throws {
+        var count = 0
+        for await _ in await UnixSignalsSequence(trapping: .sigterm, .sigint).cancelOnGracefulShutdown() {
+            count += 1
+            if count == 2 { self.forced.request() }
+        }
+    }
+}
+
+/// Does nothing until shutdown, then closes something that the services after it needed.
+struct ClosingService: Service, CustomStringConvertible {
+    let description: String
+    private let close: @Sendable () async throws -> Void
+
+    init(_ name: String, close: @escaping @Sendable () async throws -> Void) {
+        self.description = name
+        self.close = close
+    }
+
+    func run() async throws {
+        try? await gracefulShutdown()
+        try await self.close()
+    }
+}
