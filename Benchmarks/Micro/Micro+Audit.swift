@@ -19,9 +19,8 @@ extension Micro {
 
         let reading = try SQLiteReadOnlyDatabase(path: path)
         let verifier = AuditVerifier(
-            reader: SQLiteAuditReader(database: reading),
+            store: SQLAuditStore(database: reading),
             sealer: sealer,
-            ledger: SQLiteAuditLedgerReader(database: reading),
             publicKey: signer.publicKey
         )
         let start = ContinuousClock.now
@@ -42,10 +41,9 @@ extension Micro {
         sealer: AuditSealer,
         signer: AuditSigner
     ) async throws {
-        let store = SQLiteAuditStore(database: database)
+        let store = SQLAuditStore(database: database)
         let checkpointer = AuditCheckpointer(
-            store: SQLiteAuditLedgerStore(database: database),
-            reader: store,
+            store: store,
             signer: signer,
             sealer: sealer,
             clock: SystemWallClock(),

@@ -104,7 +104,7 @@ struct Micro {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("fcm-gateway-micro-\(UUID())")
         defer { try? FileManager.default.removeItem(at: folder) }
         let database = try SQLiteDatabase(path: folder.appendingPathComponent("gateway.sqlite").path)
-        let store = SQLiteAuditStore(database: database)
+        let store = SQLAuditStore(database: database)
         let sealer = AuditSealer(auditKey: Secret(randomBytes: 32))
         let record = Self.record()
         let batches = 20_000 / batch

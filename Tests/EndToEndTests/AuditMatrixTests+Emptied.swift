@@ -9,8 +9,8 @@ import Testing
 extension EndToEnd.AuditMatrixTests {
     /// The tables of the audit and what orders their rows by age.
     private static let ages = [
-        ("audit_records", ["writer", "sequence"]), ("audit_heads", ["writer"]), ("audit_spans", ["writer", "span"]),
-        ("audit_tenant_spans", ["writer", "span", "tenant"]), ("audit_checkpoints", ["number"]),
+        ("audit_records", ["writer", "sequence"]), ("audit_heads", ["writer"]),
+        ("audit_checkpoints", ["number"]),
         ("audit_cuts", ["writer"]), ("gateway_checkpoint_end", ["id"]),
     ]
 
@@ -34,8 +34,7 @@ extension EndToEnd.AuditMatrixTests {
         // The newest checkpoints with their records.
         let newest = """
             DELETE FROM audit_checkpoints WHERE number > 13; DELETE FROM audit_records WHERE writer = 4;
-            DELETE FROM audit_heads WHERE writer = 4; DELETE FROM audit_spans WHERE writer = 4;
-            DELETE FROM audit_tenant_spans WHERE writer = 4;
+            DELETE FROM audit_heads WHERE writer = 4;
             """
         return [
             emptied, emptied + word, "\(emptied)\(word) DELETE FROM gateway_secrets WHERE name <> 'key_pepper';",
@@ -110,7 +109,7 @@ extension EndToEnd.AuditMatrixTests {
                 _ = try await gateway.process.end()
             }
             #expect(try await verify().end == .code(2))
-            let emptied = ["records", "heads", "spans", "tenant_spans"].map { "DELETE FROM audit_\($0);" }.joined()
+            let emptied = ["records", "heads"].map { "DELETE FROM audit_\($0);" }.joined()
             try await SQL.change(store, emptied)
             for _ in 1...2 {
                 let outcome = try await verify()

@@ -9,7 +9,6 @@ extension EndToEnd.AuditMatrixTests {
     /// Drops the last writer, which only checkpoints tell of then.
     private static let dropLastWriter = """
         DELETE FROM audit_records WHERE writer = 4; DELETE FROM audit_heads WHERE writer = 4;
-        DELETE FROM audit_spans WHERE writer = 4; DELETE FROM audit_tenant_spans WHERE writer = 4;
         """
 
     /// What is done to the checkpoints so that they tell no more.
@@ -31,7 +30,10 @@ extension EndToEnd.AuditMatrixTests {
         return [
             "INSERT INTO audit_checkpoints VALUES (359, x'\(text)', zeroblob(64))",
             "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end",
-            "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end; DELETE FROM audit_cuts WHERE writer = 4",
+            """
+            DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end;
+            DELETE FROM audit_cuts WHERE writer = 4
+            """,
             """
             DELETE FROM audit_checkpoints WHERE number > 14; DELETE FROM gateway_checkpoint_end
             """,

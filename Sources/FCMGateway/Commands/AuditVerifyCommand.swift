@@ -87,9 +87,9 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     private func verify(_ configuration: GatewayConfiguration) async throws -> AuditFinding {
         let path = configuration.databasePath
         let database = try SQLiteReadOnlyDatabase(path: path)
-        let ledgerReader = SQLiteAuditLedgerReader(database: database)
-        let ledger = try await ledgerReader.ledger()
-        if ledger.isInUse, try await database.gatewaySecrets()[.auditSigningKey] == nil {
+        let store = SQLAuditStore(database: database)
+        let ledger = try await store.ledger()
+        if ledger.isInUse, try await SQLSecretStore(database: database).gatewaySecrets()[.auditSigningKey] == nil {
             // It is made with the store's first secrets, so somebody took it away.
             return AuditFinding(.checkpointTampered(number: 1, reason: "the key that signed it is gone from the store"))
         }
@@ -107,9 +107,8 @@ struct AuditVerifyCommand: AsyncParsableCommand {
             witness.required = ledger.checkpoints.last?.content?.delivered ?? 0
         }
         let verifier = AuditVerifier(
-            reader: SQLiteAuditReader(database: database),
+            store: store,
             sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
-            ledger: ledgerReader,
             publicKey: publicKey,
             witness: witness
         )

@@ -38,7 +38,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             let database = try SQLiteDatabase(joining: configuration.databasePath)
             let result: Swift.Result<Outcome, any Error>
             do {
-                result = .success(try await self.rewrap(SQLiteSealedSecrets(database: database), under: key))
+                result = .success(try await self.rewrap(database, under: key))
             } catch {
                 result = .failure(error)
             }
@@ -57,7 +57,8 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         var fingerprint: String
     }
 
-    private func rewrap(_ secrets: SQLiteSealedSecrets, under masterKey: MasterKey) async throws -> Outcome {
+    private func rewrap(_ database: SQLiteDatabase, under masterKey: MasterKey) async throws -> Outcome {
+        let secrets = SQLSecretStore(database: database)
         var outcome = Outcome(fingerprint: masterKey.fingerprint)
         let reporter = self.progress.reporter("sealed secrets")
         defer { reporter.finish() }
@@ -71,7 +72,7 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
             let fingerprint = masterKey.fingerprint
             outcome.moved += try await secrets.apply(
                 plan.exchanges,
-                under: masterKey,
+                requireMasterKey: { try database.requireMasterKey(fingerprint) },
                 record: { Self.record($0, fingerprint) },
                 sealer: AuditSealer(auditKey: auditKey)
             )

@@ -41,12 +41,19 @@ struct StoreCheck: Sendable {
             result.isServed = try StoreLock.isHeld(at: path)
             let database = try SQLiteReadOnlyDatabase(path: path)
             defer { try? database.close() }
-            let inspection = try await database.inspection()
-            result.inspection = inspection
-            result.findings.append(Self.schema(path, inspection))
-            result.findings.append(await self.structure(path, database))
-            result.findings += try self.secrets(path, inspection, &result)
-            result.findings += try await self.rows(database, inspection)
+            let schema = try await database.schema()
+            if schema.isCurrent {
+                let inspection = try await SQLSecretStore(database: database).inspection()
+                result.inspection = inspection
+                let count = inspection.tenants.count
+                let tenants = "\(count) tenant\(count == 1 ? "" : "s")"
+                result.findings.append(.ok(.store, path, "opens (\(schema.name)), with \(tenants)"))
+                result.findings += try self.secrets(path, inspection, &result)
+                result.findings += try await self.rows(database)
+            } else {
+                result.findings.append(Self.outdated(path, schema.name))
+            }
+            result.findings.insert(await self.structure(path, database), at: 1)
             result.findings.append(try await Self.audit(database, isServed: result.isServed))
         } catch {
             let cause = error.cause.map { ": \($0)" } ?? ""
@@ -55,17 +62,13 @@ struct StoreCheck: Sendable {
         return result
     }
 
-    private static func schema(_ path: String, _ inspection: StoreInspection) -> Finding {
-        guard inspection.isCurrent else {
-            return .warning(
-                .store,
-                path,
-                "is of an earlier version (\(inspection.schema)); its secrets were not looked at",
-                "Make a copy of it before this version serves it: serve brings it up to date for good"
-            )
-        }
-        let count = inspection.tenants.count
-        return .ok(.store, path, "opens (\(inspection.schema)), with \(count) tenant\(count == 1 ? "" : "s")")
+    private static func outdated(_ path: String, _ schema: String) -> Finding {
+        .warning(
+            .store,
+            path,
+            "is of an earlier version (\(schema)); its secrets were not looked at",
+            "Make a copy of it before this version serves it: serve brings it up to date for good"
+        )
     }
 
     private func structure(_ path: String, _ database: SQLiteReadOnlyDatabase) async -> Finding {
@@ -94,7 +97,7 @@ struct StoreCheck: Sendable {
         _ inspection: StoreInspection,
         _ result: inout Result
     ) throws(GatewayError) -> [Finding] {
-        guard inspection.isCurrent, let key = self.configuration.masterKey else { return [] }
+        guard let key = self.configuration.masterKey else { return [] }
         let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
         let plan = Rewrapping(inspection.sealed, under: masterKey)
         result.unopened = Set(plan.unopened)
@@ -115,15 +118,13 @@ struct StoreCheck: Sendable {
     }
 
     /// Whether the directory's rows are as a gateway left them, where the master key opens what they are sealed by.
-    private func rows(
-        _ database: SQLiteReadOnlyDatabase,
-        _ inspection: StoreInspection
-    ) async throws(GatewayError) -> [Finding] {
-        guard inspection.isCurrent, let key = self.configuration.masterKey else { return [] }
+    private func rows(_ database: SQLiteReadOnlyDatabase) async throws(GatewayError) -> [Finding] {
+        guard let key = self.configuration.masterKey else { return [] }
         let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
-        let stored = try await database.gatewaySecrets()
+        let store = SQLSecretStore(database: database)
+        let stored = try await store.gatewaySecrets()
         guard let secrets = try? GatewaySecrets(stored: stored, masterKey: masterKey) else { return [] }
-        let refused = try await database.refusedRows(by: RowSealer(keyPepper: secrets.keyPepper))
+        let refused = try await store.refusedRows(by: RowSealer(keyPepper: secrets.keyPepper))
         guard let first = refused.first else {
             return [.ok(.store, "directory", "the rows of tenants, limits and keys are as a gateway left them")]
         }
@@ -179,17 +180,13 @@ struct StoreCheck: Sendable {
         _ database: SQLiteReadOnlyDatabase,
         isServed: Bool
     ) async throws(GatewayError) -> Finding {
-        let reader = SQLiteAuditReader(database: database)
-        let heads = try await reader.heads()
+        let store = SQLAuditStore(database: database)
+        let heads = try await store.heads()
         let records = heads.reduce(0) { $0 + $1.sequence }
         let seen = "\(records) records of \(heads.count) start\(heads.count == 1 ? "" : "s")"
         let open = heads.filter { $0.state == .open }
         guard open.count > (isServed ? 1 : 0), let first = open.first else {
-            let verifier = AuditVerifier(
-                reader: reader,
-                sealer: nil,
-                ledger: SQLiteAuditLedgerReader(database: database)
-            )
+            let verifier = AuditVerifier(store: store, sealer: nil)
             // Twice, since a gateway may remove old records at that very moment.
             guard try await verifier.verifyEnds() != nil, let verdict = try await verifier.verifyEnds() else {
                 return .ok(.audit, nil, "\(seen); audit verify checks them")

@@ -73,8 +73,8 @@ package enum AuditBody {
         self.put(writer, to: &bytes)
         self.put(row.sequence, to: &bytes)
         self.put(Int(row.time), to: &bytes)
-        self.put(row.hasTenant ? UInt64(row.tenant.count) + 1 : 0, to: &bytes)
-        bytes.append(contentsOf: row.tenant)
+        self.put(row.tenant.map { UInt64($0.count) + 1 } ?? 0, to: &bytes)
+        if let tenant = row.tenant { bytes.append(contentsOf: tenant) }
     }
 
     private static func put(_ text: String?, to bytes: inout [UInt8]) {

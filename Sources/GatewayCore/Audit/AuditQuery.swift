@@ -1,3 +1,5 @@
+import Crypto
+
 /// What to look for in the audit.
 package struct AuditQuery: Sendable, Hashable {
     /// Only this tenant's records.
@@ -25,7 +27,7 @@ package struct AuditQuery: Sendable, Hashable {
     /// How many records at most.
     package var limit: Int
     /// Only records older than this place.
-    package var before: AuditPosition?
+    package var before: AuditCursor?
 
     /// All records.
     package init(limit: Int) {
@@ -45,5 +47,81 @@ package struct AuditQuery: Sendable, Hashable {
         guard let target = self.target else { return true }
         return stride(from: 0, to: record.targets.count, by: Pseudonym.byteCount)
             .contains { Pseudonym(bytes: record.targets[$0...].prefix(Pseudonym.byteCount)) == target }
+    }
+}
+
+/// Where a list of the audit goes on: records are listed by falling time, and by their places where that is the same.
+package struct AuditCursor: Sendable, Hashable {
+    package var time: Timestamp
+    package var position: AuditPosition
+
+    package init(time: Timestamp, position: AuditPosition) {
+        (self.time, self.position) = (time, position)
+    }
+
+    /// The place of a record.
+    package init(_ record: ChainedAuditRecord) {
+        self.init(
+            time: record.entry.time,
+            position: AuditPosition(writer: record.writer, sequence: record.sequence)
+        )
+    }
+}
+
+/// Some of the records that a query found.
+package struct AuditPage: Sendable, Hashable {
+    /// Newest first.
+    package var records: [ChainedAuditRecord]
+    /// Where the next page goes on; `nil` at the end.
+    package var next: AuditCursor?
+
+    package init(records: [ChainedAuditRecord], next: AuditCursor?) {
+        self.records = records
+        self.next = next
+    }
+}
+
+/// Seals where a list of the audit goes on, since places count everybody's records.
+///
+/// A cursor is bound to the list that it continues, and always as long as any other.
+package struct AuditCursorSealer: Sendable {
+    private let key: SymmetricKey
+
+    package init(auditKey: Secret) {
+        self.key = HKDF<SHA256>
+            .deriveKey(
+                inputKeyMaterial: auditKey.symmetricKey,
+                info: Array("fcm-gateway audit cursor 1".utf8),
+                outputByteCount: 32
+            )
+    }
+
+    /// Seals a place for the tenant of a uid, or for operators.
+    ///
+    /// - Returns: `nil` when the cryptographic library fails, which it does not for keys of 256 bits.
+    package func seal(_ cursor: AuditCursor, for uid: UInt64?) -> [UInt8]? {
+        let numbers = [cursor.time.microseconds, Int64(cursor.position.writer), Int64(cursor.position.sequence)]
+        let place = numbers.flatMap { AuditBody.bytes(of: UInt64(bitPattern: $0)) }
+        return (try? AES.GCM.seal(place, using: self.key, authenticating: Self.reader(uid)))?.combined
+            .map { [UInt8]($0) }
+    }
+
+    /// Opens a place; `nil` for bytes that are none of this gateway's cursors, or another reader's.
+    package func open(_ sealed: [UInt8], for uid: UInt64?) -> AuditCursor? {
+        guard let box = try? AES.GCM.SealedBox(combined: sealed),
+            let place = try? AES.GCM.open(box, using: self.key, authenticating: Self.reader(uid)), place.count == 24
+        else { return nil }
+        let numbers = stride(from: 0, to: 24, by: 8)
+            .map { start in
+                Int64(bitPattern: place.dropFirst(start).prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) })
+            }
+        return AuditCursor(
+            time: Timestamp(microseconds: numbers[0]),
+            position: AuditPosition(writer: Int(numbers[1]), sequence: Int(numbers[2]))
+        )
+    }
+
+    private static func reader(_ uid: UInt64?) -> [UInt8] {
+        uid.map { Array("tenant".utf8) + AuditBody.bytes(of: $0) } ?? Array("operator".utf8)
     }
 }

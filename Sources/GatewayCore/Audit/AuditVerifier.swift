@@ -23,30 +23,25 @@ package struct AuditVerifier: Sendable {
     /// Rows of one read; also how often progress is told.
     private static let page = 4_096
 
-    private let reader: any AuditReader
+    private let store: any AuditStore
     private let sealer: AuditSealer?
-    private let ledger: (any AuditLedgerReader)?
     private let publicKey: AuditPublicKey?
     private let witness: AuditWitness
 
     /// A verifier.
     ///
     /// - Parameters:
-    ///   - reader: where the chains are.
     ///   - sealer: checks the heads' seals; without it, they are not checked.
-    ///   - ledger: where the checkpoints are; without it, there are none.
     ///   - publicKey: checks the checkpoints' signatures; without it, only that they fit together and to the chains.
     ///   - witness: what a second sink has of the same chains.
     package init(
-        reader: any AuditReader,
+        store: any AuditStore,
         sealer: AuditSealer?,
-        ledger: (any AuditLedgerReader)? = nil,
         publicKey: AuditPublicKey? = nil,
         witness: AuditWitness = AuditWitness()
     ) {
-        self.reader = reader
+        self.store = store
         self.sealer = sealer
-        self.ledger = ledger
         self.publicKey = publicKey
         self.witness = witness
     }
@@ -64,10 +59,10 @@ package struct AuditVerifier: Sendable {
         progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws(GatewayError) -> Verdict {
         // Read before the heads: what a checkpoint says was true by then.
-        let ledger = try await self.ledger?.ledger() ?? AuditLedger()
+        let ledger = try await self.store.ledger()
         var checked = LedgerCheck(ledger, publicKey: self.publicKey, witness: self.witness)
         // Records are read after the heads, so a live writer may be ahead of its head, never behind.
-        let heads = try await self.reader.heads()
+        let heads = try await self.store.heads()
         checked.compare(with: heads)
         // Numbers that somebody else stored may overflow.
         let removed = checked.cuts.values.reduce(0) { $0 &+ $1.sequence }
@@ -105,9 +100,6 @@ package struct AuditVerifier: Sendable {
             )
         }
         if let verdict = checked.verdict { return verdict }
-        if let place = try await self.ledger?.firstMisfiled() {
-            return Self.misfiled(place)
-        }
         if let verdict = Self.unrecorded(ledger) { return verdict }
         if let unclean = try await self.firstUnclean(open, isLive: isLive) {
             return .unclean(writer: unclean, records: records)
@@ -121,9 +113,9 @@ package struct AuditVerifier: Sendable {
     /// - Returns: the first thing that is wrong; `nil` for nothing.
     /// - Throws: `storeUnavailable`.
     package func verifyEnds() async throws(GatewayError) -> Verdict? {
-        let ledger = try await self.ledger?.ledger() ?? AuditLedger()
+        let ledger = try await self.store.ledger()
         var checked = LedgerCheck(ledger, publicKey: self.publicKey, witness: self.witness)
-        let heads = try await self.reader.heads()
+        let heads = try await self.store.heads()
         checked.compare(with: heads)
         for (index, head) in heads.enumerated() {
             guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
@@ -138,14 +130,13 @@ package struct AuditVerifier: Sendable {
             let first = (checked.cuts[oldest.writer]?.sequence ?? 0) &+ 1
             for (head, sequence) in [(oldest, first), (newest, newest.sequence)] {
                 let place = AuditPosition(writer: head.writer, sequence: sequence)
-                let found = try await self.reader.records(of: head.writer, after: sequence &- 1, limit: 1).first
+                let found = try await self.store.records(of: head.writer, after: sequence &- 1, limit: 1).first
                 guard let found, found.sequence == sequence else {
                     return .tampered(place, reason: "the record is missing")
                 }
                 if sequence == head.sequence, found.hash != head.hash {
                     return .tampered(place, reason: "the chain's end is not the recorded one")
                 }
-                if try await self.ledger?.isFiled(place) == false { return Self.misfiled(place) }
             }
         }
         return Self.unrecorded(ledger)
@@ -153,10 +144,6 @@ package struct AuditVerifier: Sendable {
 
     private static func missing(writer: Int) -> Verdict {
         .tampered(AuditPosition(writer: writer, sequence: 1), reason: "a writer is missing")
-    }
-
-    private static func misfiled(_ place: AuditPosition) -> Verdict {
-        .tampered(place, reason: "look-ups don't find it as they should")
     }
 
     /// What is wrong where a tenant's making left no trace, as when all chains were emptied before they were signed.
@@ -179,7 +166,7 @@ package struct AuditVerifier: Sendable {
     ) async throws(GatewayError) -> Int? {
         if open.isEmpty { return nil }
         let isLive = try isLive()
-        var still = try await self.reader.heads().filter { $0.state == .open }.map(\.writer)
+        var still = try await self.store.heads().filter { $0.state == .open }.map(\.writer)
         // Commands that work on the store while it is served add chains behind the live one, closed at once.
         if isLive { _ = still.popLast() }
         return still.first { open.contains($0) }
@@ -197,18 +184,18 @@ package struct AuditVerifier: Sendable {
             let reason = "writer \(earlier.writer) began after it, and the later writer \(writer) before it was made"
             return .checkpointTampered(number: earlier.number, reason: reason)
         }
-        guard number > latest, let ledger = self.ledger else { return nil }
+        guard number > latest else { return nil }
         // A gateway may have ended and another begun since the ledger was read.
-        if try await ledger.checkpoints(after: number - 1, limit: 1).first != nil { return nil }
+        if try await self.store.checkpoints(after: number - 1, limit: 1).first != nil { return nil }
         return .checkpointTampered(number: number, reason: "it is missing, and writer \(writer) began after it")
     }
 
     private func strayWriter(_ heads: [AuditHead]) async throws(GatewayError) -> Int? {
         let known = Set(heads.map(\.writer))
-        let stray = try await self.reader.writersWithRecords().first { !known.contains($0) }
+        let stray = try await self.store.writersWithRecords().first { !known.contains($0) }
         guard let stray else { return nil }
         // A writer that started after the heads were read is no stranger.
-        return try await self.reader.heads().contains { $0.writer == stray } ? nil : stray
+        return try await self.store.heads().contains { $0.writer == stray } ? nil : stray
     }
 
     /// Walks along one chain.
@@ -238,16 +225,16 @@ package struct AuditVerifier: Sendable {
         )
         var rows = 0
         while true {
-            let page = try await self.reader.walk(walker, limit: Self.page)
-            if let cut = page.walker.cut, cut != walker.cut, let publicKey = self.publicKey,
-                !publicKey.isGenuine(cut.signature, of: cut.text)
+            let cut = walker.cut
+            let count = try await self.store.walk(&walker, limit: Self.page)
+            if let moved = walker.cut, moved != cut, let publicKey = self.publicKey,
+                !publicKey.isGenuine(moved.signature, of: moved.text)
             {
-                return tampered(cut.sequence, LedgerCheck.forgedCut)
+                return tampered(moved.sequence, LedgerCheck.forgedCut)
             }
-            walker = page.walker
-            rows += page.rows
+            rows += count
             progress(rows)
-            if page.rows < Self.page || walker.failure != nil { break }
+            if count < Self.page || walker.failure != nil { break }
         }
         walker.finish()
         if let failure = walker.failure { return tampered(failure.sequence, failure.reason) }

@@ -80,7 +80,7 @@ extension AuditCursorSealer {
     /// Where a list is to go on.
     ///
     /// - Throws: `invalid_field` for a cursor of somebody else's list, or none at all.
-    func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditPosition? {
+    func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditCursor? {
         guard let text = query.text("cursor") else { return nil }
         guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.refusal }
         return position

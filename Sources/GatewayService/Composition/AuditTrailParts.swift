@@ -18,15 +18,14 @@ struct AuditTrailParts {
     /// - Throws: `invalid` for a signing key that is none.
     init(
         _ configuration: GatewayConfiguration,
-        database: SQLiteDatabase,
+        database: any SQLDatabase,
         secrets: GatewaySecrets,
         clock: any WallClock,
         metrics: GatewayMetrics,
         logger: Logger
     ) throws(GatewayError) {
         let signer = try secrets.auditSigner()
-        let store = SQLiteAuditLedgerStore(database: database)
-        let reader = SQLiteAuditStore(database: database)
+        let store = SQLAuditStore(database: database)
         let days = configuration.audit.retentionDays
         let file = configuration.auditSinkPath.map { AuditSinkFile(path: $0, signer: signer) }
         var sink: (any AuditSink)? = file
@@ -36,7 +35,6 @@ struct AuditTrailParts {
         self.sinkFile = file
         self.checkpointer = AuditCheckpointer(
             store: store,
-            reader: reader,
             signer: signer,
             sealer: AuditSealer(auditKey: secrets.auditKey),
             clock: clock,
@@ -49,7 +47,6 @@ struct AuditTrailParts {
             AuditSinkFeeder(
                 sink: $0,
                 store: store,
-                reader: reader,
                 publicKey: signer.publicKey,
                 metrics: metrics,
                 logger: logger
@@ -65,7 +62,6 @@ struct AuditTrailParts {
         self.retention = { audit in
             AuditRetentionService(
                 store: store,
-                reader: reader,
                 signer: signer,
                 sealer: sealer,
                 audit: audit,

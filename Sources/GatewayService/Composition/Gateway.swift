@@ -62,8 +62,8 @@ package struct Gateway: Sendable {
         )
         // Before anything is read, so that no command changes the key of what has just been read by another.
         try database.announce(masterKey: masterKey.fingerprint)
-        let auditStore = SQLiteAuditStore(database: database)
-        let sealedSecrets = SQLiteSealedSecrets(database: database)
+        let auditStore = SQLAuditStore(database: database)
+        let sealedSecrets = SQLSecretStore(database: database)
         let ownSecrets = try await GatewaySecrets(store: sealedSecrets, masterKey: masterKey)
         let sealed = Rewrapping(try await sealedSecrets.all(), under: masterKey)
         if let first = sealed.unopened.first {
@@ -83,7 +83,7 @@ package struct Gateway: Sendable {
             logger: logger.part(.state)
         )
         let directory = Directory(
-            store: SQLiteDirectoryStore(database: database, sealer: RowSealer(keyPepper: ownSecrets.keyPepper)),
+            store: SQLDirectoryStore(database: database, sealer: RowSealer(keyPepper: ownSecrets.keyPepper)),
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
             defaultLimits: configuration.limits.defaults,
@@ -118,7 +118,7 @@ package struct Gateway: Sendable {
             openingNote: AuditCheckpoint.openingNote(after: try await trail.checkpointer.prepare())
         )
         let retired = RetiredTokens(
-            store: SQLiteRetiredTokenStore(database: database),
+            store: SQLRetiredTokenStore(database: database),
             clock: clock,
             metrics: metrics,
             logger: logger.part(.state),
@@ -144,7 +144,7 @@ package struct Gateway: Sendable {
         )
         directory.whenChanged { upstreams.keep($0.tenants) }
         let groups = DeviceGroups(
-            store: SQLiteGroupStore(database: database),
+            store: SQLGroupStore(database: database),
             upstream: upstreams.groups,
             limiter: limiter,
             audit: audit,
@@ -180,7 +180,7 @@ package struct Gateway: Sendable {
         )
         let keyed = KeyedSends(
             pipeline: pipeline,
-            store: SQLiteIdempotencyStore(database: database),
+            store: SQLIdempotencyStore(database: database),
             clock: clock,
             metrics: metrics,
             logger: logger.part(.state)

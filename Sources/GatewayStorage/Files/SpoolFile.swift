@@ -23,11 +23,8 @@ package final class SpoolFile: AuditSpoolFile {
     private let path: String
     private let descriptor: Int32
 
-    /// Opens a spool, and makes it and its directory where they are not there.
+    /// Opens a spool, and makes it and its directory where they are not there; blocks.
     ///
-    /// Blocks; for start-up.
-    ///
-    /// - Parameter directory: where it is.
     /// - Throws: `conflict` when another process has it open, `storeUnavailable` when it can't be made.
     package init(in directory: String) throws(GatewayError) {
         let path = "\(directory)/\(Self.name)"
@@ -48,11 +45,7 @@ package final class SpoolFile: AuditSpoolFile {
         try Self.synchronize(path: directory)
     }
 
-    /// Opens a spool to look at it, whether or not a process uses it; `nil` where there is none.
-    ///
-    /// Blocks; for commands.
-    ///
-    /// - Throws: `storeUnavailable` when it can't be read.
+    /// Opens a spool to look at it, whether or not a process uses it; `nil` where there is none. Blocks.
     package init?(reading directory: String) throws(GatewayError) {
         let path = "\(directory)/\(Self.name)"
         // POSIX takes the path as a pointer, valid during the call.
@@ -71,9 +64,6 @@ package final class SpoolFile: AuditSpoolFile {
         close(self.descriptor)
     }
 
-    /// Its size in bytes.
-    ///
-    /// - Throws: `storeUnavailable`.
     package func size() async throws(GatewayError) -> Int {
         try await self.blocking { file throws(GatewayError) in
             let size = lseek(file.descriptor, 0, SEEK_END)
@@ -82,9 +72,6 @@ package final class SpoolFile: AuditSpoolFile {
         }
     }
 
-    /// Bytes from an offset on; fewer at the end.
-    ///
-    /// - Throws: `storeUnavailable`.
     package func read(at offset: Int, count: Int) async throws(GatewayError) -> [UInt8] {
         try await self.blocking { file throws(GatewayError) in
             // What is not there needs no room, whatever its length claims to be.
@@ -127,9 +114,6 @@ package final class SpoolFile: AuditSpoolFile {
         }
     }
 
-    /// Drops everything from an offset on.
-    ///
-    /// - Throws: `storeUnavailable`.
     package func cut(to size: Int) async throws(GatewayError) {
         try await self.blocking { file throws(GatewayError) in
             guard ftruncate(file.descriptor, off_t(size)) == 0 else {
@@ -138,11 +122,9 @@ package final class SpoolFile: AuditSpoolFile {
         }
     }
 
-    /// Copies the content to a file beside it, for somebody to look at, and goes on with an empty one.
+    /// Moves the content to a file beside it, for an operator to look at, and goes on with an empty one.
     ///
-    /// - Parameter suffix: what is added to the name.
     /// - Returns: where the content is now.
-    /// - Throws: `storeUnavailable`; then it is where it was.
     package func setAside(_ suffix: String) async throws(GatewayError) -> String {
         let copy = "\(self.path).\(suffix)"
         try await self.blocking { file throws(GatewayError) in
@@ -197,7 +179,6 @@ package final class SpoolFile: AuditSpoolFile {
         }
     }
 
-    /// Does something that blocks away from the tasks' threads.
     private func blocking<Value: Sendable>(
         _ body: @escaping @Sendable (SpoolFile) throws(GatewayError) -> Value
     ) async throws(GatewayError) -> Value {

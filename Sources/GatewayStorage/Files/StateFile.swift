@@ -14,18 +14,13 @@ import Musl
 package struct StateFile: Sendable {
     private let path: String
 
-    /// A file that need not be there.
     package init(path: String) {
         self.path = path
     }
 
-    /// The file's content.
+    /// The file's content; `nil` when there is no file. Blocks.
     ///
-    /// Blocks; for start-up.
-    ///
-    /// - Parameter maxBytes: the bound on its size.
-    /// - Returns: `nil` when there is no file.
-    /// - Throws: `storeUnavailable` when it can't be read, `invalid` when it is larger than that.
+    /// - Throws: `storeUnavailable` when it can't be read, `invalid` when it is larger than the bound.
     package func read(maxBytes: Int) throws(GatewayError) -> [UInt8]? {
         // POSIX takes the path as a pointer, valid during the call.
         let descriptor = unsafe open(self.path, O_RDONLY | O_CLOEXEC)
@@ -56,11 +51,7 @@ package struct StateFile: Sendable {
         return Array(bytes.prefix(count))
     }
 
-    /// Replaces the file's content.
-    ///
-    /// Blocks; for the end.
-    ///
-    /// - Throws: `storeUnavailable`; then the file is as it was.
+    /// Replaces the file's content; where it throws, the file is as it was. Blocks.
     package func write(_ bytes: [UInt8]) throws(GatewayError) {
         let draft = "\(self.path).new"
         // POSIX takes paths as pointers, valid during the calls.

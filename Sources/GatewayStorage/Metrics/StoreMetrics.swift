@@ -37,10 +37,7 @@ package final class StoreMetrics: Sendable {
     ///
     /// A store counts as up when the last read, scan and write were answered, whatever the answer was.
     ///
-    /// - Parameters:
-    ///   - operation: what it was to do.
-    ///   - failure: what came of it instead of a result.
-    ///   - duration: from the request to its result, the wait for others included.
+    /// Its duration is that from the request to its result, the wait for others included.
     func ended(_ operation: Operation, _ failure: GatewayError?, in duration: Duration) {
         self.durations[operation]?.record(duration: duration)
         // A call that its caller gave up says nothing of the store.

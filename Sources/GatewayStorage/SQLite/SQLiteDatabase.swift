@@ -2,13 +2,11 @@ import GRDB
 package import GatewayCore
 import NIOPosix
 
-/// The file that holds everything of a gateway that runs alone, open for serving.
-///
-/// Reads run beside each other and beside the one writer. What was written is on the disk when a write returns.
-package final class SQLiteDatabase: SQLiteReading {
+/// SQLite by GRDB: one file, many readers beside one writer, what was written on the disk when a write returns.
+package final class SQLiteDatabase: SQLDatabase {
     /// How long a statement waits for another process's lock.
     private static let busyTimeoutSeconds = 2.0
-    /// How many scans read at once: those that the gate admits, and one of the gateway's own.
+    /// How many scans read at once: the listings that the gate admits, and one of the gateway's own.
     private static let scanReaderCount = ScanGate.Limits().running + 1
     /// Threads of scans.
     ///
@@ -19,15 +17,10 @@ package final class SQLiteDatabase: SQLiteReading {
         threads.start()
         return threads
     }()
-    /// The size of the write-ahead log beyond which it is emptied.
+    /// The size of the write-ahead log in bytes beyond which it is emptied.
     static let defaultLogLimit = 64 * 1024 * 1024
 
-    /// What is entered of the audit's spans, by this process.
-    let auditSpanMemory = AuditSpanMemory()
-
     private let pool: DatabasePool
-    /// Reads long parts of the file with connections of its own, so that nothing else waits for one.
-    let scans: any SQLiteReading
     private let scanPool: DatabasePool
     private let scanGate = ScanGate()
     private let log: WriteAheadLog
@@ -36,91 +29,68 @@ package final class SQLiteDatabase: SQLiteReading {
     private let path: String
     private let metrics: StoreMetrics?
 
-    /// Opens a database, makes it when it is not there, and brings its schema up to date.
+    /// Opens a database to serve it, makes it when it is not there, and brings its schema up to date; blocks.
     ///
-    /// Blocks; for start-up.
-    ///
-    /// - Parameters:
-    ///   - path: the file's path; missing directories are made.
-    ///   - metrics: measures its calls.
     /// - Throws: `conflict` when another process serves the file, `invalid` when the file is not a gateway's store or
     ///   one of a later version, `storeUnavailable` otherwise.
     package convenience init(path: String, metrics: StoreMetrics? = nil) throws(GatewayError) {
         try self.init(path: path, metrics: metrics, logLimit: Self.defaultLogLimit)
     }
 
-    /// The same, with another limit of the write-ahead log in bytes.
-    init(path: String, metrics: StoreMetrics? = nil, logLimit: Int) throws(GatewayError) {
-        self.metrics = metrics
+    convenience init(path: String, metrics: StoreMetrics? = nil, logLimit: Int) throws(GatewayError) {
         let file = StoreFile(path)
         try file.makeDirectory()
-        self.lock = try StoreLock(at: file.path)
-        self.path = file.path
+        let lock = try StoreLock(at: file.path)
         try file.makeFile()
-        do {
+        try self.init(file, lock: lock, metrics: metrics, logLimit: logLimit) { pool in
             // The check comes before anything is changed; a foreign file is left as it was.
-            self.pool = try Self.pool(of: file, logLimit: logLimit)
-            try self.pool.read { try SQLiteSchema.requireKnown($0) }
-            try SQLiteMigrations.migrator.migrate(self.pool)
-            self.scanPool = try Self.scanPool(of: file)
-        } catch {
-            throw GatewayError(translating: error)
+            try pool.read { try SQLiteSchema.requireKnown($0) }
+            try SQLiteSchema.migrator.migrate(pool)
         }
-        self.scans = SQLiteReaders(
-            pool: self.scanPool,
-            threads: Self.scanThreads,
-            operation: .scan,
-            metrics: metrics
-        )
-        self.log = WriteAheadLog(at: file.writeAheadLogPath, limit: logLimit, scans: self.scanGate, metrics: metrics)
-        self.watchLog()
     }
 
     /// Opens a database for a command's change of it, whether or not a process serves it; never makes or migrates one.
     ///
-    /// If no process serves it, none can begin to before it is closed. Blocks; for commands.
+    /// If no process serves it, none can begin to before it is closed. Blocks.
     ///
-    /// - Parameter path: the file's path.
     /// - Throws: `notFound` when there is no file, `invalid` when the file is not a gateway's store or one of another
     ///   version, `storeUnavailable` otherwise.
-    package init(joining path: String) throws(GatewayError) {
+    package convenience init(joining path: String) throws(GatewayError) {
         let file = StoreFile(path)
         guard file.exists else { throw GatewayError(.notFound, "There is no store at \(file.path)") }
-        self.metrics = nil
+        let lock: StoreLock?
         do {
-            self.lock = try StoreLock(at: file.path)
+            lock = try StoreLock(at: file.path)
         } catch {
             guard error.code == .conflict else { throw error }
-            self.lock = nil
+            lock = nil
         }
-        self.path = file.path
+        try self.init(file, lock: lock, metrics: nil, logLimit: Self.defaultLogLimit) { pool in
+            try pool.read { try SQLiteSchema.requireCurrent($0) }
+        }
+    }
+
+    private init(
+        _ file: StoreFile,
+        lock: StoreLock?,
+        metrics: StoreMetrics?,
+        logLimit: Int,
+        prepare: (DatabasePool) throws -> Void
+    ) throws(GatewayError) {
+        (self.path, self.lock, self.metrics) = (file.path, lock, metrics)
         do {
-            self.pool = try Self.pool(of: file, logLimit: Self.defaultLogLimit)
-            try self.pool.read { db in
-                try SQLiteSchema.requireKnown(db)
-                try SQLiteSchema.requireCurrent(db)
-            }
+            self.pool = try Self.pool(of: file, logLimit: logLimit)
+            try prepare(self.pool)
             self.scanPool = try Self.scanPool(of: file)
         } catch {
             throw GatewayError(translating: error)
         }
-        self.scans = SQLiteReaders(pool: self.scanPool, threads: Self.scanThreads, operation: .scan, metrics: nil)
-        self.log = WriteAheadLog(
-            at: file.writeAheadLogPath,
-            limit: Self.defaultLogLimit,
-            scans: self.scanGate,
-            metrics: nil
-        )
-        self.watchLog()
-    }
-
-    private func watchLog() {
+        self.log = WriteAheadLog(at: file.writeAheadLogPath, limit: logLimit, scans: self.scanGate, metrics: metrics)
         self.pool.writeWithoutTransaction { self.log.watch($0) }
     }
 
     /// Tells commands by which master key this process seals, for as long as it serves the file.
     ///
-    /// - Parameter fingerprint: the master key's.
     /// - Throws: `storeUnavailable` when it can't be written.
     package func announce(masterKey fingerprint: String) throws(GatewayError) {
         try self.lock?.announce(fingerprint)
@@ -129,7 +99,7 @@ package final class SQLiteDatabase: SQLiteReading {
     /// Makes sure that whoever serves the file seals by the same master key as a command is about to.
     ///
     /// - Throws: `conflict` when another process serves the file and seals by another key.
-    func requireMasterKey(_ fingerprint: String) throws(GatewayError) {
+    package func requireMasterKey(_ fingerprint: String) throws(GatewayError) {
         guard self.lock == nil, try StoreLock.isHeld(at: self.path) else { return }
         guard try StoreLock.announcement(at: self.path) == fingerprint else {
             throw GatewayError(
@@ -174,47 +144,84 @@ package final class SQLiteDatabase: SQLiteReading {
         self.lock?.release()
     }
 
-    /// Writes in one transaction, away from event loops.
-    ///
-    /// A cancelled task's write is made all the same, so that its caller knows what came of it.
-    ///
-    /// - Throws: `storeUnavailable`, or what the body throws; then nothing was written.
-    func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+    package func write<T: Sendable>(
+        scope: SQLScope,
+        isolation: SQLIsolation,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
         let start = ContinuousClock.now
         let result: Result<T, any Error> = await withCheckedContinuation { continuation in
-            self.pool.asyncWrite(body) { db, result in
+            self.pool.asyncWrite({ try body(GRDBConnection(db: $0)) }) { db, result in
                 continuation.resume(returning: result)
                 self.log.noteWrite(db, in: self.pool, busyTimeoutSeconds: Self.busyTimeoutSeconds)
             }
         }
-        return try result.ended(.write, since: start, self.metrics)
+        return try self.ended(.write, result, since: start)
     }
 
-    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
-        try await SQLiteReaders(pool: self.pool, operation: .read, metrics: self.metrics).read(body)
-    }
-
-    /// Reads a long part of the file for somebody: one scan for each caller at a time, and few in all.
-    ///
-    /// - Parameters:
-    ///   - caller: who asked for it: a tenant, or `nil` for operators.
-    ///   - body: reads; it must end soon, since others wait for it.
-    /// - Returns: what the body returns.
-    /// - Throws: `overloaded` when too many wait already; else as ``read(_:)``.
-    func scan<T: Sendable>(
-        for caller: String?,
-        _ body: @escaping @Sendable (Database) throws -> T
+    package func read<T: Sendable>(
+        _ load: SQLLoad,
+        scope: SQLScope,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        try await self.scanGate.run(for: caller) { () async throws(GatewayError) -> T in
-            try await self.scans.read(body)
+        switch load {
+        case .lookUp:
+            let start = ContinuousClock.now
+            let result: Result<T, any Error>
+            do {
+                result = .success(try await self.pool.read { try body(GRDBConnection(db: $0)) })
+            } catch {
+                result = .failure(error)
+            }
+            return try self.ended(.read, result, since: start)
+        case .scan:
+            return try await self.scan(body)
+        case .listing:
+            let caller: String? = if case .tenant(let tenant) = scope { tenant } else { nil }
+            return try await self.scanGate.run(for: caller) { () async throws(GatewayError) -> T in
+                try await self.scan(body)
+            }
         }
     }
 
-    /// Takes what was deleted out of the write-ahead log, as far as readers allow at this moment.
+    private func scan<T: Sendable>(
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        let start = ContinuousClock.now
+        let result: Result<T, any Error>
+        do {
+            let value = try await Self.scanThreads.runIfActive { [scanPool] in
+                try scanPool.read { try body(GRDBConnection(db: $0)) }
+            }
+            result = .success(value)
+        } catch {
+            result = .failure(error)
+        }
+        return try self.ended(.scan, result, since: start)
+    }
+
+    /// Measures a call and hands out what came of it.
+    private func ended<T>(
+        _ operation: StoreMetrics.Operation,
+        _ result: Result<T, any Error>,
+        since start: ContinuousClock.Instant
+    ) throws(GatewayError) -> T {
+        switch result {
+        case .success(let value):
+            self.metrics?.ended(operation, nil, in: .now - start)
+            return value
+        case .failure(let error):
+            let error = GatewayError(translating: error)
+            self.metrics?.ended(operation, error, in: .now - start)
+            throw error
+        }
+    }
+
+    /// Takes what was deleted out of the write-ahead log.
     ///
-    /// Deleted rows are overwritten in the file itself, but earlier copies of their pages may be left in the log; what
+    /// SQLite overwrites deleted rows in the file itself, but earlier copies of their pages may be left in the log; what
     /// can't be taken out now goes with a later erasure, or when the store closes.
-    func eraseDeleted() async {
+    package func eraseDeleted() async {
         await withCheckedContinuation { continuation in
             self.pool.asyncWriteWithoutTransaction { db in
                 WriteAheadLog.empty(db, busyTimeoutSeconds: Self.busyTimeoutSeconds)
@@ -233,48 +240,5 @@ package final class SQLiteDatabase: SQLiteReading {
             try db.execute(sql: "PRAGMA secure_delete = ON")
         }
         return configuration
-    }
-}
-
-/// Connections of a pool that read.
-private struct SQLiteReaders: SQLiteReading {
-    let pool: DatabasePool
-    /// Where to read; `nil` for GRDB's own choice.
-    var threads: NIOThreadPool?
-    let operation: StoreMetrics.Operation
-    let metrics: StoreMetrics?
-
-    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
-        let start = ContinuousClock.now
-        let result: Result<T, any Error>
-        do {
-            if let threads = self.threads {
-                result = .success(try await threads.runIfActive { [pool] in try pool.read(body) })
-            } else {
-                result = .success(try await self.pool.read(body))
-            }
-        } catch {
-            result = .failure(error)
-        }
-        return try result.ended(self.operation, since: start, self.metrics)
-    }
-}
-
-extension Result {
-    /// Measures a call of the store and hands out what came of it.
-    fileprivate func ended(
-        _ operation: StoreMetrics.Operation,
-        since start: ContinuousClock.Instant,
-        _ metrics: StoreMetrics?
-    ) throws(GatewayError) -> Success {
-        switch self {
-        case .success(let value):
-            metrics?.ended(operation, nil, in: .now - start)
-            return value
-        case .failure(let error):
-            let error = GatewayError(translating: error)
-            metrics?.ended(operation, error, in: .now - start)
-            throw error
-        }
     }
 }

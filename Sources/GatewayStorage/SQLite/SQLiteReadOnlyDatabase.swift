@@ -8,22 +8,21 @@ import Foundation
 #endif
 
 /// A store open for looking only, whether or not a process serves it; never makes, migrates or changes it.
-package final class SQLiteReadOnlyDatabase: SQLiteReading {
+package final class SQLiteReadOnlyDatabase: SQLDatabase {
     /// Why what was read without locks does not count; the store is to be opened anew, and is read with locks then.
     package struct ServedMeanwhile: Error {}
+
+    private static let maxFaults = 5
 
     private let file: StoreFile
     private let queue: DatabaseQueue
     /// What the file looked like when it was opened, if it is read without locks.
     private let stamp: StoreFile.Stamp?
 
-    /// Opens a store for looking.
+    /// Opens a store for looking; blocks.
     ///
-    /// Blocks; for commands.
-    ///
-    /// - Parameter path: the file's path.
-    /// - Throws: `notFound` when there is no file, `invalid` when it is not a gateway's store, one without an audit, or
-    ///   one of a later version, `storeUnavailable` otherwise.
+    /// - Throws: `notFound` when there is no file, `invalid` when it is not a gateway's store, an empty one, or one of a
+    ///   later version, `storeUnavailable` otherwise.
     package init(path: String) throws(GatewayError) {
         self.file = StoreFile(path)
         guard let stamp = self.file.stamp else {
@@ -39,7 +38,7 @@ package final class SQLiteReadOnlyDatabase: SQLiteReading {
             }
             try self.queue.read { db in
                 try SQLiteSchema.requireKnown(db)
-                try SQLiteSchema.requireAudit(db)
+                try SQLiteSchema.requireTables(db)
             }
         } catch {
             throw GatewayError(translating: error)
@@ -57,7 +56,45 @@ package final class SQLiteReadOnlyDatabase: SQLiteReading {
         }
     }
 
-    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+    package func read<T: Sendable>(
+        _ load: SQLLoad,
+        scope: SQLScope,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        try await self.inspect { try body(GRDBConnection(db: $0)) }
+    }
+
+    /// - Throws: `storeUnavailable` always.
+    package func write<T: Sendable>(
+        scope: SQLScope,
+        isolation: SQLIsolation,
+        _ body: @escaping @Sendable (any SQLConnection) throws -> T
+    ) async throws(GatewayError) -> T {
+        throw GatewayError(.storeUnavailable, "The store is open for reading only")
+    }
+
+    package func eraseDeleted() async {}
+
+    /// The newest step of the schema's history that was taken, and whether that is this version's newest.
+    package func schema() async throws(GatewayError) -> (name: String, isCurrent: Bool) {
+        try await self.inspect { db in
+            let name = try SQLiteSchema.migrator.appliedIdentifiers(db).max() ?? "none"
+            return (name, try SQLiteSchema.migrator.hasCompletedMigrations(db))
+        }
+    }
+
+    /// Has SQLite check the file's structure; takes as long as reading it.
+    ///
+    /// - Returns: a few of the faults that it finds.
+    package func faults() async throws(GatewayError) -> [String] {
+        try await self.inspect { db in
+            try String.fetchAll(db, sql: "PRAGMA quick_check(\(Self.maxFaults))").filter { $0 != "ok" }
+        }
+    }
+
+    private func inspect<T: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws(GatewayError) -> T {
         let result: Result<T, any Error>
         do {
             result = .success(try await self.queue.read(body))

@@ -1,8 +1,18 @@
 import GRDB
 import GatewayCore
 
-/// Tells the gateway's own files from others.
+/// Makes the schema in a file, and tells the gateway's own files from others.
 enum SQLiteSchema {
+    /// The schema's history: entries are only ever added, and what has been released is never edited.
+    static let migrator: DatabaseMigrator = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("v001") { db in
+            try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
+            try db.execute(sql: SQLSchema.statements)
+        }
+        return migrator
+    }()
+
     /// Stands in the file's header, where SQLite keeps a number for the application: `FCMG`.
     static let applicationID: Int32 = 0x4643_4D47
 
@@ -25,13 +35,14 @@ enum SQLiteSchema {
 
     /// - Throws: `invalid` when a later gateway has been at the file.
     static func requireKnown(_ db: Database) throws {
-        guard try SQLiteMigrations.migrator.hasBeenSuperseded(db) else { return }
+        guard try self.migrator.hasBeenSuperseded(db) else { return }
         throw GatewayError(.invalid, "The store was written by a later version of the gateway; use that version")
     }
 
-    /// - Throws: `invalid` when an earlier gateway was the last at the file.
+    /// - Throws: `invalid` when another version of the gateway was the last at the file.
     static func requireCurrent(_ db: Database) throws {
-        guard try SQLiteMigrations.migrator.hasCompletedMigrations(db) else {
+        try self.requireKnown(db)
+        guard try self.migrator.hasCompletedMigrations(db) else {
             throw GatewayError(
                 .invalid,
                 "The store is from an earlier version; start this version once, then try again"
@@ -39,9 +50,9 @@ enum SQLiteSchema {
         }
     }
 
-    /// - Throws: `invalid` when the file is from before there was an audit.
-    static func requireAudit(_ db: Database) throws {
-        guard try SQLiteMigrations.migrator.appliedIdentifiers(db).contains(SQLiteMigrations.audit) else {
+    /// - Throws: `invalid` when the first start of a gateway was killed before it made anything.
+    static func requireTables(_ db: Database) throws {
+        guard try !self.migrator.appliedIdentifiers(db).isEmpty else {
             throw GatewayError(.invalid, "The store holds no audit log yet")
         }
     }

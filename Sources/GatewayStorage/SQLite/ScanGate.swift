@@ -3,15 +3,12 @@ import Synchronization
 
 /// Admits few scans of the store at a time, so that they never take the processor and the disk from sends.
 ///
-/// So many run in all, and one of each caller; the others wait in a bounded queue. First come, first served; a caller's second scan holds up nobody but its own third.
+/// A few run in all, and one of each caller; the others wait in a bounded queue. First come, first served; a caller's second
+/// scan holds up only its own third.
 final class ScanGate: Sendable {
-    /// How many scans there may be.
     struct Limits {
-        /// That run, of all callers.
         var running = 2
-        /// That wait, of all callers.
         var waiting = 64
-        /// That wait, of one caller.
         var waitingOfOneCaller = 16
     }
 
@@ -61,12 +58,8 @@ final class ScanGate: Sendable {
         self.limits = limits
     }
 
-    /// Runs a scan once it is its turn.
+    /// Runs a scan of a tenant, or of an operator, once it is its turn.
     ///
-    /// - Parameters:
-    ///   - caller: who asked for it: a tenant, or `nil` for operators.
-    ///   - scan: the scan.
-    /// - Returns: what the scan returns.
     /// - Throws: `overloaded` when the queue is full, `cancelled`, and what the scan throws.
     func run<T>(for caller: String?, _ scan: () async throws(GatewayError) -> T) async throws(GatewayError) -> T {
         switch await self.enter(caller) {
@@ -78,9 +71,7 @@ final class ScanGate: Sendable {
         return try await scan()
     }
 
-    /// Lets nobody in until ``open()``.
-    ///
-    /// - Parameter action: called once no scan runs any more.
+    /// Lets no scan in until ``open()``; calls an action once none runs any more.
     func shut(_ action: @escaping @Sendable () -> Void) {
         self.change { state in
             state.isShut = true
@@ -88,12 +79,10 @@ final class ScanGate: Sendable {
         }
     }
 
-    /// Lets scans in again.
     func open() {
         self.change { $0.isShut = false }
     }
 
-    /// How many scans wait.
     var waitingCount: Int { self.state.withLock { $0.waiting.count } }
 
     private func enter(_ caller: String?) async -> Admission {

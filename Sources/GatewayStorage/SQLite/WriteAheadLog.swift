@@ -10,7 +10,7 @@ import Glibc
 import Musl
 #endif
 
-/// Keeps a store's write-ahead log short, also while somebody reads all the time.
+/// Keeps a store's write-ahead log short, also while there is always a reader.
 ///
 /// SQLite begins the log anew only when a checkpoint has copied all of it and no read needs it any more
 /// (https://sqlite.org/wal.html, 6). Reads that overlap without a gap prevent that for as long as they go on, and the log
@@ -21,7 +21,7 @@ import Musl
 /// transaction, which then has to wait for the disk three times.
 final class WriteAheadLog: Sendable {
     /// How long emptying the log may keep writes waiting for reads that are no scans, or another process's.
-    private static let patienceMilliseconds = 250
+    private static let emptyingTimeoutMilliseconds = 250
 
     /// Pages after which what is in the log is copied into the file, as SQLite itself has it.
     private static let checkpointInterval = 1_000
@@ -113,7 +113,7 @@ final class WriteAheadLog: Sendable {
 
     /// Moves the log into the store's file and cuts it to nothing, as far as readers allow at this moment.
     static func empty(_ db: Database, busyTimeoutSeconds: Double) {
-        try? db.execute(sql: "PRAGMA busy_timeout = \(Self.patienceMilliseconds)")
+        try? db.execute(sql: "PRAGMA busy_timeout = \(Self.emptyingTimeoutMilliseconds)")
         _ = try? db.checkpoint(.truncate)
         try? db.execute(sql: "PRAGMA busy_timeout = \(Int(busyTimeoutSeconds * 1_000))")
     }

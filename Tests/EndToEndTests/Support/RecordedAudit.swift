@@ -39,15 +39,14 @@ struct RecordedAudit {
         let path = directory.path("data/gateway.sqlite")
         let database = try SQLiteDatabase(path: path)
         let key = try #require(MasterKey(Secret(bytes: [UInt8](repeating: 7, count: 32))))
-        let secrets = try await GatewaySecrets(store: SQLiteSealedSecrets(database: database), masterKey: key)
+        let secrets = try await GatewaySecrets(store: SQLSecretStore(database: database), masterKey: key)
         let signer = try secrets.auditSigner()
-        let (store, ledger) = (SQLiteAuditStore(database: database), SQLiteAuditLedgerStore(database: database))
+        let store = SQLAuditStore(database: database)
         let clock = ManualClock()
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let sealer = AuditSealer(auditKey: secrets.auditKey)
         let checkpointer = AuditCheckpointer(
-            store: ledger,
-            reader: store,
+            store: store,
             signer: signer,
             sealer: sealer,
             clock: clock,
@@ -57,8 +56,7 @@ struct RecordedAudit {
         let sink = directory.path("data/audit.jsonl")
         let feeder = AuditSinkFeeder(
             sink: AuditSinkFile(path: sink, signer: signer),
-            store: ledger,
-            reader: store,
+            store: store,
             publicKey: signer.publicKey,
             logger: logger
         )
@@ -83,8 +81,7 @@ struct RecordedAudit {
         // Six days: the first two chains go whole, and the third loses its first records.
         let audit = AuditLog.sample(store: InMemoryAuditStore())
         let service = AuditRetentionService(
-            store: ledger,
-            reader: store,
+            store: store,
             signer: signer,
             sealer: sealer,
             audit: audit,
@@ -130,9 +127,8 @@ struct RecordedAudit {
     ) async throws -> Result {
         let database = try SQLiteReadOnlyDatabase(path: "\(data)/gateway.sqlite")
         let verifier = AuditVerifier(
-            reader: SQLiteAuditReader(database: database),
+            store: SQLAuditStore(database: database),
             sealer: way == .masterKey ? self.sealer : nil,
-            ledger: SQLiteAuditLedgerReader(database: database),
             publicKey: way == .nothing ? nil : self.key
         )
         let result = try await body(verifier)

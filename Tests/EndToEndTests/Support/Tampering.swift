@@ -19,6 +19,7 @@ struct Tampering: Sendable {
         let changes = [
             ("time", "time + 1"),
             ("tenant", "coalesce(tenant, '') || 'x'"),
+            ("tenant_uid", "tenant_uid + 1"),
             ("body", Self.flipped("body", at: 1)),
             ("body", Self.flipped("body", at: 9)),
             ("hash", Self.flipped("hash", at: 5)),
@@ -72,7 +73,7 @@ struct Tampering: Sendable {
     private static func additions(last: Int) -> [Tampering] {
         func copy(_ sequence: Int, to other: Int, writer: Int = 1) -> String {
             """
-            ; INSERT INTO audit_records SELECT \(writer), \(other), time, tenant, body, hash
+            ; INSERT INTO audit_records SELECT \(writer), \(other), time, tenant, tenant_uid, body, hash
             FROM audit_records WHERE writer = 1 AND sequence = \(sequence);
             """
         }

@@ -93,23 +93,10 @@ def fill(gateway: Gateway, tenants: list[str]) -> None:
         store.execute(
             """
             WITH RECURSIVE places (place) AS (SELECT 1 UNION ALL SELECT place + 1 FROM places WHERE place < ?)
-            INSERT INTO audit_records (writer, sequence, time, tenant, body, hash)
-            SELECT 0, place, time, tenant, body, hash FROM places JOIN model ON model.rowid = 1 + place % ?
+            INSERT INTO audit_records (writer, sequence, time, tenant, tenant_uid, body, hash)
+            SELECT 0, place, time, tenant, tenant_uid, body, hash FROM places JOIN model ON model.rowid = 1 + place % ?
             """,
             [RECORDS, count],
-        )
-        store.execute(
-            """
-            INSERT INTO audit_spans (writer, span, min_time, max_time)
-            SELECT 0, (sequence - 1) / 4096, min(time), max(time) FROM audit_records WHERE writer = 0 GROUP BY 2
-            """
-        )
-        store.execute(
-            """
-            INSERT INTO audit_tenant_spans (tenant, writer, span, uid)
-            SELECT tenant, 0, (sequence - 1) / 4096, substr(body, 2, 8) FROM audit_records WHERE writer = 0
-            GROUP BY tenant, 3
-            """
         )
 
 

@@ -177,7 +177,7 @@ struct AdministrationAuditTests {
             }
         }
         let sealer = AuditSealer(auditKey: .sample("audit"))
-        let verifier = AuditVerifier(reader: self.fixture.auditStore, sealer: sealer)
+        let verifier = AuditVerifier(store: self.fixture.auditStore, sealer: sealer)
         let count = self.fixture.auditStore.current.records.count
         #expect(try await verifier.verify(isLive: false) == .intact(records: count))
     }

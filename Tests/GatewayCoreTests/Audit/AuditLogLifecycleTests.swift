@@ -11,7 +11,7 @@ struct AuditLogLifecycleTests {
 
     private func verdict() async throws -> AuditVerifier.Verdict {
         let sealer = AuditSealer(auditKey: .sample("audit"))
-        return try await AuditVerifier(reader: self.store, sealer: sealer).verify(isLive: false)
+        return try await AuditVerifier(store: self.store, sealer: sealer).verify(isLive: false)
     }
 
     // MARK: Start

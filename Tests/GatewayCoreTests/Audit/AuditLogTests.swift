@@ -11,7 +11,7 @@ struct AuditLogTests {
 
     private func verdict(isLive: Bool = false) async throws -> AuditVerifier.Verdict {
         let sealer = AuditSealer(auditKey: .sample("audit"))
-        return try await AuditVerifier(reader: self.store, sealer: sealer).verify(isLive: isLive)
+        return try await AuditVerifier(store: self.store, sealer: sealer).verify(isLive: isLive)
     }
 
     private func fill(_ actions: String..., in log: AuditLog) throws {

@@ -73,11 +73,10 @@ struct AuditStartTests {
             for writer in 1...3 { try starts.removeFirstRecord(of: writer) }
         }
         #expect(try await starts.isIntact())
-        starts.ledger.tamper(trick.apply)
+        starts.store.tamper { trick.apply(&$0.ledger) }
         starts.dropLastWriter()
         if isCut {
-            starts.store.tamper { $0.cuts.removeLast() }
-            starts.ledger.tamper { _ = $0.cuts.removeLast() }
+            starts.store.tamper { _ = $0.ledger.cuts.removeLast() }
         }
         #expect(try await starts.isIntact() == false, "before the start")
         try await starts.run(checkpoints: 2)
@@ -91,22 +90,22 @@ struct AuditStartTests {
         let starts = try AuditStarts()
         for count in [10, 3 * AuditCheckpoint.anchorInterval, 5] { try await starts.run(checkpoints: count) }
         #expect(try await starts.isIntact())
-        let last = try #require(try await starts.ledger.ledger().checkpoints.last?.content)
+        let last = try #require(try await starts.store.ledger().checkpoints.last?.content)
         #expect(last.oldest == 720 && last.denseFrom == 720)
-        #expect(try await starts.ledger.ledger().checkpoints.first?.number == 720)
+        #expect(try await starts.store.ledger().checkpoints.first?.number == 720)
     }
 
     @Test("An older row that was put back is told by the chains that began after its end")
     func olderRow() async throws {
         let starts = try AuditStarts()
         try await starts.run(checkpoints: 3)
-        let older = try await starts.ledger.ledger()
+        let older = try await starts.store.ledger()
         for _ in 1...2 { try await starts.run(checkpoints: 3) }
-        starts.ledger.tamper { $0 = older }
+        starts.store.tamper { $0.ledger = older }
         #expect(try await starts.isIntact() == false)
         try await starts.run(checkpoints: 40)
         #expect(try await starts.isIntact() == false)
-        let numbers = try await starts.ledger.ledger().checkpoints.map(\.number)
+        let numbers = try await starts.store.ledger().checkpoints.map(\.number)
         // The last chain began after checkpoint 9, and 10 is left out.
         #expect(numbers.first { $0 > (older.end?.number ?? 0) } == 11, "\(numbers)")
     }
@@ -130,9 +129,9 @@ struct AuditStartTests {
         try await starts.run(checkpoints: 3)
         try starts.removeFirstRecord(of: 1)
         #expect(try await starts.isIntact())
-        starts.ledger.tamper { $0 = AuditLedger(cuts: $0.cuts) }
+        starts.store.tamper { $0.ledger = AuditLedger(cuts: $0.ledger.cuts) }
         let key = hasKey ? starts.signer.publicKey : nil
-        let verdict = LedgerCheck(try await starts.ledger.ledger(), publicKey: key, witness: AuditWitness()).verdict
+        let verdict = LedgerCheck(try await starts.store.ledger(), publicKey: key, witness: AuditWitness()).verdict
         guard case .checkpointTampered(number: 1, _) = verdict else {
             Issue.record("\(String(describing: verdict))")
             return

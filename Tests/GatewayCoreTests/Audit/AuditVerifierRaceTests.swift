@@ -16,7 +16,6 @@ struct AuditVerifierRaceTests {
     private func cut(
         at sequence: Int,
         _ fixture: AuditFixture,
-        _ ledger: InMemoryLedger,
         by signer: AuditSigner
     ) {
         guard let last = fixture.store.current.records.first(where: { ($0.writer, $0.sequence) == (1, sequence) }),
@@ -27,9 +26,8 @@ struct AuditVerifierRaceTests {
         }
         fixture.store.tamper { contents in
             contents.records.removeAll { $0.writer == 1 && $0.sequence <= sequence }
-            contents.cuts = [cut]
+            contents.ledger.cuts = [cut]
         }
-        ledger.use([cut])
     }
 
     /// What is found when, before each walk of the verifier, records are removed up to the next of some places.
@@ -38,20 +36,18 @@ struct AuditVerifierRaceTests {
         by signer: AuditSigner? = nil,
         _ fixture: AuditFixture
     ) async throws -> AuditVerifier.Verdict {
-        let ledger = InMemoryLedger()
-        try await ledger.sign(try await fixture.store.heads(), self.signer, fixture.sealer)
-        self.cut(at: 10, fixture, ledger, by: self.signer)
-        let reader = InterposedReader(
+        try await fixture.store.sign(self.signer, fixture.sealer)
+        self.cut(at: 10, fixture, by: self.signer)
+        let store = InterposedAuditStore(
             fixture.store,
-            beforeWalk: { number in
+            beforeRows: { number in
                 guard number <= places.count, places[number - 1] > 0 else { return }
-                self.cut(at: places[number - 1], fixture, ledger, by: signer ?? self.signer)
+                self.cut(at: places[number - 1], fixture, by: signer ?? self.signer)
             }
         )
         return try await AuditVerifier(
-            reader: reader,
+            store: store,
             sealer: fixture.sealer,
-            ledger: ledger,
             publicKey: self.signer.publicKey
         )
         .verify(isLive: true)
@@ -108,8 +104,8 @@ struct AuditVerifierRaceTests {
         let fixture = try await AuditFixture((10, .open))
         let hash = [UInt8](repeating: 1, count: 32)
         let cut = AuditCut(writer: 1, sequence: .max, hash: hash, time: .sample, signature: [])
-        let reader = InterposedReader(fixture.store, beforeWalk: { _ in fixture.store.tamper { $0.cuts = [cut] } })
-        let verdict = try await AuditVerifier(reader: reader, sealer: fixture.sealer).verify(isLive: true)
+        let store = InterposedAuditStore(fixture.store, beforeRows: { _ in fixture.store.tamper { $0.ledger.cuts = [cut] } })
+        let verdict = try await AuditVerifier(store: store, sealer: fixture.sealer).verify(isLive: true)
         #expect(verdict.badPlace?.writer == 1)
     }
 
@@ -129,11 +125,11 @@ struct AuditVerifierRaceTests {
         _ event: @escaping @Sendable () async throws -> Void
     ) async throws -> AuditVerifier.Verdict {
         let isLive = Observed(!isLiveAfter)
-        let reader = InterposedReader(fixture.store) {
+        let store = InterposedAuditStore(fixture.store) {
             try? await event()
             isLive.change { $0 = isLiveAfter }
         }
-        return try await AuditVerifier(reader: reader, sealer: fixture.sealer)
+        return try await AuditVerifier(store: store, sealer: fixture.sealer)
             .verify(isLive: isLive.current)
     }
 

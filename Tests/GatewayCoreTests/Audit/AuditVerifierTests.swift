@@ -82,7 +82,7 @@ struct AuditVerifierTests {
     @Test("Without the key the chains are checked and the seals are not")
     func withoutKey() async throws {
         let fixture = try await Self.fixture()
-        let verifier = AuditVerifier(reader: fixture.store, sealer: nil)
+        let verifier = AuditVerifier(store: fixture.store, sealer: nil)
         fixture.store.tamper { $0.heads[1].state = .closed }
         #expect(try await verifier.verify(isLive: false) == .intact(records: 15))
         fixture.store.tamper { $0.change(2, 3) { $0.record.bytes += 1 } }
@@ -116,11 +116,11 @@ struct AuditVerifierTests {
     func growth(count: Int) async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         let chain = try #require(fixture.store.current.heads.last).chain
-        let reader = InterposedReader(fixture.store) {
+        let store = InterposedAuditStore(fixture.store) {
             var chain = chain
             try? await fixture.append(count, to: &chain, state: .open)
         }
-        let verifier = AuditVerifier(reader: reader, sealer: fixture.sealer)
+        let verifier = AuditVerifier(store: store, sealer: fixture.sealer)
         guard case .intact = try await verifier.verify(isLive: true) else {
             Issue.record("The growth was taken for tampering")
             return
@@ -132,12 +132,12 @@ struct AuditVerifierTests {
     func startAndEnd() async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         let chain = try #require(fixture.store.current.heads.last).chain
-        let reader = InterposedReader(fixture.store) {
+        let store = InterposedAuditStore(fixture.store) {
             var (ending, starting) = (chain, AuditChain(writer: 3))
             try? await fixture.append(1, to: &ending, state: .closed)
             try? await fixture.append(1, to: &starting, state: .open)
         }
-        let verdict = try await AuditVerifier(reader: reader, sealer: fixture.sealer).verify(isLive: true)
+        let verdict = try await AuditVerifier(store: store, sealer: fixture.sealer).verify(isLive: true)
         #expect(verdict == .intact(records: 11))
     }
 
@@ -157,12 +157,12 @@ struct AuditVerifierTests {
     func tamperedGrowth() async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
         let chain = try #require(fixture.store.current.heads.last).chain
-        let reader = InterposedReader(fixture.store) {
+        let store = InterposedAuditStore(fixture.store) {
             var chain = chain
             try? await fixture.append(1_500, to: &chain, state: .open)
             fixture.store.tamper { $0.change(2, 1_300) { $0.record.bytes += 1 } }
         }
-        let verdict = try await AuditVerifier(reader: reader, sealer: fixture.sealer).verify(isLive: true)
+        let verdict = try await AuditVerifier(store: store, sealer: fixture.sealer).verify(isLive: true)
         #expect(verdict.badPlace == AuditPosition(writer: 2, sequence: 1_300))
     }
 }

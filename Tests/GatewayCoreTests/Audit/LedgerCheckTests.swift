@@ -7,14 +7,13 @@ import Testing
 struct LedgerCheckTests {
     private static let dense = 2 * AuditCheckpoint.anchorInterval
 
-    private let store = InMemoryLedger()
+    private let store = InMemoryAuditStore()
     private let sealer = AuditSealer(auditKey: .sample("audit"))
 
     /// A ledger of so many checkpoints of one chain that grows by a record each time.
     private func ledger(of count: Int, signer: AuditSigner, keptCount: Int = 0) async throws -> AuditLedger {
         let checkpointer = AuditCheckpointer(
             store: self.store,
-            reader: self.store,
             signer: signer,
             sealer: self.sealer,
             clock: ManualClock(),

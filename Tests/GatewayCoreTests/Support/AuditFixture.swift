@@ -29,7 +29,7 @@ struct AuditFixture {
         isLive: Bool = false,
         progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> AuditVerifier.Verdict {
-        try await AuditVerifier(reader: self.store, sealer: self.sealer).verify(isLive: isLive, progress: progress)
+        try await AuditVerifier(store: self.store, sealer: self.sealer).verify(isLive: isLive, progress: progress)
     }
 }
 

@@ -5,7 +5,6 @@ import Logging
 /// A gateway's starts on one store, as far as the audit is concerned, with checkpoints that are soon thinned out.
 struct AuditStarts {
     let store = InMemoryAuditStore()
-    let ledger = InMemoryLedger()
     let signer: AuditSigner
     let sealer = AuditSealer(auditKey: .sample("audit"))
 
@@ -16,8 +15,7 @@ struct AuditStarts {
     /// Starts, makes so many checkpoints, each with a record more, and stops.
     func run(checkpoints: Int) async throws {
         let checkpointer = AuditCheckpointer(
-            store: self.ledger,
-            reader: self.store,
+            store: self.store,
             signer: self.signer,
             sealer: self.sealer,
             clock: ManualClock(),
@@ -45,9 +43,8 @@ struct AuditStarts {
     /// Whether verification finds nothing wrong.
     func isIntact() async throws -> Bool {
         let verifier = AuditVerifier(
-            reader: self.store,
+            store: self.store,
             sealer: self.sealer,
-            ledger: self.ledger,
             publicKey: self.signer.publicKey
         )
         guard case .intact = try await verifier.verify(isLive: false) else { return false }
@@ -69,8 +66,7 @@ struct AuditStarts {
         let cut = try self.signer.cut(of: chain, at: .sample)
         self.store.tamper { contents in
             contents.records.removeAll { $0.writer == writer && $0.sequence <= cut.sequence }
-            contents.cuts.append(cut)
+            contents.ledger.cuts.append(cut)
         }
-        self.ledger.tamper { $0.cuts.append(cut) }
     }
 }

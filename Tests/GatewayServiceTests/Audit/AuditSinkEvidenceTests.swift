@@ -10,7 +10,7 @@ struct AuditSinkEvidenceTests {
     func bounded() async throws {
         try await TemporaryDirectory.with { directory in
             let fixture = try await AuditTrailFixture(directory)
-            var checkpoint = try #require(try await fixture.ledger.ledger().checkpoints.last?.content)
+            var checkpoint = try #require(try await fixture.store.ledger().checkpoints.last?.content)
             var evidence = AuditSinkEvidence()
             let digest = [UInt8](repeating: 7, count: 32)
             let step = AuditCheckpoint.anchorInterval

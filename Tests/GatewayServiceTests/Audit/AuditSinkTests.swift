@@ -209,7 +209,7 @@ struct AuditSinkTests {
                 try FileManager.default.moveItem(atPath: path, toPath: "\(path).2")
                 await sink.reopen()
                 #expect(!FileManager.default.fileExists(atPath: path))
-                let last = try #require(try await fixture.ledger.ledger().checkpoints.last)
+                let last = try #require(try await fixture.store.ledger().checkpoints.last)
                 try await sink.write([.checkpoint(last)], isWhole: true)
                 let second = try self.lines("\(path).2")
                 #expect(second.count == 5)
@@ -243,7 +243,7 @@ struct AuditSinkTests {
                 try await fixture.write(1, to: &chain, state: .closed)
                 _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
                 let key = fixture.signer.publicKey
-                let required = try await fixture.ledger.ledger().checkpoints.last?.content?.delivered ?? 0
+                let required = try await fixture.store.ledger().checkpoints.last?.content?.delivered ?? 0
                 func verdict(_ files: [String]) async throws -> AuditVerifier.Verdict? {
                     var verifier = AuditSinkVerifier(publicKey: key)
                     do {
@@ -323,7 +323,7 @@ struct AuditSinkTests {
             try await fixture.write(1, to: &chain)
             _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
             var witness = AuditWitness()
-            witness.required = try await fixture.ledger.ledger().checkpoints.last?.content?.delivered ?? 0
+            witness.required = try await fixture.store.ledger().checkpoints.last?.content?.delivered ?? 0
             #expect(
                 try await fixture.verify(witness: witness)
                     == .checkpointTampered(

@@ -11,8 +11,7 @@ struct AuditTrailFixture {
     let path: String
     let clock = ManualClock()
     let database: SQLiteDatabase
-    let store: SQLiteAuditStore
-    let ledger: SQLiteAuditLedgerStore
+    let store: SQLAuditStore
     let sealer = AuditSealer(auditKey: .sample("audit"))
     let signer: AuditSigner
     let checkpointer: AuditCheckpointer
@@ -20,25 +19,22 @@ struct AuditTrailFixture {
     init(_ directory: TemporaryDirectory) async throws {
         self.path = "\(directory.path)/gateway.sqlite"
         self.database = try SQLiteDatabase(path: self.path)
-        self.store = SQLiteAuditStore(database: self.database)
-        self.ledger = SQLiteAuditLedgerStore(database: self.database)
+        self.store = SQLAuditStore(database: self.database)
         self.signer = try AuditSigner(signingKey: .sample("signing"))
-        self.checkpointer = Self.checkpointer(self.ledger, self.store, self.signer, self.sealer, self.clock)
+        self.checkpointer = Self.checkpointer(self.store, self.signer, self.sealer, self.clock)
         _ = try await self.checkpointer.prepare()
     }
 
     static var logger: Logger { Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }) }
 
     private static func checkpointer(
-        _ ledger: SQLiteAuditLedgerStore,
-        _ store: SQLiteAuditStore,
+        _ store: SQLAuditStore,
         _ signer: AuditSigner,
         _ sealer: AuditSealer,
         _ clock: ManualClock
     ) -> AuditCheckpointer {
         AuditCheckpointer(
-            store: ledger,
-            reader: store,
+            store: store,
             signer: signer,
             sealer: sealer,
             clock: clock,
@@ -83,9 +79,8 @@ struct AuditTrailFixture {
     /// What the whole store verifies as.
     func verify(witness: AuditWitness = AuditWitness(), isLive: Bool = true) async throws -> AuditVerifier.Verdict {
         try await AuditVerifier(
-            reader: self.store,
+            store: self.store,
             sealer: self.sealer,
-            ledger: self.ledger,
             publicKey: self.signer.publicKey,
             witness: witness
         )
@@ -101,21 +96,20 @@ struct AuditTrailFixture {
     ///
     /// - Parameters:
     ///   - days: how many.
-    ///   - ledger: where it removes; by default from the store itself.
+    ///   - store: where it removes; by default from the store itself.
     ///   - told: takes the record of what was removed.
     ///   - body: what to do with it.
     /// - Returns: what the body returns.
     /// - Throws: what the body throws.
     func retaining<Result: Sendable>(
         days: Int,
-        ledger: (any AuditLedgerStore)? = nil,
+        store: (any AuditStore)? = nil,
         told: InMemoryAuditStore = InMemoryAuditStore(),
         _ body: @Sendable (AuditRetentionService) async throws -> Result
     ) async throws -> Result {
         let audit = AuditLog.sample(store: told)
         let service = AuditRetentionService(
-            store: ledger ?? self.ledger,
-            reader: self.store,
+            store: store ?? self.store,
             signer: self.signer,
             sealer: self.sealer,
             audit: audit,
@@ -130,8 +124,7 @@ struct AuditTrailFixture {
     func feeder(_ sink: any AuditSink) -> AuditSinkFeeder {
         AuditSinkFeeder(
             sink: sink,
-            store: self.ledger,
-            reader: self.store,
+            store: self.store,
             publicKey: self.signer.publicKey,
             logger: Self.logger
         )

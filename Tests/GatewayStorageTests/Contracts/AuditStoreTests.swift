@@ -1,5 +1,6 @@
-import GatewayCore
 import Testing
+
+@testable import GatewayCore
 
 /// What every audit store promises.
 struct AuditStoreTests {
@@ -161,7 +162,8 @@ struct AuditStoreTests {
             let page = try await store.page(AuditQuery(limit: 4))
             #expect(page.next == nil)
             let page2 = try await store.page(AuditQuery(limit: 3))
-            #expect(page2.next == AuditPosition(writer: 1, sequence: 2))
+            #expect(page2.next == page2.records.last.map { AuditCursor($0) })
+            #expect(page2.next?.position == AuditPosition(writer: 1, sequence: 2))
         }
     }
 
@@ -171,7 +173,6 @@ struct AuditStoreTests {
             let tenants: [String?] = ["acme", "other", nil, "acme", "acm", "acme"]
             for writer in 1...2 {
                 var chain = AuditChain(writer: writer)
-                // Two commits of one span: what the first entered must not hide what the second brings.
                 try await self.fixtures.write(
                     tenants[..<2].map { AuditFixtures.record(1, tenant: $0) },
                     to: &chain,
@@ -186,10 +187,10 @@ struct AuditStoreTests {
             var query = AuditQuery(limit: 4)
             query.tenant = "acme"
             let first = try await store.page(query)
-            #expect(self.places(first) == ["2.6", "2.4", "2.1", "1.6"])
+            #expect(self.places(first) == ["2.6", "2.4", "1.6", "1.4"])
             query.before = first.next
             let second = try await store.page(query)
-            #expect(self.places(second) == ["1.4", "1.1"])
+            #expect(self.places(second) == ["2.1", "1.1"])
             #expect(second.next == nil)
             query = AuditQuery(limit: 4)
             query.tenant = "acm"
@@ -239,6 +240,9 @@ struct AuditStoreTests {
             query.from = AuditFixtures.record(50).time
             let page2 = try await store.page(query)
             #expect(self.places(page2) == ["1.6", "1.2", "1.1"])
+            query.from = nil
+            let page3 = try await store.page(query)
+            #expect(self.places(page3) == ["1.6", "1.2", "1.1", "1.5", "1.4", "1.3"], "newest first, by the time")
         }
     }
 
@@ -318,11 +322,145 @@ struct AuditStoreTests {
         }
     }
 
+    // MARK: What is signed
+
+    private static func checkpoint(_ number: Int) -> SignedCheckpoint {
+        SignedCheckpoint(
+            number: number,
+            text: Array("checkpoint \(number)".utf8),
+            signature: (0..<64).map { UInt8(truncatingIfNeeded: $0 &+ number) }
+        )
+    }
+
+    private static func end(at number: Int) -> CheckpointEnd {
+        CheckpointEnd(number: number, digest: [UInt8(truncatingIfNeeded: number)], signature: [7, 7])
+    }
+
+    @Test("A new audit has nothing signed, and is in use by nobody", arguments: StoreKind.available)
+    func newLedger(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            let ledger = try await store.ledger()
+            #expect(ledger == AuditLedger())
+            let checkpoints = try await store.checkpoints(after: 0, limit: 9)
+            #expect(checkpoints.isEmpty)
+            let cuts = try await store.cuts()
+            #expect(cuts.isEmpty)
+        }
+    }
+
+    @Test("Checkpoints are read back in order, and the latest is named by the end", arguments: StoreKind.available)
+    func checkpoints(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            for number in [1, 2, 3, 5, 4] {
+                try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
+            }
+            let ledger = try await store.ledger()
+            #expect(ledger.checkpoints == (1...5).map(Self.checkpoint))
+            #expect(ledger.end == Self.end(at: 4))
+            #expect(try await store.checkpoints(after: 2, limit: 2) == [3, 4].map(Self.checkpoint))
+            #expect(try await store.checkpoints(after: 5, limit: 2).isEmpty)
+            // A number is taken once; what fails leaves the end as it was.
+            let error = await #expect(throws: GatewayError.self) {
+                try await store.append(Self.checkpoint(5), thinnedBy: nil, end: Self.end(at: 5))
+            }
+            #expect(error?.code == .storeUnavailable)
+            #expect(try await store.ledger() == ledger)
+        }
+    }
+
+    @Test("A checkpoint that thins leaves those that it says are kept", arguments: StoreKind.available)
+    func thinning(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            let step = AuditCheckpoint.anchorInterval
+            for number in stride(from: step / 2, to: 5 * step, by: step / 2) {
+                try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
+            }
+            let content = AuditCheckpoint(
+                number: 5 * step,
+                time: Timestamp(microseconds: 0),
+                previous: Array(repeating: 0, count: 32),
+                anchor: Array(repeating: 0, count: 32),
+                oldest: step,
+                denseFrom: 4 * step,
+                delivered: 0,
+                settledWriter: 0,
+                settledDigest: Array(repeating: 0, count: 32),
+                removedWriter: 0,
+                heads: [],
+                cuts: []
+            )
+            let before = try await store.ledger().checkpoints.map(\.number)
+            try await store.append(Self.checkpoint(5 * step), thinnedBy: content, end: Self.end(at: 5 * step))
+            let after = try await store.ledger().checkpoints.map(\.number)
+            #expect(after == (before + [5 * step]).filter { content.keeps($0) })
+            #expect(after.contains(step) && after.count < before.count)
+        }
+    }
+
+    @Test(
+        "Removal takes a chain's records up to a place, and leaves the cut in their stead",
+        arguments: StoreKind.available
+    )
+    func removal(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            try await self.fixtures.fill(store, writers: 2, recordsEach: 6)
+            let records = try await store.records(of: 1, after: 0, limit: 10)
+            func cut(_ sequence: Int, hash: [UInt8]) -> AuditCut {
+                AuditCut(
+                    writer: 1,
+                    sequence: sequence,
+                    hash: hash,
+                    time: AuditFixtures.record(1).time,
+                    signature: [1, UInt8(sequence)]
+                )
+            }
+            let wrong = await #expect(throws: GatewayError.self) {
+                try await store.remove(upTo: cut(4, hash: records[4].hash))
+            }
+            #expect(wrong?.code == .conflict)
+            #expect(try await store.cuts().isEmpty)
+            for sequence in [2, 4] {
+                try await store.remove(upTo: cut(sequence, hash: records[sequence - 1].hash))
+                #expect(try await store.cuts() == [cut(sequence, hash: records[sequence - 1].hash)])
+            }
+            let gone = await #expect(throws: GatewayError.self) {
+                try await store.remove(upTo: cut(3, hash: records[2].hash))
+            }
+            #expect(gone?.code == .conflict)
+            let rest = try await store.rows(of: 1, from: Int.min, limit: 10)
+            #expect(rest.rows.map(\.sequence) == [5, 6])
+            #expect(rest.cut?.sequence == 4)
+            #expect(rest.head?.sequence == 6)
+            let page = try await store.page(AuditQuery(limit: 10))
+            #expect(self.places(page) == ["2.6", "2.5", "2.4", "2.3", "2.2", "2.1", "1.6", "1.5"])
+            #expect(try await store.ledger().cuts.count == 1)
+        }
+    }
+
+    @Test(
+        "The times of some records are those of a chain's first, its last, and the multiples of a step",
+        arguments: StoreKind.available
+    )
+    func moments(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            try await self.fixtures.fill(store, writers: 2, recordsEach: 10)
+            func places(_ range: ClosedRange<Int>, _ step: Int) async throws -> [Int] {
+                let moments = try await store.times(of: 2, in: range, every: step)
+                #expect(moments.allSatisfy { $0.time == AuditFixtures.record(9 + $0.sequence).time })
+                return moments.map(\.sequence)
+            }
+            #expect(try await places(Int.min...Int.max, 4) == [1, 4, 8, 10])
+            #expect(try await places(Int.min...Int.max, 100) == [1, 10])
+            #expect(try await places(3...7, 2) == [3, 4, 6, 7])
+            #expect(try await places(11...20, 2).isEmpty)
+        }
+    }
+
     @Test("What was written verifies", arguments: StoreKind.available)
     func verifies(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 3, recordsEach: 50)
-            let verifier = AuditVerifier(reader: store, sealer: self.fixtures.sealer)
+            let verifier = AuditVerifier(store: store, sealer: self.fixtures.sealer)
             let verdict = try await verifier.verify(isLive: false)
             #expect(verdict == .intact(records: 150))
         }

@@ -302,7 +302,7 @@ struct DirectoryStoreTests {
     @Test("The gateway's secrets stay as they were first stored")
     func gatewaySecrets() async throws {
         try await withSQLiteDatabase { database in
-            let store = SQLiteSealedSecrets(database: database)
+            let store = SQLSecretStore(database: database)
             let first = Envelope(wrappedKey: Data([1]), sealed: Data([2]))
             let second = Envelope(wrappedKey: Data([3]), sealed: Data([4]))
             let end = CheckpointEnd(number: 0, digest: [0], signature: [1])

@@ -176,7 +176,7 @@ struct GroupStoreTests {
     @Test("A tenant's groups go with it")
     func cascade() async throws {
         try await withSQLiteDatabase { database in
-            let (directory, store) = (SQLiteDirectoryStore(database: database), SQLiteGroupStore(database: database))
+            let (directory, store) = (SQLDirectoryStore(database: database), SQLGroupStore(database: database))
             let tenant = try DirectoryFixtures.tenant()
             try await directory.apply(.putTenant(tenant, salt: [1]))
             _ = try await store.save(try Self.group())
@@ -188,7 +188,7 @@ struct GroupStoreTests {
     @Test("What was begun in an earlier life of a tenant is neither stored nor removed in the next")
     func lives() async throws {
         try await withSQLiteDatabase { database in
-            let (directory, store) = (SQLiteDirectoryStore(database: database), SQLiteGroupStore(database: database))
+            let (directory, store) = (SQLDirectoryStore(database: database), SQLGroupStore(database: database))
             var tenant = try DirectoryFixtures.tenant()
             try await directory.apply(.putTenant(tenant, salt: [1]))
             var earlier = try Self.group()

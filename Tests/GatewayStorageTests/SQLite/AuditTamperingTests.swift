@@ -13,7 +13,7 @@ struct AuditTamperingTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
             let database = try SQLiteDatabase(path: path)
-            try await self.fixtures.fill(SQLiteAuditStore(database: database), writers: 3, recordsEach: 6)
+            try await self.fixtures.fill(SQLAuditStore(database: database), writers: 3, recordsEach: 6)
             try database.close()
             try await body(path)
         }
@@ -21,8 +21,8 @@ struct AuditTamperingTests {
 
     private func verdict(_ path: String) async throws -> AuditVerifier.Verdict {
         let database = try SQLiteReadOnlyDatabase(path: path)
-        let reader = SQLiteAuditReader(database: database)
-        let verdict = try await AuditVerifier(reader: reader, sealer: self.fixtures.sealer).verify(isLive: false)
+        let reader = SQLAuditStore(database: database)
+        let verdict = try await AuditVerifier(store: reader, sealer: self.fixtures.sealer).verify(isLive: false)
         try database.close()
         return verdict
     }
@@ -62,8 +62,8 @@ struct AuditTamperingTests {
             )
             let verifier = { [fixtures] in
                 let database = try SQLiteReadOnlyDatabase(path: path)
-                let reader = SQLiteAuditReader(database: database)
-                let verdict = try await AuditVerifier(reader: reader, sealer: fixtures.sealer).verify(isLive: false)
+                let reader = SQLAuditStore(database: database)
+                let verdict = try await AuditVerifier(store: reader, sealer: fixtures.sealer).verify(isLive: false)
                 try database.close()
                 return verdict
             }
@@ -94,11 +94,10 @@ struct AuditTamperingTests {
     @Test(
         "A record's other columns can't be changed unnoticed",
         arguments: [
-            "time = time + 1", "time = -time", "time = 'noon'", "time = time + 0.5",
-            "tenant = 'acmf'", "tenant = NULL", "tenant = ''", "tenant = tenant || char(0)", "tenant = 7",
+            "time = time + 1", "time = -time", "tenant_uid = 1",
+            "tenant = 'acmf'", "tenant = NULL", "tenant = ''", "tenant = tenant || char(0)", "tenant = '7'",
             "tenant = CAST(x'61636DFF' AS TEXT)", "sequence = sequence + 100", "writer = 3, sequence = 100",
-            "body = x''", "body = body || x'00'", "body = CAST(body AS TEXT)", "body = 5", "hash = x''",
-            "hash = 'text'",
+            "body = x''", "body = CAST(body || x'00' AS BLOB)", "hash = x''",
         ]
     )
     func changedColumns(assignment: String) async throws {
@@ -151,8 +150,8 @@ struct AuditTamperingTests {
             try await self.execute(
                 path,
                 """
-                UPDATE audit_records SET (time, tenant, body, hash) = (
-                    SELECT time, tenant, body, hash FROM (SELECT * FROM audit_records) AS other
+                UPDATE audit_records SET (time, tenant, tenant_uid, body, hash) = (
+                    SELECT time, tenant, tenant_uid, body, hash FROM (SELECT * FROM audit_records) AS other
                     WHERE other.writer = 2 AND other.sequence = 7 - audit_records.sequence
                 ) WHERE writer = 2 AND sequence IN (2, 5)
                 """
@@ -184,14 +183,14 @@ struct AuditTamperingTests {
         try await self.withStore { path in
             // Even one that is chained as it should be: whoever can write can also hash.
             let database = try SQLiteReadOnlyDatabase(path: path)
-            var chain = try #require(try await SQLiteAuditReader(database: database).heads().dropFirst().first).chain
+            var chain = try #require(try await SQLAuditStore(database: database).heads().dropFirst().first).chain
             try database.close()
             let forged = chain.append(AuditFixtures.record(99))
             try await self.execute(
                 path,
                 """
-                INSERT INTO audit_records (writer, sequence, time, tenant, body, hash)
-                SELECT writer, 7, time, tenant, body, ? FROM audit_records WHERE writer = 2 AND sequence = 6
+                INSERT INTO audit_records (writer, sequence, time, tenant, tenant_uid, body, hash)
+                SELECT writer, 7, time, tenant, tenant_uid, body, ? FROM audit_records WHERE writer = 2 AND sequence = 6
                 """,
                 [Data(forged.hash)]
             )
@@ -206,8 +205,8 @@ struct AuditTamperingTests {
             try await self.execute(
                 path,
                 """
-                INSERT INTO audit_records (writer, sequence, time, tenant, body, hash)
-                SELECT 9, sequence, time, tenant, body, hash FROM audit_records WHERE writer = 1
+                INSERT INTO audit_records (writer, sequence, time, tenant, tenant_uid, body, hash)
+                SELECT 9, sequence, time, tenant, tenant_uid, body, hash FROM audit_records WHERE writer = 1
                 """
             )
             let place = try await self.firstBadPlace(path)
@@ -268,9 +267,9 @@ struct AuditTamperingTests {
     func openHead() async throws {
         try await withTemporaryDirectory { directory in
             let database = try SQLiteDatabase(path: directory + "/gateway.db")
-            let store = SQLiteAuditStore(database: database)
+            let store = SQLAuditStore(database: database)
             try await self.fixtures.fill(store, writers: 2, recordsEach: 6, lastState: .open)
-            let verifier = AuditVerifier(reader: store, sealer: self.fixtures.sealer)
+            let verifier = AuditVerifier(store: store, sealer: self.fixtures.sealer)
             let verdict = try await verifier.verify(isLive: true)
             #expect(verdict == .intact(records: 12))
             let verdict2 = try await verifier.verify(isLive: false)

@@ -9,10 +9,10 @@ struct DirectorySealTests {
     /// Two tenants with everything, changed by one statement.
     private func changed(
         _ statement: String,
-        _ body: (SQLiteDirectoryStore, DirectoryContents, SQLiteDatabase) async throws -> Void
+        _ body: (SQLDirectoryStore, DirectoryContents, SQLiteDatabase) async throws -> Void
     ) async throws {
         try await withSQLiteDatabase { database in
-            let store = SQLiteDirectoryStore(database: database)
+            let store = SQLDirectoryStore(database: database)
             for (id, salt) in [("acme", [1]), ("other", [2])] as [(String, [UInt8])] {
                 let tenant = try DirectoryFixtures.tenant(id)
                 try await store.apply(.putTenant(tenant, salt: salt))
@@ -131,7 +131,7 @@ struct DirectorySealTests {
             #expect(contents.refused == [RefusedRow(.credential, "v7", of: TenantID("acme"))])
             #expect(contents.credentials.map(\.tenant.text) == ["other"])
             #expect(contents.tenants.count == 2)
-            let sealed = try await SQLiteSealedSecrets(database: database).all()
+            let sealed = try await SQLSecretStore(database: database).all()
             #expect(sealed.count == 1)
         }
     }
@@ -139,7 +139,7 @@ struct DirectorySealTests {
     @Test("A key that belonged to an earlier tenant of the same id is not served")
     func lives() async throws {
         try await withSQLiteDatabase { database in
-            let store = SQLiteDirectoryStore(database: database)
+            let store = SQLDirectoryStore(database: database)
             let (tenant, key) = (try DirectoryFixtures.tenant(), try DirectoryFixtures.key())
             try await store.apply(.putTenant(tenant, salt: [1]))
             try await store.apply(.addKey(key))
@@ -157,10 +157,10 @@ struct DirectorySealTests {
     func otherSealer() async throws {
         try await self.changed("SELECT 1") { _, _, database in
             let stranger = RowSealer(keyPepper: Secret("another pepper"))
-            let contents = try await SQLiteDirectoryStore(database: database, sealer: stranger).load()
+            let contents = try await SQLDirectoryStore(database: database, sealer: stranger).load()
             #expect(contents.tenants.isEmpty && contents.keys.isEmpty)
             #expect(contents.refused.map(\.name) == ["acme", "other"])
-            let seen = try await database.read { try DirectoryRows(db: $0, sealer: nil).contents() }
+            let seen = try await database.read(scope: .gateway) { try DirectoryRows(db: $0, sealer: nil).contents() }
             #expect(seen.tenants.count == 2 && seen.keys.count == 4 && seen.refused.isEmpty)
         }
     }

@@ -59,14 +59,14 @@ struct SQLiteDatabaseTests {
                 #expect(error?.message.contains("serves this store") == true)
             }
             // The refusals have not disturbed the first.
-            let store = SQLiteDirectoryStore(database: first)
+            let store = SQLDirectoryStore(database: first)
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
             #expect(try StoreLock.isHeld(at: path))
 
             try first.close()
             #expect(try !StoreLock.isHeld(at: path))
             let second = try SQLiteDatabase(path: path)
-            let contents = try await SQLiteDirectoryStore(database: second).load()
+            let contents = try await SQLDirectoryStore(database: second).load()
             #expect(contents.tenants.count == 1)
             try second.close()
         }
@@ -79,7 +79,7 @@ struct SQLiteDatabaseTests {
             var schemas: [[String]] = []
             for round in 0..<3 {
                 let database = try SQLiteDatabase(path: path)
-                let store = SQLiteDirectoryStore(database: database)
+                let store = SQLDirectoryStore(database: database)
                 let contents = try await store.load()
                 #expect(contents.tenants.count == round)
                 try await store.apply(.putTenant(try DirectoryFixtures.tenant("tenant-\(round)"), salt: [1]))
@@ -91,7 +91,7 @@ struct SQLiteDatabaseTests {
                 )
                 try database.close()
             }
-            #expect(schemas[0].starts(with: ["v001-directory", "v002-audit"]))
+            #expect(schemas[0].starts(with: ["v001"]))
             #expect(schemas[1] == schemas[0])
             #expect(schemas[2] == schemas[0])
         }
@@ -102,7 +102,7 @@ struct SQLiteDatabaseTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
             let database = try SQLiteDatabase(path: path)
-            let store = SQLiteDirectoryStore(database: database)
+            let store = SQLDirectoryStore(database: database)
             var tenant = try DirectoryFixtures.tenant()
             tenant.clientNames = ["orders.internal"].compactMap { ClientName($0) }
             try await store.apply(.putTenant(tenant, salt: [1]))
@@ -114,7 +114,7 @@ struct SQLiteDatabaseTests {
                 }
                 try queue.close()
                 let reopened = try SQLiteDatabase(path: path)
-                let contents = try await SQLiteDirectoryStore(database: reopened).load()
+                let contents = try await SQLDirectoryStore(database: reopened).load()
                 #expect(contents.tenants.isEmpty)
                 #expect(contents.refused == [RefusedRow(.tenant, "acme", of: TenantID("acme"))])
                 try reopened.close()
@@ -172,7 +172,7 @@ struct SQLiteDatabaseTests {
     @Test("A full disk refuses a commit as a whole, and the next one that fits is taken")
     func fullDisk() async throws {
         try await withSQLiteDatabase { database in
-            let store = SQLiteAuditStore(database: database)
+            let store = SQLAuditStore(database: database)
             var chain = AuditChain(writer: 1)
             try await self.fixtures.write((0..<10).map { AuditFixtures.record($0) }, to: &chain, in: store)
             let before = try await store.heads()
@@ -201,10 +201,9 @@ struct SQLiteDatabaseTests {
 
             try await database.write { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
             try await store.append(records, head: head)
-            let verifier = AuditVerifier(reader: store, sealer: self.fixtures.sealer)
+            let verifier = AuditVerifier(store: store, sealer: self.fixtures.sealer)
             let verdict = try await verifier.verify(isLive: true)
             #expect(verdict == .intact(records: 1_000))
-            // The refused commit must not have been remembered as one that entered the tenant.
             let page2 = try await store.page(query)
             #expect(page2.records.count == 495)
         }
@@ -213,7 +212,7 @@ struct SQLiteDatabaseTests {
     @Test("A database that can't be written refuses changes and still answers")
     func readOnlyDisk() async throws {
         try await withSQLiteDatabase { database in
-            let store = SQLiteDirectoryStore(database: database)
+            let store = SQLDirectoryStore(database: database)
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
             try await database.write { try $0.execute(sql: "PRAGMA query_only = ON") }
             let error = await #expect(throws: GatewayError.self) {
@@ -230,7 +229,7 @@ struct SQLiteDatabaseTests {
     func closed() async throws {
         try await withTemporaryDirectory { directory in
             let database = try SQLiteDatabase(path: directory + "/gateway.db")
-            let store = SQLiteDirectoryStore(database: database)
+            let store = SQLDirectoryStore(database: database)
             try database.close()
             let reading = await #expect(throws: GatewayError.self) { try await store.load() }
             #expect(reading?.code == .storeUnavailable)
@@ -245,7 +244,7 @@ struct SQLiteDatabaseTests {
     func closingTidiesUp() async throws {
         try await withTemporaryDirectory { directory in
             let database = try SQLiteDatabase(path: directory + "/gateway.db")
-            let store = SQLiteAuditStore(database: database)
+            let store = SQLAuditStore(database: database)
             try await self.fixtures.fill(store, writers: 2, recordsEach: 5)
             _ = try await store.heads()
             try database.close()
@@ -257,7 +256,7 @@ struct SQLiteDatabaseTests {
     func erasure() async throws {
         try await withTemporaryDirectory { directory in
             let database = try SQLiteDatabase(path: directory + "/gateway.db")
-            let store = SQLiteDirectoryStore(database: database)
+            let store = SQLDirectoryStore(database: database)
             let salt = Array("a salt that nothing else holds".utf8)
             var credential = try DirectoryFixtures.credential()
             let replaced = Data("the first sealed secret".utf8)
@@ -287,8 +286,8 @@ struct SQLiteDatabaseTests {
     @Test("A deleted tenant's audit records stay")
     func auditOutlivesTenant() async throws {
         try await withSQLiteDatabase { database in
-            let directory = SQLiteDirectoryStore(database: database)
-            let audit = SQLiteAuditStore(database: database)
+            let directory = SQLDirectoryStore(database: database)
+            let audit = SQLAuditStore(database: database)
             let tenant = try DirectoryFixtures.tenant()
             try await directory.apply(.putTenant(tenant, salt: [1]))
             try await self.fixtures.fill(audit, writers: 1, recordsEach: 5)

@@ -10,8 +10,8 @@ struct SQLiteReadOnlyDatabaseTests {
 
     private func verdict(_ path: String, isLive: Bool) async throws -> AuditVerifier.Verdict {
         let database = try SQLiteReadOnlyDatabase(path: path)
-        let reader = SQLiteAuditReader(database: database)
-        let verdict = try await AuditVerifier(reader: reader, sealer: self.fixtures.sealer).verify(isLive: isLive)
+        let reader = SQLAuditStore(database: database)
+        let verdict = try await AuditVerifier(store: reader, sealer: self.fixtures.sealer).verify(isLive: isLive)
         try database.close()
         return verdict
     }
@@ -21,7 +21,7 @@ struct SQLiteReadOnlyDatabaseTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gate way?#%41.db"
             let database = try SQLiteDatabase(path: path)
-            try await self.fixtures.fill(SQLiteAuditStore(database: database), writers: 2, recordsEach: 20)
+            try await self.fixtures.fill(SQLAuditStore(database: database), writers: 2, recordsEach: 20)
             try database.close()
 
             let before = try contents(of: directory)
@@ -36,7 +36,7 @@ struct SQLiteReadOnlyDatabaseTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
             let database = try SQLiteDatabase(path: path)
-            let store = SQLiteAuditStore(database: database)
+            let store = SQLAuditStore(database: database)
             var chain = AuditChain(writer: 1)
             try await self.fixtures.write((0..<20).map { AuditFixtures.record($0) }, to: &chain, in: store)
             #expect(try StoreLock.isHeld(at: path))
@@ -47,7 +47,7 @@ struct SQLiteReadOnlyDatabaseTests {
 
             // A reader that stays open sees what is written later and hinders nobody.
             let open = try SQLiteReadOnlyDatabase(path: path)
-            let reader = SQLiteAuditReader(database: open)
+            let reader = SQLAuditStore(database: open)
             let stored = try await reader.records(of: 1, after: 0, limit: 100)
             #expect(stored.count == 20)
             try await self.fixtures.write((20..<30).map { AuditFixtures.record($0) }, to: &chain, in: store)
@@ -66,7 +66,7 @@ struct SQLiteReadOnlyDatabaseTests {
             let path = directory + "/gateway.db"
             let database = try SQLiteDatabase(path: path)
             try await self.fixtures.fill(
-                SQLiteAuditStore(database: database),
+                SQLAuditStore(database: database),
                 writers: 1,
                 recordsEach: 20,
                 lastState: .open
@@ -114,11 +114,11 @@ struct SQLiteReadOnlyDatabaseTests {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
             let first = try SQLiteDatabase(path: path)
-            try await self.fixtures.fill(SQLiteAuditStore(database: first), writers: 1, recordsEach: 5)
+            try await self.fixtures.fill(SQLAuditStore(database: first), writers: 1, recordsEach: 5)
             try first.close()
 
             let resting = try SQLiteReadOnlyDatabase(path: path)
-            let reader = SQLiteAuditReader(database: resting)
+            let reader = SQLAuditStore(database: resting)
             let storedHeads = try await reader.heads()
             #expect(storedHeads.count == 1)
             let second = try SQLiteDatabase(path: path)

@@ -1,5 +1,7 @@
+import GRDB
 import GatewayCore
-import GatewayStorage
+
+@testable import GatewayStorage
 
 /// The back ends that the store contracts are run over.
 enum StoreKind: String, CaseIterable, Sendable {
@@ -8,12 +10,19 @@ enum StoreKind: String, CaseIterable, Sendable {
     /// Those that can be had where the tests run.
     static var available: [StoreKind] { Self.allCases }
 
+    /// Runs a body with a database that has the schema and nothing in it.
+    func withDatabase(_ body: (any SQLDatabase) async throws -> Void) async throws {
+        switch self {
+        case .sqlite: try await withSQLiteDatabase { try await body($0) }
+        }
+    }
+
     /// Runs a body with a directory that holds nothing yet.
     func withDirectoryStore(_ body: (any DirectoryStore) async throws -> Void) async throws {
         switch self {
         case .sqlite:
             try await withSQLiteDatabase { database in
-                try await body(SQLiteDirectoryStore(database: database))
+                try await body(SQLDirectoryStore(database: database))
             }
         }
     }
@@ -23,11 +32,11 @@ enum StoreKind: String, CaseIterable, Sendable {
         switch self {
         case .sqlite:
             try await withSQLiteDatabase { database in
-                let directory = SQLiteDirectoryStore(database: database)
+                let directory = SQLDirectoryStore(database: database)
                 for name in ["acme", "other"] {
                     try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1]))
                 }
-                try await body(SQLiteGroupStore(database: database))
+                try await body(SQLGroupStore(database: database))
             }
         }
     }
@@ -40,8 +49,8 @@ enum StoreKind: String, CaseIterable, Sendable {
         case .sqlite:
             try await withSQLiteDatabase { database in
                 try await body(
-                    SQLiteRetiredTokenStore(database: database),
-                    SQLiteDirectoryStore(database: database)
+                    SQLRetiredTokenStore(database: database),
+                    SQLDirectoryStore(database: database)
                 )
             }
         }
@@ -56,8 +65,8 @@ enum StoreKind: String, CaseIterable, Sendable {
         case .sqlite:
             try await withSQLiteDatabase { database in
                 try await body(
-                    SQLiteIdempotencyStore(database: database, bounds: bounds),
-                    SQLiteDirectoryStore(database: database)
+                    SQLIdempotencyStore(database: database, bounds: bounds),
+                    SQLDirectoryStore(database: database)
                 )
             }
         }
@@ -68,7 +77,7 @@ enum StoreKind: String, CaseIterable, Sendable {
         switch self {
         case .sqlite:
             try await withSQLiteDatabase { database in
-                try await body(SQLiteAuditStore(database: database))
+                try await body(SQLAuditStore(database: database))
             }
         }
     }
@@ -83,7 +92,27 @@ func withSQLiteDatabase(_ body: (SQLiteDatabase) async throws -> Void) async thr
     }
 }
 
-extension SQLiteDirectoryStore {
+extension SQLDatabase {
+    /// Does to SQLite's file what no store does.
+    func write<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+        try await self.write(scope: .gateway, isolation: .serializable) { try body($0.sqlite()) }
+    }
+
+    func read<T: Sendable>(_ body: @escaping @Sendable (Database) throws -> T) async throws(GatewayError) -> T {
+        try await self.read(scope: .gateway) { try body($0.sqlite()) }
+    }
+}
+
+extension SQLConnection {
+    func sqlite() throws -> Database {
+        guard let connection = self as? GRDBConnection else {
+            throw GatewayError(.invalid, "The database is none of SQLite's")
+        }
+        return connection.db
+    }
+}
+
+extension SQLDirectoryStore {
     /// A directory whose rows are sealed as those of all tests.
     init(database: SQLiteDatabase) {
         self.init(database: database, sealer: RowSealer(keyPepper: Secret("pepper")))

@@ -8,8 +8,8 @@ package final class InMemoryAuditStore: AuditStore {
         package var records: [ChainedAuditRecord] = []
         /// The writers' ends, by rising writer.
         package var heads: [AuditHead] = []
-        /// Where chains begin whose oldest records were removed.
-        package var cuts: [AuditCut] = []
+        /// What is signed of the chains, and where they begin.
+        package var ledger = AuditLedger()
         /// How many records each successful append brought.
         package var batches: [Int] = []
         /// How many appends were refused.
@@ -18,6 +18,12 @@ package final class InMemoryAuditStore: AuditStore {
         package var hanging = 0
         var refuses = false
         var hangs = false
+
+        /// One writer's records within a range of places, by rising place.
+        func chain(of writer: Int, in places: ClosedRange<Int>) -> [ChainedAuditRecord] {
+            self.records.filter { $0.writer == writer && places.contains($0.sequence) }
+                .sorted { $0.sequence < $1.sequence }
+        }
 
         /// The records of one action.
         package func records(of action: String) -> [AuditRecord] {
@@ -89,64 +95,72 @@ package final class InMemoryAuditStore: AuditStore {
         if let failure { throw failure }
     }
 
-    /// Records that match, newest first.
-    ///
-    /// - Throws: nothing; the port does.
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
         var found = self.contents.current.records.filter { Self.matches($0, query) }
-        found.sort { ($0.writer, $0.sequence) > ($1.writer, $1.sequence) }
+        found.sort { Self.order(AuditCursor($0)) > Self.order(AuditCursor($1)) }
         let page = Array(found.prefix(query.limit))
-        let last = page.last.map { AuditPosition(writer: $0.writer, sequence: $0.sequence) }
-        return AuditPage(records: page, next: found.count > page.count ? last : nil)
+        return AuditPage(records: page, next: found.count > page.count ? page.last.map { AuditCursor($0) } : nil)
     }
 
-    /// The end of every writer's chain, by rising writer.
-    ///
-    /// - Throws: nothing; the port does.
     package func heads() async throws(GatewayError) -> [AuditHead] {
         self.contents.current.heads
     }
 
-    /// Records of one writer, by rising sequence, after one of them.
-    ///
-    /// - Throws: nothing; the port does.
-    package func records(
-        of writer: Int,
-        after sequence: Int,
-        limit: Int
-    ) async throws(GatewayError) -> [ChainedAuditRecord] {
-        let records = self.contents.current.records.filter { $0.writer == writer && $0.sequence > sequence }
-        return Array(records.sorted { $0.sequence < $1.sequence }.prefix(limit))
-    }
-
-    /// Walks on along a chain.
-    ///
-    /// - Throws: nothing; the port does.
-    package func walk(
-        _ walker: AuditWalker,
-        limit: Int
-    ) async throws(GatewayError) -> (walker: AuditWalker, rows: Int) {
+    package func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows {
         let contents = self.contents.current
-        let (writer, first) = (walker.chain.writer, walker.nextSequence)
-        var walker = walker
-        walker.beginPage(
+        return AuditRows(
             head: contents.heads.first { $0.writer == writer },
-            cut: contents.cuts.first { $0.writer == writer }
+            cut: contents.ledger.cuts.first { $0.writer == writer },
+            rows: contents.chain(of: writer, in: sequence...Int.max).prefix(limit).map { AuditRow($0) }
         )
-        let records = contents.records.filter { $0.writer == writer && $0.sequence >= first }
-        var rows = 0
-        for record in records.sorted(by: { $0.sequence < $1.sequence }).prefix(limit) {
-            rows += 1
-            guard walker.step(AuditRow(record)) else { break }
-        }
-        return (walker, rows)
     }
 
-    /// The writers that have records, rising.
-    ///
-    /// - Throws: nothing; the port does.
+    package func times(
+        of writer: Int,
+        in places: ClosedRange<Int>,
+        every step: Int
+    ) async throws(GatewayError) -> [AuditMoment] {
+        self.contents.current.chain(of: writer, in: places)
+            .map { AuditMoment(sequence: $0.sequence, time: $0.entry.time) }
+    }
+
     package func writersWithRecords() async throws(GatewayError) -> [Int] {
         Set(self.contents.current.records.map(\.writer)).sorted()
+    }
+
+    package func remove(upTo cut: AuditCut) async throws(GatewayError) {
+        self.contents.change { contents in
+            contents.records.removeAll { $0.writer == cut.writer && $0.sequence <= cut.sequence }
+            contents.ledger.cuts.removeAll { $0.writer == cut.writer }
+            contents.ledger.cuts.append(cut)
+            contents.ledger.cuts.sort { $0.writer < $1.writer }
+        }
+    }
+
+    package func ledger() async throws(GatewayError) -> AuditLedger { self.contents.current.ledger }
+
+    package func cuts() async throws(GatewayError) -> [AuditCut] { self.contents.current.ledger.cuts }
+
+    package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
+        Array(self.contents.current.ledger.checkpoints.filter { $0.number > number }.prefix(limit))
+    }
+
+    package func append(
+        _ checkpoint: SignedCheckpoint,
+        thinnedBy content: AuditCheckpoint?,
+        end: CheckpointEnd
+    ) async throws(GatewayError) {
+        self.contents.change { contents in
+            contents.ledger.checkpoints.append(checkpoint)
+            contents.ledger.checkpoints.sort { $0.number < $1.number }
+            contents.ledger.end = end
+            guard let content else { return }
+            contents.ledger.checkpoints.removeAll { !content.keeps($0.number) }
+        }
+    }
+
+    private static func order(_ cursor: AuditCursor) -> (Timestamp, Int, Int) {
+        (cursor.time, cursor.position.writer, cursor.position.sequence)
     }
 
     private static func matches(_ stored: ChainedAuditRecord, _ query: AuditQuery) -> Bool {
@@ -157,6 +171,6 @@ package final class InMemoryAuditStore: AuditStore {
         if let uid = query.tenantUID, record.tenantUID != uid { return false }
         guard query.matches(record) else { return false }
         guard let before = query.before else { return true }
-        return (stored.writer, stored.sequence) < (before.writer, before.sequence)
+        return Self.order(AuditCursor(stored)) < Self.order(before)
     }
 }

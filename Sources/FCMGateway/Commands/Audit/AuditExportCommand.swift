@@ -90,11 +90,11 @@ struct AuditExportCommand: AsyncParsableCommand {
         // Asked first, as by `audit verify`.
         let isLive = try StoreLock.isHeld(at: path)
         let database = try SQLiteReadOnlyDatabase(path: path)
-        if let tenant = self.tenant?.name, try await !database.hasHeard(of: tenant) {
+        if let tenant = self.tenant?.name, try await !SQLSecretStore(database: database).hasHeard(of: tenant) {
             throw GatewayError(.notFound, "There is no tenant \(tenant), nor a record of one of that name")
         }
         let secrets = try await configuration.secrets(of: database)
-        let reader = SQLiteAuditReader(database: database)
+        let store = SQLAuditStore(database: database)
         let output = Lines(handle)
         try output.write(
             AuditExportLine.head(
@@ -102,13 +102,12 @@ struct AuditExportCommand: AsyncParsableCommand {
             )
         )
         let exporter = AuditExporter(
-            reader: reader,
-            ledger: SQLiteAuditLedgerReader(database: database),
+            store: store,
             tenant: self.tenant?.name,
             sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
             publicKey: try secrets?.auditPublicKey()
         )
-        let summary = try await exporter.export(places: try await self.places(reader)) {
+        let summary = try await exporter.export(places: try await self.places(store)) {
             try output.write(AuditExportLine.item($0))
         }
         try output.write(AuditExportLine.end(summary))
@@ -117,13 +116,13 @@ struct AuditExportCommand: AsyncParsableCommand {
     }
 
     /// The parts of the chains that were asked for; `nil` for all.
-    private func places(_ reader: SQLiteAuditReader) async throws -> [Int: ClosedRange<Int>]? {
+    private func places(_ store: SQLAuditStore) async throws -> [Int: ClosedRange<Int>]? {
         guard self.from != nil || self.to != nil else { return nil }
         let from = self.from.flatMap { Timestamp(rfc3339: $0.utc) }
         let to = self.to.flatMap { Timestamp(rfc3339: $0.utc) }
         var places: [Int: ClosedRange<Int>] = [:]
-        for head in try await reader.heads() {
-            places[head.writer] = try await reader.places(of: head.writer, from: from, to: to)
+        for head in try await store.heads() {
+            places[head.writer] = try await store.places(of: head.writer, from: from, to: to)
         }
         return places
     }

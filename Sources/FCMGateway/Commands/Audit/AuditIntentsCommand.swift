@@ -24,12 +24,12 @@ struct AuditIntentsCommand: AsyncParsableCommand {
         let configuration = try self.store.load()
         try await GatewayError.reporting {
             let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
-            let reader = SQLiteAuditReader(database: database)
+            let store = SQLAuditStore(database: database)
             var intents = AuditIntents()
-            for head in try await reader.heads() {
+            for head in try await store.heads() {
                 var last = 0
                 while true {
-                    let records = try await reader.records(of: head.writer, after: last, limit: Self.chunk)
+                    let records = try await store.records(of: head.writer, after: last, limit: Self.chunk)
                     for record in records { intents.take(record) }
                     guard let end = records.last?.sequence, end > last else { break }
                     last = end

@@ -38,7 +38,8 @@ struct AuditPseudonymCommand: AsyncParsableCommand {
         let texts = try self.texts()
         try await GatewayError.reporting {
             let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
-            guard let tenant = TenantID(self.tenant.name), let salt = try await database.salt(of: tenant),
+            guard let tenant = TenantID(self.tenant.name),
+                let salt = try await SQLSecretStore(database: database).salt(of: tenant),
                 let secrets = try await configuration.secrets(of: database)
             else {
                 throw GatewayError(

@@ -10,6 +10,7 @@ extension GatewayConfiguration {
     func secrets(of database: SQLiteReadOnlyDatabase) async throws -> GatewaySecrets? {
         guard let key = self.masterKey else { return nil }
         let masterKey = try MasterKey(key, previous: self.previousMasterKey)
-        return try GatewaySecrets(stored: try await database.gatewaySecrets(), masterKey: masterKey)
+        let stored = try await SQLSecretStore(database: database).gatewaySecrets()
+        return try GatewaySecrets(stored: stored, masterKey: masterKey)
     }
 }

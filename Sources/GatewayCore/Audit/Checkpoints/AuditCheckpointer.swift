@@ -18,8 +18,7 @@ package final class AuditCheckpointer: Sendable {
         var forged: Set<Int> = []
     }
 
-    private let store: any AuditLedgerStore
-    private let reader: any AuditReader
+    private let store: any AuditStore
     private let signer: AuditSigner
     private let sealer: AuditSealer
     private let clock: any WallClock
@@ -36,8 +35,7 @@ package final class AuditCheckpointer: Sendable {
     /// Of the latest checkpoints `denseCount` are all kept, a multiple of the anchors' interval; the oldest one that is kept
     /// is at most `keptCount` back.
     package init(
-        store: any AuditLedgerStore,
-        reader: any AuditReader,
+        store: any AuditStore,
         signer: AuditSigner,
         sealer: AuditSealer,
         clock: any WallClock,
@@ -47,7 +45,6 @@ package final class AuditCheckpointer: Sendable {
         logger: Logger
     ) {
         self.store = store
-        self.reader = reader
         self.signer = signer
         self.sealer = sealer
         self.clock = clock
@@ -116,10 +113,10 @@ package final class AuditCheckpointer: Sendable {
     /// The checkpoint after which the latest chain began that says so; 0 for none.
     private func latestClaim(_ ledger: AuditLedger) async throws(GatewayError) -> Int {
         let shortened = Set(ledger.cuts.map(\.writer))
-        for head in try await self.reader.heads().reversed()
+        for head in try await self.store.heads().reversed()
         where !shortened.contains(head.writer) && self.sealer.isGenuine(head) {
             // A record that can't be read says nothing, and keeps no gateway from starting.
-            let first = try? await self.reader.records(of: head.writer, after: 0, limit: 1).first
+            let first = try? await self.store.records(of: head.writer, after: 0, limit: 1).first
             if let first, first.sequence == 1,
                 let number = AuditCheckpoint.number(inOpeningNote: first.record.object)
             {
@@ -134,7 +131,7 @@ package final class AuditCheckpointer: Sendable {
     /// A gateway that no longer served would let anybody who can write to the store stop all sends, and prove no more.
     private func checkEnds() async {
         // The signatures of thousands of checkpoints take seconds; the latest one's are checked with the row.
-        let verifier = AuditVerifier(reader: self.reader, sealer: nil, ledger: self.store)
+        let verifier = AuditVerifier(store: self.store, sealer: nil)
         // What can't be read here can't be read by those who need it either, and they say so.
         guard let verdict = try? await verifier.verifyEnds() else { return }
         self.changed.set(1)
@@ -161,7 +158,7 @@ package final class AuditCheckpointer: Sendable {
     /// One caller at a time: checkpoints follow each other.
     private func make(delivered: Int?) async throws(GatewayError) -> Bool {
         let cuts = try await self.store.cuts()
-        let heads = try await self.reader.heads()
+        let heads = try await self.store.heads()
         let (latest, anchor, restart) = self.state.withLock { ($0.latest, $0.anchor, $0.restart) }
         var next = self.content(heads: self.genuine(heads), cuts: cuts)
         if restart == nil, let content = latest?.content, content.says(sameAs: next) { return false }

@@ -30,8 +30,7 @@ package struct AuditExporter: Sendable {
 
     private static let chunk = 1_000
 
-    private let reader: any AuditReader
-    private let ledger: any AuditLedgerReader
+    private let store: any AuditStore
     private let tenant: String?
     private let sealer: AuditSealer?
     private let publicKey: AuditPublicKey?
@@ -39,20 +38,16 @@ package struct AuditExporter: Sendable {
     /// An exporter.
     ///
     /// - Parameters:
-    ///   - reader: where the chains are.
-    ///   - ledger: what was signed of them, and where they begin.
     ///   - tenant: whose records can be read in it; `nil` for everybody's.
     ///   - sealer: checks the seals on the chains' ends; without it, they are not checked.
     ///   - publicKey: checks what was signed; without it, it is not checked.
     package init(
-        reader: any AuditReader,
-        ledger: any AuditLedgerReader,
+        store: any AuditStore,
         tenant: String?,
         sealer: AuditSealer? = nil,
         publicKey: AuditPublicKey? = nil
     ) {
-        self.reader = reader
-        self.ledger = ledger
+        self.store = store
         self.tenant = tenant
         self.sealer = sealer
         self.publicKey = publicKey
@@ -71,7 +66,7 @@ package struct AuditExporter: Sendable {
         emit: (AuditExportItem) throws -> Void
     ) async throws -> Summary {
         // Read before the heads: what a checkpoint says was true by then.
-        let ledger = try await self.ledger.ledger()
+        let ledger = try await self.store.ledger()
         let cuts = Dictionary(ledger.cuts.map { ($0.writer, $0) }, uniquingKeysWith: { first, _ in first })
         var verifier = AuditExportVerifier(
             isWhole: places == nil,
@@ -86,7 +81,7 @@ package struct AuditExporter: Sendable {
             try emit(item)
         }
         if let checkpoint = ledger.checkpoints.last { try give(.checkpoint(checkpoint)) }
-        let heads = try await self.reader.heads()
+        let heads = try await self.store.heads()
         guard !heads.isEmpty || ledger.isNew else {
             let place = AuditPosition(writer: 1, sequence: 1)
             throw Damage(verdict: .tampered(place, reason: "a writer is missing"))
@@ -98,7 +93,7 @@ package struct AuditExporter: Sendable {
             var last = part.start.sequence
             while last < part.through {
                 let limit = min(Self.chunk, part.through - last)
-                let records = try await self.reader.records(of: head.writer, after: last, limit: limit)
+                let records = try await self.store.records(of: head.writer, after: last, limit: limit)
                 if records.first?.sequence != last + 1 { try await self.requireNoCut(beyond: last, of: head.writer) }
                 for record in records {
                     let item = self.item(record)
@@ -139,7 +134,7 @@ package struct AuditExporter: Sendable {
     /// The chain up to a place, as it is stored.
     private func chain(through sequence: Int, from whole: AuditChain) async throws -> AuditChain {
         guard sequence > whole.sequence else { return whole }
-        let stored = try await self.reader.records(of: whole.writer, after: sequence - 1, limit: 1).first
+        let stored = try await self.store.records(of: whole.writer, after: sequence - 1, limit: 1).first
         guard let stored, stored.sequence == sequence else {
             try await self.requireNoCut(beyond: sequence - 1, of: whole.writer)
             let place = AuditPosition(writer: whole.writer, sequence: sequence)
@@ -163,7 +158,7 @@ package struct AuditExporter: Sendable {
 
     /// - Throws: `storeUnavailable` when records after a place are missing because retention has removed them meanwhile.
     private func requireNoCut(beyond sequence: Int, of writer: Int) async throws(GatewayError) {
-        guard let cut = try await self.ledger.cuts().first(where: { $0.writer == writer }), cut.sequence > sequence,
+        guard let cut = try await self.store.cuts().first(where: { $0.writer == writer }), cut.sequence > sequence,
             self.publicKey?.isGenuine(cut.signature, of: cut.text) != false
         else { return }
         throw GatewayError(.storeUnavailable, "Old records were removed meanwhile; export again")

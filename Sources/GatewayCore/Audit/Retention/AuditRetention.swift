@@ -103,3 +103,96 @@ extension Duration {
         self.components.seconds * 1_000_000 + self.components.attoseconds / 1_000_000_000_000
     }
 }
+
+/// Neighbouring records of one chain, and the time that they cover without a long gap.
+package struct AuditTimePiece: Sendable, Hashable {
+    package var writer: Int
+    /// The first record's place.
+    package var first: Int
+    /// The last record's place.
+    package var last: Int
+    package var minTime: Timestamp
+    package var maxTime: Timestamp
+
+    package init(writer: Int, first: Int, last: Int, minTime: Timestamp, maxTime: Timestamp) {
+        (self.writer, self.first, self.last) = (writer, first, last)
+        (self.minTime, self.maxTime) = (minTime, maxTime)
+    }
+}
+
+/// Finds when the records of all chains were made, from the times of a few of each chain.
+///
+/// What lies between two of them was written between them, whatever the clock showed meanwhile. Where they are further
+/// apart than a piece may be long, it looks at more of them.
+struct AuditTimeline {
+    /// Records between two that are looked at first, and into how many parts a piece that is too long is split, again and
+    /// again; a power of the parts.
+    private static let step = 4_096
+    private static let parts = 16
+
+    private let store: any AuditStore
+    private let maxLength: Duration
+
+    init(_ store: any AuditStore, maxLength: Duration) {
+        (self.store, self.maxLength) = (store, maxLength)
+    }
+
+    /// The pieces, by rising writer and place.
+    ///
+    /// They end at the same places however many records were removed before them.
+    func pieces() async throws(GatewayError) -> [AuditTimePiece] {
+        var pieces: [AuditTimePiece] = []
+        for writer in try await self.store.writersWithRecords() {
+            let moments = try await self.store.times(of: writer, in: Int.min...Int.max, every: Self.step)
+            guard let first = moments.first else { continue }
+            var place = first.sequence &- 1
+            if moments.count == 1 { pieces.append(Self.piece(writer, first, first, after: place)) }
+            try await self.append(moments, of: writer, step: Self.step, after: &place, to: &pieces)
+        }
+        return pieces
+    }
+
+    /// Adds the pieces of what is behind a place, and moves it on.
+    private func append(
+        _ moments: [AuditMoment],
+        of writer: Int,
+        step: Int,
+        after place: inout Int,
+        to pieces: inout [AuditTimePiece]
+    ) async throws(GatewayError) {
+        for (earlier, later) in zip(moments, moments.dropFirst()) {
+            let (length, overflows) = later.time.microseconds
+                .subtractingReportingOverflow(earlier.time.microseconds)
+            if overflows || length.magnitude > UInt64(self.maxLength.microseconds) {
+                if step > 1 {
+                    let finer = step / Self.parts
+                    let places = earlier.sequence...later.sequence
+                    let between = try await self.store.times(of: writer, in: places, every: finer)
+                    try await self.append(between, of: writer, step: finer, after: &place, to: &pieces)
+                    continue
+                }
+                // Neighbours with a long gap between them.
+                if place < earlier.sequence { pieces.append(Self.piece(writer, earlier, earlier, after: place)) }
+                pieces.append(Self.piece(writer, later, later, after: earlier.sequence))
+            } else {
+                pieces.append(Self.piece(writer, earlier, later, after: place))
+            }
+            place = later.sequence
+        }
+    }
+
+    private static func piece(
+        _ writer: Int,
+        _ earlier: AuditMoment,
+        _ later: AuditMoment,
+        after place: Int
+    ) -> AuditTimePiece {
+        AuditTimePiece(
+            writer: writer,
+            first: place &+ 1,
+            last: later.sequence,
+            minTime: min(earlier.time, later.time),
+            maxTime: max(earlier.time, later.time)
+        )
+    }
+}

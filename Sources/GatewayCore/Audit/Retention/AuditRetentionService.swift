@@ -28,8 +28,7 @@ package final class AuditRetentionService: Service {
         }
     }
 
-    private let store: any AuditLedgerStore
-    private let reader: any AuditReader
+    private let store: any AuditStore
     private let signer: AuditSigner
     private let sealer: AuditSealer
     private let audit: AuditLog
@@ -42,8 +41,7 @@ package final class AuditRetentionService: Service {
 
     /// A service that has not started.
     package init(
-        store: any AuditLedgerStore,
-        reader: any AuditReader,
+        store: any AuditStore,
         signer: AuditSigner,
         sealer: AuditSealer,
         audit: AuditLog,
@@ -53,7 +51,6 @@ package final class AuditRetentionService: Service {
         logger: Logger
     ) {
         self.store = store
-        self.reader = reader
         self.signer = signer
         self.sealer = sealer
         self.audit = audit
@@ -82,8 +79,8 @@ package final class AuditRetentionService: Service {
         // Once an intent is recorded, so is what comes of it.
         var record: AuditRecord?
         do throws(GatewayError) {
-            let pieces = try await self.store.timeline(maxLength: AuditRetention.pieceLength)
-            let heads = try await self.reader.heads()
+            let pieces = try await AuditTimeline(self.store, maxLength: AuditRetention.pieceLength).pieces()
+            let heads = try await self.store.heads()
             let retention = AuditRetention(self.retention, now: self.now, pieces: pieces)
             let removals = retention.removals(pieces, heads: heads)
             let checkpoints = removals.isEmpty ? [] : try await self.store.ledger().checkpoints
@@ -177,12 +174,11 @@ package final class AuditRetentionService: Service {
             if Task.isShuttingDownGracefully || Task.isCancelled { return [] }
             let place = walker.chain.sequence
             let limit = min(Self.step, (place < last ? last : end) - place)
-            let (walked, rows) = try await self.reader.walk(walker, limit: limit)
-            guard walked.failure == nil, rows == limit else {
-                let bad = walked.failure?.sequence ?? walked.chain.sequence + 1
+            let count = try await self.store.walk(&walker, limit: limit)
+            guard walker.failure == nil, count == limit else {
+                let bad = walker.failure?.sequence ?? walker.chain.sequence + 1
                 throw GatewayError(.conflict, "Record \(bad) of audit writer \(chain.writer) is not as it was written")
             }
-            walker = walked
             if walker.chain.sequence <= last { steps.append(walker.chain) }
             try? await Task.sleep(for: Self.pause)
         }

@@ -29,8 +29,7 @@ package final class AuditSinkFeeder: Sendable {
     private static let checkpoints = 100
 
     private let sink: any AuditSink
-    private let store: any AuditLedgerStore
-    private let reader: any AuditReader
+    private let store: any AuditStore
     private let publicKey: AuditPublicKey
     private let deliveredTime: Meter
     private let failures: Counter
@@ -42,15 +41,13 @@ package final class AuditSinkFeeder: Sendable {
     /// The public key tells whether the sink holds the gateway's own records.
     package init(
         sink: any AuditSink,
-        store: any AuditLedgerStore,
-        reader: any AuditReader,
+        store: any AuditStore,
         publicKey: AuditPublicKey,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
         self.sink = sink
         self.store = store
-        self.reader = reader
         self.publicKey = publicKey
         self.deliveredTime = metrics.gauge(.auditSinkDelivered)
         self.failures = metrics.counter(.auditSinkFailures)
@@ -148,7 +145,7 @@ package final class AuditSinkFeeder: Sendable {
         let cuts = try await self.store.cuts()
         return Picture(
             cuts: Dictionary(cuts.map { ($0.writer, $0) }, uniquingKeysWith: { first, _ in first }),
-            heads: try await self.reader.heads()
+            heads: try await self.store.heads()
         )
     }
 
@@ -192,7 +189,7 @@ package final class AuditSinkFeeder: Sendable {
             }
             guard after < range.last else { return true }
             let limit = min(Self.chunk, range.last - after)
-            let records = try await self.reader.records(of: range.writer, after: after, limit: limit)
+            let records = try await self.store.records(of: range.writer, after: after, limit: limit)
             if records.first?.sequence != after + 1 {
                 picture = try await self.picture()
                 // Retention removed them since the cuts were read.

@@ -30,7 +30,7 @@ struct AuditExportTests {
         places: [Int: ClosedRange<Int>]? = nil
     ) async throws -> ([AuditExportItem], AuditExporter.Summary) {
         var items: [AuditExportItem] = []
-        let summary = try await AuditExporter(reader: fixture.store, ledger: InMemoryLedger(), tenant: tenant)
+        let summary = try await AuditExporter(store: fixture.store, tenant: tenant)
             .export(places: places) { items.append($0) }
         return (items, summary)
     }

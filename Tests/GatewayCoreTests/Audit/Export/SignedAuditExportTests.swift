@@ -7,7 +7,6 @@ import Testing
 struct SignedAuditExportTests {
     private let signer: AuditSigner
     private let fixture: AuditFixture
-    private let ledger = InMemoryLedger()
 
     private static let sealer = AuditSealer(auditKey: .sample("audit"))
 
@@ -26,8 +25,8 @@ struct SignedAuditExportTests {
                 return try self.signer.cut(of: chain, at: Timestamp(microseconds: 1_000_000))
             }
         self.fixture.store.tamper { $0.records.removeAll { $0.writer == 1 || ($0.writer == 2 && $0.sequence <= 3) } }
-        self.ledger.use(cuts)
-        try await self.ledger.sign(self.fixture.store.current.heads, self.signer, Self.sealer)
+        self.fixture.store.use(cuts)
+        try await self.fixture.store.sign(self.signer, Self.sealer)
         var chain = try #require(self.fixture.store.current.heads.last?.chain)
         try await self.fixture.append(2, to: &chain, state: .open)
     }
@@ -38,8 +37,7 @@ struct SignedAuditExportTests {
     ) async throws -> ([AuditExportItem], AuditExporter.Summary) {
         var items: [AuditExportItem] = []
         let exporter = AuditExporter(
-            reader: self.fixture.store,
-            ledger: self.ledger,
+            store: self.fixture.store,
             tenant: nil,
             sealer: Self.sealer,
             publicKey: publicKey ?? self.signer.publicKey
@@ -229,11 +227,11 @@ struct SignedAuditExportTests {
     func damaged() async throws {
         let other = try AuditSigner(signingKey: .sample("other"))
         await #expect(throws: AuditExporter.Damage.self) { try await self.export(publicKey: other.publicKey) }
-        let cuts = try await self.ledger.cuts()
-        self.ledger.use([cuts[0]])
+        let cuts = try await self.fixture.store.cuts()
+        self.fixture.store.use([cuts[0]])
         let missing = await #expect(throws: AuditExporter.Damage.self) { try await self.export() }
         #expect(missing?.verdict.badPlace == AuditPosition(writer: 2, sequence: 1))
-        self.ledger.use([cuts[0], try other.cut(of: cuts[1].chain, at: cuts[1].time)])
+        self.fixture.store.use([cuts[0], try other.cut(of: cuts[1].chain, at: cuts[1].time)])
         let forged = await #expect(throws: AuditExporter.Damage.self) { try await self.export() }
         #expect(forged?.verdict.badPlace == AuditPosition(writer: 2, sequence: 3))
     }
@@ -244,11 +242,10 @@ struct SignedAuditExportTests {
             self.fixture.store.current.records.first { $0.writer == 2 && $0.sequence == 4 }
         )
         let chain = AuditChain(writer: 2, sequence: 4, hash: next.hash)
-        let cuts = try await self.ledger.cuts()
+        let cuts = try await self.fixture.store.cuts()
         let later = [cuts[0], try self.signer.cut(of: chain, at: cuts[1].time)]
         let exporter = AuditExporter(
-            reader: self.fixture.store,
-            ledger: self.ledger,
+            store: self.fixture.store,
             tenant: nil,
             publicKey: self.signer.publicKey
         )
@@ -256,7 +253,7 @@ struct SignedAuditExportTests {
             try await exporter.export { item in
                 guard case .chain(let chain) = item, chain.start.writer == 2 else { return }
                 self.fixture.store.tamper { $0.records.removeAll { $0.writer == 2 && $0.sequence == 4 } }
-                self.ledger.use(later)
+                self.fixture.store.use(later)
             }
         }
         #expect(error?.code == .storeUnavailable)

@@ -13,7 +13,7 @@ struct AuditLogSpoolTests {
 
     private func verdict(isLive: Bool = false) async throws -> AuditVerifier.Verdict {
         let sealer = AuditSealer(auditKey: .sample("audit"))
-        return try await AuditVerifier(reader: self.store, sealer: sealer).verify(isLive: isLive)
+        return try await AuditVerifier(store: self.store, sealer: sealer).verify(isLive: isLive)
     }
 
     private func log(

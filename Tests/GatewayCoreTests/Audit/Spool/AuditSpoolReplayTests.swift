@@ -12,7 +12,7 @@ struct AuditSpoolReplayTests {
     private let spoolSealer = AuditSpoolSealer(auditKey: .sample("audit"))
 
     private func verdict() async throws -> AuditVerifier.Verdict {
-        try await AuditVerifier(reader: self.store, sealer: self.sealer).verify(isLive: false)
+        try await AuditVerifier(store: self.store, sealer: self.sealer).verify(isLive: false)
     }
 
     /// A chain whose opening record is in the store, and a spool with batches of records behind it.

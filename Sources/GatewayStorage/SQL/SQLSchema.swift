@@ -1,0 +1,226 @@
+/// The tables of all stores, in SQLite's words; a driver of another database replaces the words that its own differ in:
+/// `INTEGER` by `BIGINT`, `BLOB` by `BYTEA`, `REAL` by `DOUBLE PRECISION`, `TEXT` by `TEXT COLLATE "C"`, the counted key by
+/// an identity, and the options at a table's end by nothing. PostgreSQL's schema has `instr(bytea, bytea)` besides.
+///
+/// Times are microseconds since 1970, truth is 0 or 1, lists are JSON texts. A tenant's rows go with its row in `tenants`,
+/// but for the audit's, which outlive it. There are no triggers and no computed columns.
+enum SQLSchema {
+    static let statements = [Self.directory, Self.groups, Self.retiredTokens, Self.idempotency, Self.audit]
+        .joined(separator: "\n")
+
+    /// A `seal` covers all other columns of its row, and what ``SQLDirectoryStore`` binds it to besides.
+    private static let directory = """
+        CREATE TABLE tenants (
+            id TEXT NOT NULL PRIMARY KEY,
+            display_name TEXT NOT NULL,
+            upstream TEXT NOT NULL,
+            project_id TEXT,
+            sender_id TEXT,
+            prefixes_groups INTEGER NOT NULL,
+            is_disabled INTEGER NOT NULL,
+            client_names TEXT NOT NULL,
+            salt BLOB NOT NULL,
+            created_at INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            seal BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX tenants_by_sender ON tenants (sender_id) WHERE sender_id IS NOT NULL;
+
+        CREATE TABLE credentials (
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            kind TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            wrapped_key BLOB NOT NULL,
+            sealed BLOB NOT NULL,
+            endpoint TEXT,
+            fingerprint TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            PRIMARY KEY (tenant, kind)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE api_keys (
+            id TEXT NOT NULL PRIMARY KEY,
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            digest BLOB NOT NULL,
+            scopes TEXT NOT NULL,
+            topic_prefixes TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            expires_at INTEGER,
+            revoked_at INTEGER,
+            seal BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX api_keys_by_tenant ON api_keys (tenant);
+
+        CREATE TABLE limits (
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            scope TEXT NOT NULL,
+            policies TEXT NOT NULL,
+            PRIMARY KEY (tenant, scope)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE gateway_secrets (
+            name TEXT NOT NULL PRIMARY KEY,
+            wrapped_key BLOB NOT NULL,
+            sealed BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// A group is read and written whole, so its members are one text.
+    ///
+    /// Every key that FCM handed out for a group stays one of it, so that callers may keep the first they got; the
+    /// `version` of a key is the group's when the key was the latest.
+    private static let groups = """
+        CREATE TABLE device_groups (
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            upstream_name TEXT NOT NULL,
+            notification_key TEXT,
+            members TEXT NOT NULL,
+            is_complete INTEGER NOT NULL,
+            version INTEGER NOT NULL,
+            updated_at INTEGER NOT NULL,
+            PRIMARY KEY (tenant, name)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE device_group_keys (
+            tenant TEXT NOT NULL,
+            notification_key TEXT NOT NULL,
+            name TEXT NOT NULL,
+            version INTEGER NOT NULL,
+            PRIMARY KEY (tenant, notification_key),
+            FOREIGN KEY (tenant, name) REFERENCES device_groups (tenant, name) ON DELETE CASCADE
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX device_group_keys_by_name ON device_group_keys (tenant, name, version);
+        """
+
+    /// `key` is the first 64 bits of a token's pseudonym.
+    ///
+    /// A position in the feed is given to an entry when it comes to be fed and is never used again: `last_position` only
+    /// rises. The index over positions has the fed entries alone.
+    private static let retiredTokens = """
+        CREATE TABLE retired_token_books (
+            tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
+            last_position INTEGER NOT NULL,
+            sent REAL NOT NULL,
+            unregistered REAL NOT NULL,
+            aged_at INTEGER NOT NULL,
+            surplus INTEGER NOT NULL,
+            jump_since INTEGER,
+            jump_sent REAL NOT NULL,
+            jump_unregistered REAL NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE retired_tokens (
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            key INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            state TEXT NOT NULL,
+            since INTEGER NOT NULL,
+            reported_at INTEGER NOT NULL,
+            replacement INTEGER NOT NULL,
+            sealed BLOB NOT NULL,
+            position INTEGER,
+            PRIMARY KEY (tenant, key)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE UNIQUE INDEX retired_tokens_by_position ON retired_tokens (tenant, position)
+        WHERE position IS NOT NULL;
+
+        CREATE INDEX retired_tokens_by_report ON retired_tokens (reported_at);
+        """
+
+    /// `key` is the SHA-256 of the caller's key, `content` is sealed.
+    ///
+    /// Numbers are never used again, so that a late change of a record that is gone meets no other. `idempotency_usage`
+    /// says how much a tenant has, and `idempotency_mark` how far the time of keys has come.
+    private static let idempotency = """
+        CREATE TABLE idempotency_records (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            tenant TEXT NOT NULL REFERENCES tenants (id) ON DELETE CASCADE,
+            route TEXT NOT NULL,
+            key BLOB NOT NULL,
+            fingerprint BLOB NOT NULL,
+            message_id TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            expires_at INTEGER NOT NULL,
+            is_finished INTEGER NOT NULL,
+            weight INTEGER NOT NULL,
+            content BLOB NOT NULL,
+            UNIQUE (tenant, route, key)
+        ) STRICT;
+
+        CREATE INDEX idempotency_records_by_expiry ON idempotency_records (expires_at);
+
+        CREATE INDEX idempotency_records_finished ON idempotency_records (tenant, id) WHERE is_finished = 1;
+
+        CREATE TABLE idempotency_usage (
+            tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
+            records INTEGER NOT NULL,
+            weight INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE idempotency_mark (
+            id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+            time INTEGER NOT NULL,
+            wall INTEGER NOT NULL
+        ) STRICT;
+        """
+
+    /// Records outlive their tenant, so nothing here refers to one.
+    ///
+    /// A record is few columns: those that look-ups narrow by, and `body` for the rest (`AuditBody`); `tenant_uid` repeats
+    /// what stands in the body. Chains are read by the primary key, lists by the two indexes (decision 0037 says what they
+    /// cost).
+    /// `gateway_checkpoint_end` names the latest checkpoint; it is there for as long as the gateway's secrets are, and says
+    /// what there was when the audit's tables are emptied.
+    private static let audit = """
+        CREATE TABLE audit_records (
+            writer INTEGER NOT NULL,
+            sequence INTEGER NOT NULL,
+            time INTEGER NOT NULL,
+            tenant TEXT,
+            tenant_uid INTEGER NOT NULL,
+            body BLOB NOT NULL,
+            hash BLOB NOT NULL,
+            PRIMARY KEY (writer, sequence)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE INDEX audit_records_by_tenant ON audit_records (tenant, tenant_uid, time, writer, sequence)
+        WHERE tenant IS NOT NULL;
+
+        CREATE INDEX audit_records_by_time ON audit_records (time, writer, sequence);
+
+        CREATE TABLE audit_heads (
+            writer INTEGER NOT NULL PRIMARY KEY,
+            sequence INTEGER NOT NULL,
+            hash BLOB NOT NULL,
+            state TEXT NOT NULL,
+            seal BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE audit_checkpoints (
+            number INTEGER NOT NULL PRIMARY KEY,
+            content BLOB NOT NULL,
+            signature BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE gateway_checkpoint_end (
+            id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+            number INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            signature BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TABLE audit_cuts (
+            writer INTEGER NOT NULL PRIMARY KEY,
+            sequence INTEGER NOT NULL,
+            hash BLOB NOT NULL,
+            time INTEGER NOT NULL,
+            signature BLOB NOT NULL
+        ) STRICT;
+        """
+}

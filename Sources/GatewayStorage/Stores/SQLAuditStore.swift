@@ -1,0 +1,569 @@
+package import GatewayCore
+
+/// The audit's chains, their sealed ends, and what is signed of them.
+package struct SQLAuditStore: AuditStore {
+    /// How long one page may look for records; others wait for it.
+    private static let pageDuration = Duration.milliseconds(250)
+
+    private let database: any SQLDatabase
+
+    package init(database: any SQLDatabase) {
+        self.database = database
+    }
+
+    // MARK: Chains
+
+    package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
+        try await self.database.write(scope: .gateway, isolation: .readCommitted) { db in
+            try Self.append(records, head: head, db)
+        }
+    }
+
+    /// Adds records and moves a head within a transaction.
+    static func append(_ records: [ChainedAuditRecord], head: AuditHead, _ db: any SQLConnection) throws {
+        let added = try db.executeMany(
+            """
+            INSERT INTO audit_records (writer, sequence, time, tenant, tenant_uid, body, hash)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)
+            ON CONFLICT (writer, sequence) DO NOTHING
+            """,
+            records.map { record in
+                [
+                    .int(record.writer), .int(record.sequence), .time(record.entry.time), .text(record.entry.tenant),
+                    .uid(record.entry.tenantUID), .blob(record.entry.body), .blob(record.hash),
+                ]
+            }
+        )
+        // A repeated commit meets its own records. Anything else in their places is another writer's, and to go on would
+        // break the chain without a trace.
+        if added < records.count {
+            for record in records {
+                try self.require(record.hash, at: AuditPosition(writer: record.writer, sequence: record.sequence), db)
+            }
+        }
+        // Nor must a repeated commit take the head back.
+        try db.execute(
+            """
+            INSERT INTO audit_heads (writer, sequence, hash, state, seal) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (writer) DO UPDATE SET
+                sequence = excluded.sequence, hash = excluded.hash, state = excluded.state, seal = excluded.seal
+            WHERE excluded.sequence >= audit_heads.sequence
+            """,
+            [.int(head.writer), .int(head.sequence), .blob(head.hash), .text(head.state.rawValue), .blob(head.seal)]
+        )
+    }
+
+    /// - Throws: `conflict` where a place holds another record, or none.
+    private static func require(_ hash: [UInt8], at place: AuditPosition, _ db: any SQLConnection) throws {
+        let stored = try db.first(
+            "SELECT hash FROM audit_records WHERE writer = $1 AND sequence = $2",
+            [.int(place.writer), .int(place.sequence)]
+        ) { try $0.bytes(0) }
+        guard stored == hash else {
+            throw GatewayError(
+                .conflict,
+                "Place \(place.sequence) of audit writer \(place.writer) holds another record"
+            )
+        }
+    }
+
+    package func heads() async throws(GatewayError) -> [AuditHead] {
+        try await self.database.read(.scan, scope: .gateway) { db in
+            try db.rows("SELECT \(Self.headColumns) FROM audit_heads ORDER BY writer", [], Self.head)
+        }
+    }
+
+    private static let headColumns = "writer, sequence, hash, state, seal"
+
+    /// A head whose state is none of the known ones comes with an empty seal, which is never genuine.
+    private static func head(_ row: SQLRow) throws -> AuditHead {
+        let state = AuditHead.State(rawValue: try row.text(3))
+        return AuditHead(
+            writer: try row.int(0),
+            sequence: try row.int(1),
+            hash: try row.bytes(2),
+            state: state ?? .closed,
+            seal: state == nil ? [] : try row.bytes(4)
+        )
+    }
+
+    package func writersWithRecords() async throws(GatewayError) -> [Int] {
+        try await self.database.read(.scan, scope: .gateway) { db in
+            // Jumps from writer to writer; DISTINCT would look at every record.
+            try db.rows(
+                """
+                WITH RECURSIVE writers (writer) AS (
+                    SELECT min(writer) FROM audit_records
+                    UNION ALL
+                    SELECT (SELECT min(writer) FROM audit_records WHERE writer > writers.writer)
+                    FROM writers WHERE writers.writer IS NOT NULL
+                )
+                SELECT writer FROM writers WHERE writer IS NOT NULL
+                """
+            ) { try $0.int(0) }
+        }
+    }
+
+    /// A page that ends where the file is damaged; thrown, since a transaction that met that is lost.
+    private struct BrokenPage: Error {
+        let rows: AuditRows
+    }
+
+    package func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows {
+        do throws(GatewayError) {
+            return try await self.database.read(.scan, scope: .gateway) { db in
+                var page = AuditRows(
+                    head: try db.first(
+                        "SELECT \(Self.headColumns) FROM audit_heads WHERE writer = $1",
+                        [.int(writer)],
+                        Self.head
+                    ),
+                    cut: try db.first(
+                        "SELECT \(Self.cutColumns) FROM audit_cuts WHERE writer = $1",
+                        [.int(writer)],
+                        Self.cut
+                    ),
+                    rows: []
+                )
+                do {
+                    try db.query(
+                        """
+                        SELECT sequence, time, tenant, body, hash, tenant_uid FROM audit_records
+                        WHERE writer = $1 AND sequence >= $2 ORDER BY sequence LIMIT $3
+                        """,
+                        [.int(writer), .int(sequence), .int(limit)]
+                    ) { row in
+                        page.rows.append(Self.row(row))
+                        return true
+                    }
+                } catch is DamagedFile {
+                    page.isDamaged = true
+                    throw BrokenPage(rows: page)
+                }
+                return page
+            }
+        } catch {
+            guard let broken = error.cause as? BrokenPage else { throw error }
+            return broken.rows
+        }
+    }
+
+    private static func row(_ row: SQLRow) -> AuditRow {
+        guard case .integer(let sequence) = row.values[0], case .integer(let time) = row.values[1],
+            case .blob(let body) = row.values[3], case .blob(let hash) = row.values[4]
+        else {
+            // What is no number sorts behind all places, where nothing is expected.
+            let sequence = (try? row.int(0)) ?? Int.max
+            return AuditRow(sequence: sequence, time: 0, tenant: nil, body: [], hash: [], isReadable: false)
+        }
+        let tenant: String?
+        let isTenantReadable: Bool
+        switch row.values[2] {
+        case .string(let text): (tenant, isTenantReadable) = (text, true)
+        case .null: (tenant, isTenantReadable) = (nil, true)
+        case .integer, .double, .blob: (tenant, isTenantReadable) = (nil, false)
+        }
+        let range = AuditBody.tenantUIDRange
+        let hasUID =
+            body.count >= range.upperBound && row.values[5] == .uid(body[range].reduce(0) { $0 << 8 | UInt64($1) })
+        return AuditRow(
+            sequence: Int(sequence),
+            time: time,
+            tenant: tenant.map { Array($0.utf8) },
+            body: body,
+            hash: hash,
+            isReadable: isTenantReadable && hasUID
+        )
+    }
+
+    package func times(
+        of writer: Int,
+        in places: ClosedRange<Int>,
+        every step: Int
+    ) async throws(GatewayError) -> [AuditMoment] {
+        try await self.database.read(.scan, scope: .gateway) { db in
+            func moment(from first: Int, order: String) throws -> AuditMoment? {
+                try db.first(
+                    """
+                    SELECT sequence, time FROM audit_records
+                    WHERE writer = $1 AND sequence >= $2 AND sequence <= $3 ORDER BY sequence \(order) LIMIT 1
+                    """,
+                    [.int(writer), .int(first), .int(places.upperBound)]
+                ) { AuditMoment(sequence: try $0.int(0), time: try $0.time(1)) }
+            }
+            var moments: [AuditMoment] = []
+            var next = places.lowerBound
+            while let moment = try moment(from: next, order: "ASC") {
+                moments.append(moment)
+                // The next multiple of the step.
+                let (following, overflows) = (moment.sequence &- moment.sequence % step).addingReportingOverflow(step)
+                if overflows { break }
+                next = following
+            }
+            if let last = try moment(from: places.lowerBound, order: "DESC"), last.sequence != moments.last?.sequence {
+                moments.append(last)
+            }
+            return moments
+        }
+    }
+
+    /// The places between which a writer's records of a window of time lie, whatever the clock did; `nil` for none.
+    package func places(
+        of writer: Int,
+        from: Timestamp?,
+        to: Timestamp?
+    ) async throws(GatewayError) -> ClosedRange<Int>? {
+        try await self.database.read(.scan, scope: .gateway) { db in
+            let ends = try db.first(
+                """
+                SELECT min(sequence), max(sequence) FROM audit_records
+                WHERE writer = $1 AND time >= $2 AND time < $3
+                """,
+                [.int(writer), .integer(from?.microseconds ?? .min), .integer(to?.microseconds ?? .max)]
+            ) { $0.isNull(0) ? nil : (first: try $0.int(0), last: try $0.int(1)) }
+            return (ends ?? nil).map { $0.first...$0.last }
+        }
+    }
+
+    package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
+        var scope = SQLScope.gateway
+        if query.tenantUID != nil, let tenant = query.tenant { scope = .tenant(tenant) }
+        return try await self.database.read(.listing, scope: scope) { db in
+            let end = ContinuousClock.now + Self.pageDuration
+            return try AuditPager.page(query, db) { ContinuousClock.now >= end }
+        }
+    }
+
+    package func remove(upTo cut: AuditCut) async throws(GatewayError) {
+        try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+            try Self.require(cut.hash, at: AuditPosition(writer: cut.writer, sequence: cut.sequence), db)
+            try db.execute(
+                "DELETE FROM audit_records WHERE writer = $1 AND sequence <= $2",
+                [.int(cut.writer), .int(cut.sequence)]
+            )
+            try db.execute(
+                """
+                INSERT INTO audit_cuts (writer, sequence, hash, time, signature) VALUES ($1, $2, $3, $4, $5)
+                ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash,
+                    time = excluded.time, signature = excluded.signature
+                """,
+                [.int(cut.writer), .int(cut.sequence), .blob(cut.hash), .time(cut.time), .blob(cut.signature)]
+            )
+        }
+    }
+
+    // MARK: What is signed
+
+    package func ledger() async throws(GatewayError) -> AuditLedger {
+        try await self.database.read(.scan, scope: .gateway) { db in
+            AuditLedger(
+                checkpoints: try Self.checkpoints(after: Int.min, limit: Int.max, db),
+                end: try db.first("SELECT number, digest, signature FROM gateway_checkpoint_end") { row in
+                    CheckpointEnd(
+                        number: try row.int(0),
+                        digest: try row.bytes(1),
+                        signature: try row.bytes(2)
+                    )
+                },
+                cuts: try Self.cuts(db),
+                isInUse: try Self.isInUse(db),
+                unrecordedTenant: try Self.unrecordedTenant(db)
+            )
+        }
+    }
+
+    package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
+        try await self.database.read(.scan, scope: .gateway) { try Self.checkpoints(after: number, limit: limit, $0) }
+    }
+
+    private static func checkpoints(
+        after number: Int,
+        limit: Int,
+        _ db: any SQLConnection
+    ) throws -> [SignedCheckpoint] {
+        try db.rows(
+            "SELECT number, content, signature FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT $2",
+            [.int(number), .int(limit)]
+        ) { SignedCheckpoint(number: try $0.int(0), text: try $0.bytes(1), signature: try $0.bytes(2)) }
+    }
+
+    package func cuts() async throws(GatewayError) -> [AuditCut] {
+        try await self.database.read(.scan, scope: .gateway) { try Self.cuts($0) }
+    }
+
+    private static func cuts(_ db: any SQLConnection) throws -> [AuditCut] {
+        try db.rows("SELECT \(self.cutColumns) FROM audit_cuts ORDER BY writer", [], self.cut)
+    }
+
+    private static let cutColumns = "writer, sequence, hash, time, signature"
+
+    private static func cut(_ row: SQLRow) throws -> AuditCut {
+        AuditCut(
+            writer: try row.int(0),
+            sequence: try row.int(1),
+            hash: try row.bytes(2),
+            time: try row.time(3),
+            signature: try row.bytes(4)
+        )
+    }
+
+    package func append(
+        _ checkpoint: SignedCheckpoint,
+        thinnedBy content: AuditCheckpoint?,
+        end: CheckpointEnd
+    ) async throws(GatewayError) {
+        try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+            try db.execute(
+                "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)",
+                [.int(checkpoint.number), .bytes(checkpoint.text), .bytes(checkpoint.signature)]
+            )
+            try Self.put(end, db)
+            guard let content else { return }
+            try db.execute(
+                "DELETE FROM audit_checkpoints WHERE number < $1 OR (number < $2 AND number % $3 <> 0)",
+                [.int(content.oldest), .int(content.denseFrom), .int(AuditCheckpoint.anchorInterval)]
+            )
+        }
+    }
+
+    /// Stores the word which checkpoint is the latest.
+    static func put(_ end: CheckpointEnd, _ db: any SQLConnection) throws {
+        try db.execute(
+            """
+            INSERT INTO gateway_checkpoint_end (id, number, digest, signature) VALUES (1, $1, $2, $3)
+            ON CONFLICT (id) DO UPDATE SET
+                number = excluded.number, digest = excluded.digest, signature = excluded.signature
+            """,
+            [.int(end.number), .bytes(end.digest), .bytes(end.signature)]
+        )
+    }
+
+    /// Whether the store has secrets of the gateway or tenants.
+    static func isInUse(_ db: any SQLConnection) throws -> Bool {
+        try db.exists("SELECT 1 FROM gateway_secrets UNION ALL SELECT 1 FROM tenants LIMIT 1")
+    }
+
+    /// A tenant of whom there is no record, where no records were removed by age.
+    private static func unrecordedTenant(_ db: any SQLConnection) throws -> String? {
+        try db.first(
+            """
+            SELECT id FROM tenants WHERE NOT EXISTS (SELECT 1 FROM audit_cuts)
+                AND NOT EXISTS (SELECT 1 FROM audit_records WHERE tenant = tenants.id)
+            ORDER BY id LIMIT 1
+            """
+        ) { try $0.text(0) }
+    }
+
+    static func newestRecord(_ db: any SQLConnection) throws -> Timestamp? {
+        try db.first("SELECT time FROM audit_records ORDER BY writer DESC, sequence DESC LIMIT 1") { try $0.time(0) }
+    }
+}
+
+/// Finds a page of the audit within one read.
+///
+/// It goes along the index by time, in steps of which each looks at a bounded number of records, and looks at the time
+/// after each: a rare match costs its seeker several pages instead of the gateway a long read. A page has looked at one step
+/// at least, so that pages come to an end.
+struct AuditPager {
+    /// The records of one step.
+    static let step = 4_096
+    /// How much earlier than its message's id a record may be; clocks are set now and then.
+    private static let leadMicroseconds: Int64 = 10 * 1_000_000
+    /// How much later: a send ends within its deadline of 20 s.
+    private static let lagMicroseconds: Int64 = 60 * 1_000_000
+    private static let order = "ORDER BY time DESC, writer DESC, sequence DESC"
+
+    /// A place in the index: the values that records are ordered by.
+    private struct Place {
+        var time: Int64
+        var writer = Int64.min
+        var sequence = Int64.min
+
+        var values: [SQLValue] { [.integer(self.time), .integer(self.writer), .integer(self.sequence)] }
+
+        var cursor: AuditCursor {
+            AuditCursor(
+                time: Timestamp(microseconds: self.time),
+                position: AuditPosition(writer: Int(self.writer), sequence: Int(self.sequence))
+            )
+        }
+    }
+
+    /// Whose records are looked for: all, or those of one life of a tenant.
+    private typealias Owner = (tenant: String, uid: UInt64)?
+
+    /// What a walk along the index has found, and the last place that it has looked at; `nil` where it is at the end.
+    private struct Walk {
+        var records: [ChainedAuditRecord] = []
+        var reached: Place?
+    }
+
+    private let query: AuditQuery
+    private let db: any SQLConnection
+    /// The place behind all that is looked for; the index is read downwards from it.
+    private let upper: Place
+    private let lower: Place
+    private let limit: Int
+
+    private init(_ query: AuditQuery, _ db: any SQLConnection) {
+        (self.query, self.db, self.limit) = (query, db, max(1, query.limit))
+        var (from, to) = (query.from?.microseconds ?? .min, query.to?.microseconds ?? .max)
+        if let made = query.messageID.flatMap(Self.microseconds(inUUID:)) {
+            from = max(from, made - Self.leadMicroseconds)
+            to = min(to, made + Self.lagMicroseconds)
+        }
+        self.lower = Place(time: from)
+        guard let before = query.before, before.time.microseconds < to else {
+            self.upper = Place(time: to)
+            return
+        }
+        self.upper = Place(
+            time: before.time.microseconds,
+            writer: Int64(before.position.writer),
+            sequence: Int64(before.position.sequence)
+        )
+    }
+
+    /// Finds a page; `isTimeUp` says whether it is to end with what it has found.
+    ///
+    /// An operator's list by a tenant's name has the records of all tenants of that name, each by a walk of its own. What
+    /// one of them has found below the place that another has reached is left to the next page.
+    static func page(_ query: AuditQuery, _ db: any SQLConnection, isTimeUp: () -> Bool) throws -> AuditPage {
+        let pager = AuditPager(query, db)
+        let walks = try pager.owners().map { try pager.walk($0, isTimeUp) }
+        let reached = walks.compactMap { $0.reached?.cursor }.max { Self.isBefore($0, $1) }
+        var records = walks.flatMap(\.records)
+            .filter { record in
+                reached.map { !Self.isBefore(AuditCursor(record), $0) } ?? true
+            }
+        records.sort { Self.isBefore(AuditCursor($1), AuditCursor($0)) }
+        guard records.count > pager.limit else { return AuditPage(records: records, next: reached) }
+        records.removeLast(records.count - pager.limit)
+        return AuditPage(records: records, next: records.last.map { AuditCursor($0) })
+    }
+
+    private static func isBefore(_ one: AuditCursor, _ other: AuditCursor) -> Bool {
+        (one.time, one.position.writer, one.position.sequence)
+            < (other.time, other.position.writer, other.position.sequence)
+    }
+
+    private func owners() throws -> [Owner] {
+        guard let tenant = self.query.tenant else { return [nil] }
+        if let uid = self.query.tenantUID { return [(tenant, uid)] }
+        // Jumps from life to life; DISTINCT would look at every record.
+        let first = "SELECT tenant_uid FROM audit_records WHERE tenant = $1"
+        let order = "ORDER BY tenant_uid LIMIT 1"
+        var owners: [Owner] = []
+        var next = try self.db.first("\(first) \(order)", [.text(tenant)]) { try $0.int64(0) }
+        while let uid = next {
+            owners.append((tenant, UInt64(bitPattern: uid)))
+            next = try self.db.first("\(first) AND tenant_uid > $2 \(order)", [.text(tenant), .int(uid)]) {
+                try $0.int64(0)
+            }
+        }
+        return owners
+    }
+
+    /// Walks downwards until there is a record more than the page takes, the time is up, or nothing is left.
+    private func walk(_ owner: Owner, _ isTimeUp: () -> Bool) throws -> Walk {
+        let filters = self.filters
+        var walk = Walk()
+        var upper = self.upper
+        while true {
+            var conditions = Conditions()
+            if let owner { conditions.add("tenant = $ AND tenant_uid = $", [.text(owner.tenant), .uid(owner.uid)]) }
+            conditions.add("(time, writer, sequence) < ($, $, $)", upper.values)
+            // Without a filter, each record that is looked at is one of the page.
+            let end = filters.isEmpty ? nil : try self.endOfStep(conditions)
+            conditions.add("(time, writer, sequence) >= ($, $, $)", (end ?? self.lower).values)
+            for filter in filters { conditions.add("instr(body, $) > 0", [.blob(filter)]) }
+            try self.db.query(
+                """
+                SELECT writer, sequence, time, tenant, body, hash FROM audit_records \(conditions.text) \(Self.order)
+                LIMIT \(max(Self.step, self.limit + 1))
+                """,
+                conditions.values
+            ) { row in
+                if let record = Self.record(row), self.query.matches(record.record) { walk.records.append(record) }
+                return walk.records.count <= self.limit
+            }
+            guard let end, walk.records.count <= self.limit else { return walk }
+            upper = end
+            if isTimeUp() {
+                walk.reached = end
+                return walk
+            }
+        }
+    }
+
+    /// The last place of a step; `nil` where fewer records are left.
+    private func endOfStep(_ conditions: Conditions) throws -> Place? {
+        var conditions = conditions
+        conditions.add("(time, writer, sequence) >= ($, $, $)", self.lower.values)
+        return try self.db.first(
+            """
+            SELECT time, writer, sequence FROM audit_records \(conditions.text) \(Self.order)
+            LIMIT 1 OFFSET \(Self.step - 1)
+            """,
+            conditions.values
+        ) { Place(time: try $0.int64(0), writer: try $0.int64(1), sequence: try $0.int64(2)) }
+    }
+
+    /// What the body of a record that matches contains; it may stand in another field, so that not all of these match.
+    private var filters: [[UInt8]] {
+        var filters = [
+            self.query.action, self.query.outcome?.rawValue, self.query.code, self.query.principal,
+            self.query.requestID, self.query.messageID,
+        ]
+        .compactMap { $0.map { Array($0.utf8) } }
+        if let target = self.query.target {
+            var bytes: [UInt8] = []
+            target.append(to: &bytes)
+            filters.append(bytes)
+        }
+        return filters
+    }
+
+    /// A record that the gateway would not have written is a verifier's to find, and no page's to show.
+    private static func record(_ row: SQLRow) -> ChainedAuditRecord? {
+        do {
+            let (writer, sequence, hash) = (try row.int(0), try row.int(1), try row.bytes(5))
+            return AuditEntry(time: try row.time(2), tenant: try row.optionalText(3), body: try row.bytes(4))
+                .map { ChainedAuditRecord(writer: writer, sequence: sequence, entry: $0, hash: hash) }
+        } catch {
+            return nil
+        }
+    }
+
+    /// Conditions of a statement, with the values of their parameters.
+    private struct Conditions {
+        private(set) var text = ""
+        private(set) var values: [SQLValue] = []
+
+        /// Adds a condition, in which each `$` stands for the next of some values.
+        mutating func add(_ condition: String, _ values: [SQLValue]) {
+            self.text += self.text.isEmpty ? "WHERE " : "AND "
+            var number = self.values.count
+            for character in condition {
+                self.text.append(character)
+                guard character == "$" else { continue }
+                number += 1
+                self.text += "\(number)"
+            }
+            self.text += " "
+            self.values += values
+        }
+    }
+
+    /// The time that begins a UUID of version 7 (RFC 9562, 5.7); `nil` for any other text.
+    private static func microseconds(inUUID text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 36, bytes[8] == UInt8(ascii: "-"), bytes[14] == UInt8(ascii: "7") else { return nil }
+        return Int64(String(decoding: bytes[0..<8] + bytes[9..<13], as: UTF8.self), radix: 16).map { $0 * 1_000 }
+    }
+}
+
+extension SQLValue {
+    /// A tenant's uid as a signed number.
+    fileprivate static func uid(_ uid: UInt64) -> SQLValue { .integer(Int64(bitPattern: uid)) }
+}

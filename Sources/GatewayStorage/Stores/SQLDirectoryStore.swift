@@ -1,0 +1,481 @@
+package import GatewayCore
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Tenants with their credentials, keys and limits, in rows that are sealed (decision 0038).
+///
+/// A tenant's seal covers its row and its limits, a key's its row and the salt of its tenant: what belonged to an earlier
+/// tenant of the same id is refused.
+package struct SQLDirectoryStore: DirectoryStore {
+    private let database: any SQLDatabase
+    private let sealer: RowSealer
+
+    package init(database: any SQLDatabase, sealer: RowSealer) {
+        self.database = database
+        self.sealer = sealer
+    }
+
+    package func load() async throws(GatewayError) -> DirectoryContents {
+        let sealer = self.sealer
+        return try await self.database.read(scope: .gateway) { try DirectoryRows(db: $0, sealer: sealer).contents() }
+    }
+
+    @discardableResult
+    package func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
+        let sealer = self.sealer
+        let contents = try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+            try DirectoryWriter(db: db, sealer: sealer).apply(change)
+        }
+        switch change {
+        case .deleteTenant, .putCredential:
+            // Salts and sealed secrets are meant to be gone.
+            await self.database.eraseDeleted()
+        case .putTenant, .addKey, .putKey, .rotateKey, .removeKey, .putLimits:
+            break
+        }
+        return contents
+    }
+}
+
+extension SQLConnection {
+    /// Whether a tenant is there, in this very life.
+    func hasTenant(_ tenant: TenantID, createdAt: Timestamp) throws -> Bool {
+        try self.exists(
+            "SELECT 1 FROM tenants WHERE id = $1 AND created_at = $2",
+            [.text(tenant), .time(createdAt)]
+        )
+    }
+}
+
+/// Reads the directory's tables, and leaves out rows whose seal is not the gateway's.
+struct DirectoryRows {
+    private static let tenantColumns = """
+        id, display_name, upstream, project_id, sender_id, prefixes_groups, is_disabled, client_names, salt,
+        created_at, updated_at
+        """
+    private static let keyColumns =
+        "id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at"
+
+    let db: any SQLConnection
+    /// `nil` to take every row as it is, for those who only look.
+    let sealer: RowSealer?
+
+    /// All tenants, or one of them, with what belongs to them.
+    ///
+    /// - Throws: ``DamagedValue`` for a sealed row that this version does not understand.
+    func contents(of tenant: TenantID? = nil) throws -> DirectoryContents {
+        var contents = DirectoryContents()
+        let limits = try self.limits(of: tenant)
+        for row in try self.rows("\(Self.tenantColumns), seal FROM tenants", "id", tenant) {
+            let id = try row.text(0)
+            let own = limits[id] ?? []
+            guard try self.isGenuine(row, "tenants", boundTo: own.flatMap { Self.columns($0.values) }) else {
+                contents.refused.append(RefusedRow(.tenant, id, of: TenantID(id)))
+                continue
+            }
+            let tenant = try Self.tenant(row)
+            contents.tenants.append(tenant)
+            contents.salts[tenant.id] = try row.bytes(8)
+            if !own.isEmpty { contents.limits[tenant.id] = try Self.limits(own) }
+        }
+        let credentials = try self.credentials(of: tenant)
+        contents.credentials = credentials.known.filter { contents.salts[$0.tenant] != nil }
+        contents.refused += credentials.unknown
+        for row in try self.rows("\(Self.keyColumns), seal FROM api_keys", "tenant", tenant) {
+            let owner = TenantID(try row.text(1))
+            // Those of a refused tenant are not served either, and say nothing new.
+            guard let salt = owner.flatMap({ contents.salts[$0] }) else { continue }
+            guard try self.isGenuine(row, "api_keys", boundTo: [salt]) else {
+                contents.refused.append(RefusedRow(.key, try row.text(0), of: owner))
+                continue
+            }
+            contents.keys.append(try Self.key(row))
+        }
+        return contents
+    }
+
+    /// The credentials of all tenants, or of one, with or without a tenant that is served; their envelopes are their
+    /// seals.
+    func credentials(of tenant: TenantID? = nil) throws -> (known: [StoredCredential], unknown: [RefusedRow]) {
+        var (known, unknown): ([StoredCredential], [RefusedRow]) = ([], [])
+        let columns = "tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at"
+        for row in try self.rows("\(columns) FROM credentials", "tenant", tenant) {
+            let (owner, kind) = (try row.text(0), try row.text(1))
+            guard let tenant = TenantID(owner), let upstream = UpstreamKind(rawValue: kind) else {
+                unknown.append(RefusedRow(.credential, kind, of: TenantID(owner)))
+                continue
+            }
+            known.append(
+                StoredCredential(
+                    tenant: tenant,
+                    kind: upstream,
+                    version: try row.int(2),
+                    envelope: try row.envelope(3),
+                    endpoint: try row.optionalText(5),
+                    fingerprint: try row.text(6),
+                    createdAt: try row.time(7)
+                )
+            )
+        }
+        return (known, unknown)
+    }
+
+    // MARK: Seals
+
+    /// Seals a tenant's row and limits as they are now.
+    func sealTenant(_ id: TenantID) throws {
+        guard let row = try self.rows("\(Self.tenantColumns) FROM tenants", "id", id).first else { return }
+        let limits = try self.limits(of: id)[id.text] ?? []
+        let seal = self.seal(row, "tenants", boundTo: limits.flatMap { Self.columns($0.values) })
+        try self.db.execute("UPDATE tenants SET seal = $2 WHERE id = $1", [.text(id), .bytes(seal)])
+    }
+
+    /// Seals a key's row as it is now.
+    func sealKey(_ id: String, salt: [UInt8]) throws {
+        let row = try self.db.first("SELECT \(Self.keyColumns) FROM api_keys WHERE id = $1", [.text(id)]) { $0 }
+        guard let row else { return }
+        let seal = self.seal(row, "api_keys", boundTo: [salt])
+        try self.db.execute("UPDATE api_keys SET seal = $2 WHERE id = $1", [.text(id), .bytes(seal)])
+    }
+
+    private func seal(_ row: SQLRow, _ table: String, boundTo others: [[UInt8]?]) -> [UInt8] {
+        self.sealer?.seal(of: Self.columns(row.values) + others, in: table) ?? []
+    }
+
+    /// Whether a row, whose last column is its seal, is as the gateway left it.
+    private func isGenuine(_ row: SQLRow, _ table: String, boundTo others: [[UInt8]?]) throws -> Bool {
+        guard let sealer = self.sealer else { return true }
+        let seal = try row.bytes(row.values.count - 1)
+        return sealer.isGenuine(seal, of: Self.columns(row.values.dropLast()) + others, in: table)
+    }
+
+    private static func columns(_ values: some Sequence<SQLValue>) -> [[UInt8]?] {
+        values.map { value in
+            switch value {
+            case .null: nil
+            case .integer(let number): Array(String(number).utf8)
+            case .double(let number): Array(String(number).utf8)
+            case .string(let text): Array(text.utf8)
+            case .blob(let bytes): bytes
+            }
+        }
+    }
+
+    // MARK: Rows
+
+    /// The rows of a table in the order of its key, or only those of a tenant.
+    private func rows(_ selection: String, _ column: String, _ tenant: TenantID?) throws -> [SQLRow] {
+        guard let tenant else { return try self.db.rows("SELECT \(selection) ORDER BY 1, 2") { $0 } }
+        return try self.db.rows("SELECT \(selection) WHERE \(column) = $1 ORDER BY 1, 2", [.text(tenant)]) { $0 }
+    }
+
+    private static func tenant(_ row: SQLRow) throws -> Tenant {
+        Tenant(
+            id: try row.tenant(0),
+            displayName: try row.text(1),
+            upstream: try row.parsed(2) { UpstreamKind(rawValue: $0) },
+            projectID: try row.optionalText(3),
+            senderID: try row.optionalText(4),
+            prefixesGroups: try row.bool(5),
+            isDisabled: try row.bool(6),
+            clientNames: try row.parsed(7) { Self.clientNames($0) },
+            createdAt: try row.time(9),
+            updatedAt: try row.time(10)
+        )
+    }
+
+    /// The names in a JSON array; `nil` where one is none, since without it the tenant could ask for nothing.
+    private static func clientNames(_ json: String) -> [ClientName]? {
+        guard let texts = StoredJSON.decode([String].self, from: json) else { return nil }
+        let names = texts.compactMap { ClientName($0) }
+        return names.count == texts.count ? names : nil
+    }
+
+    private static func key(_ row: SQLRow) throws -> APIKeyRecord {
+        // A scope that this version does not know gives no right.
+        let scopes = try row.parsed(4) { StoredJSON.decode([String].self, from: $0) }
+        return APIKeyRecord(
+            id: try row.text(0),
+            tenant: try row.tenant(1),
+            name: try row.text(2),
+            digest: try row.bytes(3),
+            scopes: Set(scopes.compactMap(Scope.init(rawValue:))),
+            topicPrefixes: try row.parsed(5) { StoredJSON.decode([String].self, from: $0) },
+            createdAt: try row.time(6),
+            expiresAt: try row.optionalTime(7),
+            revokedAt: try row.optionalTime(8)
+        )
+    }
+
+    /// The rows of limits by tenant.
+    private func limits(of tenant: TenantID?) throws -> [String: [SQLRow]] {
+        try Dictionary(grouping: self.rows("tenant, scope, policies FROM limits", "tenant", tenant)) {
+            try $0.text(0)
+        }
+    }
+
+    private static func limits(_ rows: [SQLRow]) throws -> LimitOverrides {
+        var limits = LimitOverrides()
+        for row in rows {
+            let scope = try row.parsed(1) { LimitScope(rawValue: $0) }
+            limits[scope] = try row.parsed(2) { StoredPolicy.decode($0) }
+        }
+        return limits
+    }
+}
+
+/// Makes changes of the directory within a transaction.
+private struct DirectoryWriter {
+    let db: any SQLConnection
+    let sealer: RowSealer
+
+    private var rows: DirectoryRows { DirectoryRows(db: self.db, sealer: self.sealer) }
+
+    /// Makes a change, and reads what there is of its tenant then.
+    ///
+    /// A row is only changed as long as it is the gateway's own: a new seal must not make good what others wrote.
+    func apply(_ change: DirectoryChange) throws -> DirectoryContents {
+        switch change {
+        case .putTenant(let tenant, let salt):
+            try self.put(tenant, salt: salt)
+        case .deleteTenant(let id):
+            guard try self.db.execute("DELETE FROM tenants WHERE id = $1", [.text(id)]) > 0 else {
+                throw Self.noTenant(id)
+            }
+        case .putCredential(let credential):
+            _ = try self.salt(of: credential.tenant)
+            try self.put(credential)
+        case .addKey(let key):
+            try self.put(key, replacing: false, salt: self.salt(of: key.tenant))
+        case .putKey(let key):
+            try self.put(key, replacing: true, salt: self.salt(of: key.tenant))
+        case .rotateKey(let new, let old):
+            let salt = try self.salt(of: new.tenant)
+            try self.shorten(old, salt: salt)
+            try self.put(new, replacing: false, salt: salt)
+        case .removeKey(let id, let tenant):
+            let removed = try self.db.execute(
+                "DELETE FROM api_keys WHERE id = $1 AND tenant = $2",
+                [.text(id), .text(tenant)]
+            )
+            guard removed > 0 else { throw Self.noKey(id) }
+        case .putLimits(let tenant, let limits):
+            _ = try self.salt(of: tenant)
+            try self.put(limits, of: tenant)
+        }
+        return try self.rows.contents(of: change.tenant)
+    }
+
+    /// What is stored of a tenant; nothing where there is none.
+    ///
+    /// - Throws: `conflict` for a row that is refused.
+    private func stored(_ id: TenantID) throws -> DirectoryContents {
+        let contents = try self.rows.contents(of: id)
+        guard contents.refused.contains(RefusedRow(.tenant, id.text, of: id)) else { return contents }
+        throw GatewayError(
+            .conflict,
+            "The tenant's row in the store is not as the gateway left it; go back to a backup, or delete the tenant"
+        )
+    }
+
+    private func salt(of id: TenantID) throws -> [UInt8] {
+        guard let salt = try self.stored(id).salts[id] else { throw Self.noTenant(id) }
+        return salt
+    }
+
+    private static func noTenant(_ id: TenantID) -> GatewayError {
+        GatewayError(.notFound, "There is no tenant \(id.text)")
+    }
+
+    private static func noKey(_ id: String) -> GatewayError {
+        GatewayError(.notFound, "There is no key \(id)")
+    }
+
+    // MARK: Tenants
+
+    private func put(_ tenant: Tenant, salt: [UInt8]) throws {
+        let prefixesGroups = try self.prefixesGroups(tenant, replacing: self.stored(tenant.id).tenants.first)
+        // The salt is missing from the update: with another one, old pseudonyms would no longer match.
+        try self.db.execute(
+            """
+            INSERT INTO tenants
+                (id, display_name, upstream, project_id, sender_id, prefixes_groups, is_disabled, client_names,
+                salt, created_at, updated_at, seal)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+            ON CONFLICT (id) DO UPDATE SET
+                display_name = excluded.display_name, upstream = excluded.upstream,
+                project_id = excluded.project_id, sender_id = excluded.sender_id,
+                prefixes_groups = excluded.prefixes_groups,
+                is_disabled = excluded.is_disabled, client_names = excluded.client_names,
+                created_at = excluded.created_at, updated_at = excluded.updated_at
+            """,
+            [
+                .text(tenant.id), .text(tenant.displayName), .text(tenant.upstream.rawValue), .text(tenant.projectID),
+                .text(tenant.senderID), .bool(prefixesGroups), .bool(tenant.isDisabled),
+                .text(try StoredJSON.encode(tenant.clientNames.map(\.text))), .bytes(salt), .time(tenant.createdAt),
+                .time(tenant.updatedAt), .blob([]),
+            ]
+        )
+        try self.rows.sealTenant(tenant.id)
+    }
+
+    /// Whether a tenant's groups need names that can't meet another's: as it was as long as it has the same sender id.
+    private func prefixesGroups(_ tenant: Tenant, replacing existing: Tenant?) throws -> Bool {
+        guard let sender = tenant.senderID else { return false }
+        if let existing, existing.senderID == sender { return existing.prefixesGroups }
+        return try self.db.exists(
+            "SELECT 1 FROM tenants WHERE sender_id = $1 AND id <> $2",
+            [.text(sender), .text(tenant.id)]
+        )
+    }
+
+    private func put(_ limits: LimitOverrides, of tenant: TenantID) throws {
+        try self.db.execute("DELETE FROM limits WHERE tenant = $1", [.text(tenant)])
+        for scope in LimitScope.allCases {
+            // No policies at all is something else than the default ones, so an empty list is stored.
+            guard let policies = limits[scope] else { continue }
+            try self.db.execute(
+                "INSERT INTO limits (tenant, scope, policies) VALUES ($1, $2, $3)",
+                [.text(tenant), .text(scope.rawValue), .text(try StoredPolicy.encode(policies))]
+            )
+        }
+        try self.rows.sealTenant(tenant)
+    }
+
+    // MARK: Credentials and keys
+
+    private func put(_ credential: StoredCredential) throws {
+        let changes = try self.db.execute(
+            """
+            INSERT INTO credentials (tenant, kind, version, wrapped_key, sealed, endpoint, fingerprint, created_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+            ON CONFLICT (tenant, kind) DO UPDATE SET
+                version = excluded.version, wrapped_key = excluded.wrapped_key, sealed = excluded.sealed,
+                endpoint = excluded.endpoint, fingerprint = excluded.fingerprint, created_at = excluded.created_at
+            WHERE excluded.version > credentials.version
+            """,
+            [
+                .text(credential.tenant), .text(credential.kind.rawValue), .int(credential.version),
+                .bytes(credential.envelope.wrappedKey), .bytes(credential.envelope.sealed), .text(credential.endpoint),
+                .text(credential.fingerprint), .time(credential.createdAt),
+            ]
+        )
+        guard changes > 0 else {
+            throw GatewayError(.conflict, "This version of the credential, or a later one, is there already")
+        }
+    }
+
+    /// Adds a key, or replaces it as far as it is the same tenant's.
+    private func put(_ key: APIKeyRecord, replacing: Bool, salt: [UInt8]) throws {
+        let replacement = """
+            DO UPDATE SET
+                name = excluded.name, digest = excluded.digest, scopes = excluded.scopes,
+                topic_prefixes = excluded.topic_prefixes, created_at = excluded.created_at,
+                expires_at = excluded.expires_at, revoked_at = excluded.revoked_at
+            WHERE excluded.tenant = api_keys.tenant
+            """
+        let changes = try self.db.execute(
+            """
+            INSERT INTO api_keys
+                (id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at, seal)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+            ON CONFLICT (id) \(replacing ? replacement : "DO NOTHING")
+            """,
+            [
+                .text(key.id), .text(key.tenant), .text(key.name), .bytes(key.digest),
+                .text(try StoredJSON.encode(key.scopes.map(\.rawValue).sorted())),
+                .text(try StoredJSON.encode(key.topicPrefixes)), .time(key.createdAt), .time(key.expiresAt),
+                .time(key.revokedAt), .blob([]),
+            ]
+        )
+        guard changes > 0 else { throw GatewayError(.conflict, "There is a key of this id already") }
+        try self.rows.sealKey(key.id, salt: salt)
+    }
+
+    /// Never lengthens: a key that was revoked or shortened in the meantime stays so.
+    private func shorten(_ key: APIKeyRecord, salt: [UInt8]) throws {
+        guard let stored = try self.stored(key.tenant).keys.first(where: { $0.id == key.id }) else {
+            throw Self.noKey(key.id)
+        }
+        let expiry = [stored.expiresAt, key.expiresAt].compactMap { $0 }.min()
+        try self.db.execute(
+            "UPDATE api_keys SET expires_at = $3, revoked_at = $4 WHERE id = $1 AND tenant = $2",
+            [.text(key.id), .text(key.tenant), .time(expiry), .time(stored.revokedAt ?? key.revokedAt)]
+        )
+        try self.rows.sealKey(key.id, salt: salt)
+    }
+}
+
+extension SQLRow {
+    /// The sealed secret whose wrapped key stands in a column, and the rest in the next.
+    func envelope(_ column: Int) throws(DamagedValue) -> Envelope {
+        Envelope(wrappedKey: Data(try self.bytes(column)), sealed: Data(try self.bytes(column + 1)))
+    }
+}
+
+/// Small lists as JSON text in one column.
+enum StoredJSON {
+    /// - Returns: `nil` for text that is not such a list.
+    static func decode<T: Decodable>(_ type: T.Type, from text: String) -> T? {
+        try? JSONDecoder().decode(type, from: Data(text.utf8))
+    }
+
+    /// The same text for the same value.
+    static func encode(_ value: some Encodable) throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return String(decoding: try encoder.encode(value), as: UTF8.self)
+    }
+}
+
+/// A rate policy as it is stored.
+private struct StoredPolicy: Codable {
+    private enum CodingKeys: String, CodingKey {
+        case rate
+        case periodSeconds = "period_s"
+        case burst
+    }
+
+    let rate: Int
+    let periodSeconds: Int
+    let burst: Int
+
+    /// - Returns: `nil` for text that holds anything but policies that are allowed.
+    static func decode(_ text: String) -> [RatePolicy]? {
+        guard let stored = StoredJSON.decode([StoredPolicy].self, from: text) else { return nil }
+        let policies = stored.compactMap { RatePolicy(rate: $0.rate, periodSeconds: $0.periodSeconds, burst: $0.burst) }
+        return policies.count == stored.count ? policies : nil
+    }
+
+    static func encode(_ policies: [RatePolicy]) throws -> String {
+        try StoredJSON.encode(
+            policies.map { StoredPolicy(rate: $0.rate, periodSeconds: $0.periodSeconds, burst: $0.burst) }
+        )
+    }
+}
+
+extension LimitOverrides {
+    /// The policies of a scope; `nil` where the default stays.
+    fileprivate subscript(scope: LimitScope) -> [RatePolicy]? {
+        get {
+            switch scope {
+            case .tenant: self.tenant
+            case .device: self.device
+            case .deviceCollapsible: self.deviceCollapsible
+            case .topic: self.topic
+            }
+        }
+        set {
+            switch scope {
+            case .tenant: self.tenant = newValue
+            case .device: self.device = newValue
+            case .deviceCollapsible: self.deviceCollapsible = newValue
+            case .topic: self.topic = newValue
+            }
+        }
+    }
+}

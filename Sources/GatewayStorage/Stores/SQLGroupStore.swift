@@ -1,0 +1,173 @@
+package import GatewayCore
+
+/// Device groups: each is read and written whole, under a version that says what it was made from.
+package struct SQLGroupStore: GroupStore {
+    /// By how many of its last keys a group is known.
+    private static let keptKeys = 1_000
+
+    private let database: any SQLDatabase
+
+    package init(database: any SQLDatabase) {
+        self.database = database
+    }
+
+    package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try await self.database.read(scope: .tenant(tenant.text)) { try Self.group(named: name, of: tenant, $0) }
+    }
+
+    package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
+        try await self.database.read(scope: .tenant(tenant.text)) { db in
+            let name = try db.first(
+                "SELECT name FROM device_group_keys WHERE tenant = $1 AND notification_key = $2",
+                [.text(tenant), .text(key)]
+            ) { try $0.text(0) }
+            return try name.flatMap { try Self.group(named: $0, of: tenant, db) }
+        }
+    }
+
+    package func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)] {
+        try await self.database.read(scope: .gateway) { db in
+            try db.rows("SELECT tenant, notification_key FROM device_group_keys") {
+                (tenant: try $0.tenant(0), key: try $0.text(1))
+            }
+        }
+    }
+
+    package func names(of tenant: TenantID, after name: String?, limit: Int) async throws(GatewayError) -> [String] {
+        try await self.database.read(scope: .tenant(tenant.text)) { db in
+            // The empty text is before every name, and none.
+            try db.rows(
+                "SELECT name FROM device_groups WHERE tenant = $1 AND name > $2 ORDER BY name LIMIT $3",
+                [.text(tenant), .text(name ?? ""), .int(limit)]
+            ) { try $0.text(0) }
+        }
+    }
+
+    package func save(_ group: DeviceGroup) async throws(GatewayError) -> Int {
+        try await self.database.write(scope: .tenant(group.tenant.text), isolation: .serializable) { db in
+            try Self.requireTenant(group, db)
+            let changes = try group.version == 0 ? Self.insert(group, db) : Self.update(group, db)
+            guard changes > 0 else { throw Self.conflict }
+            try Self.noteKey(group, db)
+            return group.version + 1
+        }
+    }
+
+    package func remove(_ group: DeviceGroup) async throws(GatewayError) {
+        try await self.database.write(scope: .tenant(group.tenant.text), isolation: .serializable) { db in
+            try Self.requireTenant(group, db)
+            let changes = try db.execute(
+                "DELETE FROM device_groups WHERE tenant = $1 AND name = $2 AND version = $3",
+                [.text(group.tenant), .text(group.name), .int(group.version)]
+            )
+            guard changes > 0 else { throw Self.conflict }
+        }
+    }
+
+    private static func group(
+        named name: String,
+        of tenant: TenantID,
+        _ db: any SQLConnection
+    ) throws -> DeviceGroup? {
+        try db.first(
+            """
+            SELECT tenants.created_at, upstream_name, notification_key, members, is_complete, version,
+                device_groups.updated_at
+            FROM device_groups JOIN tenants ON tenants.id = device_groups.tenant
+            WHERE device_groups.tenant = $1 AND name = $2
+            """,
+            [.text(tenant), .text(name)]
+        ) { row in
+            DeviceGroup(
+                tenant: tenant,
+                tenantCreatedAt: try row.time(0),
+                name: name,
+                upstreamName: try row.text(1),
+                key: try row.optionalText(2),
+                members: try row.parsed(3) { StoredMember.decode($0) },
+                isComplete: try row.bool(4),
+                version: try row.int(5),
+                updatedAt: try row.time(6)
+            )
+        }
+    }
+
+    /// A group belongs to one life of its tenant: what an earlier one began is not carried into the next.
+    private static func requireTenant(_ group: DeviceGroup, _ db: any SQLConnection) throws {
+        guard try db.hasTenant(group.tenant, createdAt: group.tenantCreatedAt) else {
+            throw GatewayError(.notFound, "There is no tenant \(group.tenant.text)")
+        }
+    }
+
+    private static func insert(_ group: DeviceGroup, _ db: any SQLConnection) throws -> Int {
+        try db.execute(
+            """
+            INSERT INTO device_groups
+                (tenant, name, upstream_name, notification_key, members, is_complete, version, updated_at)
+            VALUES ($1, $2, $3, $4, $5, $6, 1, $7)
+            ON CONFLICT (tenant, name) DO NOTHING
+            """,
+            [
+                .text(group.tenant), .text(group.name), .text(group.upstreamName), .text(group.key),
+                .text(try StoredMember.encode(group.members)), .bool(group.isComplete), .time(group.updatedAt),
+            ]
+        )
+    }
+
+    private static func update(_ group: DeviceGroup, _ db: any SQLConnection) throws -> Int {
+        try db.execute(
+            """
+            UPDATE device_groups SET
+                notification_key = $4, members = $5, is_complete = $6, version = version + 1, updated_at = $7
+            WHERE tenant = $1 AND name = $2 AND version = $3
+            """,
+            [
+                .text(group.tenant), .text(group.name), .int(group.version), .text(group.key),
+                .text(try StoredMember.encode(group.members)), .bool(group.isComplete), .time(group.updatedAt),
+            ]
+        )
+    }
+
+    /// Adds to the keys that the group is known by; the oldest beyond a bound are forgotten.
+    private static func noteKey(_ group: DeviceGroup, _ db: any SQLConnection) throws {
+        guard let key = group.key else { return }
+        try db.execute(
+            """
+            INSERT INTO device_group_keys (tenant, notification_key, name, version) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (tenant, notification_key) DO UPDATE SET name = excluded.name, version = excluded.version
+            """,
+            [.text(group.tenant), .text(key), .text(group.name), .int(group.version + 1)]
+        )
+        try db.execute(
+            """
+            DELETE FROM device_group_keys WHERE tenant = $1 AND name = $2 AND version <= (
+                SELECT version FROM device_group_keys WHERE tenant = $1 AND name = $2
+                ORDER BY version DESC LIMIT 1 OFFSET $3)
+            """,
+            [.text(group.tenant), .text(group.name), .int(Self.keptKeys)]
+        )
+    }
+
+    private static var conflict: GatewayError {
+        GatewayError(.conflict, "The device group was changed meanwhile")
+    }
+}
+
+/// A group's member as it is stored.
+private struct StoredMember: Codable {
+    let token: String
+    let standing: String
+
+    /// - Returns: `nil` for text that holds anything but members.
+    static func decode(_ text: String) -> [DeviceGroup.Member]? {
+        guard let stored = StoredJSON.decode([StoredMember].self, from: text) else { return nil }
+        let members = stored.compactMap { member in
+            DeviceGroup.Standing(rawValue: member.standing).map { DeviceGroup.Member(member.token, $0) }
+        }
+        return members.count == stored.count ? members : nil
+    }
+
+    static func encode(_ members: [DeviceGroup.Member]) throws -> String {
+        try StoredJSON.encode(members.map { StoredMember(token: $0.token, standing: $0.standing.rawValue) })
+    }
+}

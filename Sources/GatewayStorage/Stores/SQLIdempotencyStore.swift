@@ -1,0 +1,250 @@
+package import GatewayCore
+
+/// Outcomes of sends that carry an idempotency key.
+package struct SQLIdempotencyStore: IdempotencyStore {
+    private let database: any SQLDatabase
+    private let bounds: IdempotencyBounds
+
+    package init(database: any SQLDatabase, bounds: IdempotencyBounds = IdempotencyBounds()) {
+        self.database = database
+        self.bounds = bounds
+    }
+
+    package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
+        try await self.database.read(scope: .tenant(identity.tenant.text)) { db in
+            try db.first(
+                """
+                SELECT records.id, fingerprint, message_id, records.created_at, expires_at, is_finished, content
+                FROM idempotency_records AS records JOIN tenants ON tenants.id = records.tenant
+                WHERE records.tenant = $1 AND tenants.created_at = $2 AND route = $3 AND key = $4
+                """,
+                [
+                    .text(identity.tenant), .time(identity.tenantCreatedAt), .text(identity.route.rawValue),
+                    .bytes(identity.keyDigest),
+                ]
+            ) { row in
+                let content = try row.bytes(6)
+                return StoredIdempotencyRecord(
+                    id: try row.int64(0),
+                    record: IdempotencyRecord(
+                        fingerprint: try row.bytes(1),
+                        messageID: try row.text(2),
+                        createdAt: try row.time(3),
+                        expiresAt: try row.time(4),
+                        state: try row.bool(5) ? .finished(answer: content) : .open(progress: content)
+                    )
+                )
+            }
+        }
+    }
+
+    package func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
+        let bounds = self.bounds
+        return try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+            var writer = try IdempotencyWriter(db: db, bounds: bounds)
+            let outcomes = try changes.map { try writer.apply($0) }
+            try writer.finish()
+            return outcomes
+        }
+    }
+
+    package func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
+        let bounds = self.bounds
+        return try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+            try db.execute(
+                """
+                INSERT INTO idempotency_mark (id, time, wall) VALUES (1, $1, $2)
+                ON CONFLICT (id) DO UPDATE SET time = excluded.time, wall = excluded.wall
+                """,
+                [.time(mark.time), .time(mark.wall)]
+            )
+            var writer = try IdempotencyWriter(db: db, bounds: bounds)
+            let count = try writer.remove(
+                """
+                id IN (SELECT id FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
+                """,
+                [.time(mark.time), .int(limit)]
+            )
+            try writer.finish()
+            return count
+        }
+    }
+
+    package func mark() async throws(GatewayError) -> IdempotencyMark? {
+        try await self.database.read(scope: .gateway) { db in
+            try db.first("SELECT time, wall FROM idempotency_mark") { row in
+                IdempotencyMark(time: try row.time(0), wall: try row.time(1))
+            }
+        }
+    }
+}
+
+/// Changes records within a transaction, and keeps count of what each tenant has.
+private struct IdempotencyWriter {
+    /// How many records give way at once where there is no room, so that a full store is not searched at each send.
+    private static let evictionsAtOnce = 32
+
+    private struct Usage: Hashable {
+        var records = 0
+        var weight = 0
+    }
+
+    private let db: any SQLConnection
+    private let bounds: IdempotencyBounds
+    private var usage: [String: Usage]
+    private var total = Usage()
+    private var changed: Set<String> = []
+
+    /// Reads how much there is: a row a tenant, once a transaction.
+    init(db: any SQLConnection, bounds: IdempotencyBounds) throws {
+        (self.db, self.bounds) = (db, bounds)
+        let rows = try db.rows("SELECT tenant, records, weight FROM idempotency_usage") { row in
+            (try row.text(0), Usage(records: try row.int(1), weight: try row.int(2)))
+        }
+        self.usage = Dictionary(uniqueKeysWithValues: rows)
+        for usage in self.usage.values {
+            self.total.records += usage.records
+            self.total.weight += usage.weight
+        }
+    }
+
+    mutating func apply(_ change: IdempotencyChange) throws -> IdempotencyChange.Outcome {
+        switch change {
+        case .reserve(let identity, let record):
+            return try self.reserve(identity, record)
+        case .update(let id, let state):
+            try self.update(id, state)
+            return .done
+        case .release(let id):
+            _ = try self.remove("id = $1", [.int(id)])
+            return .done
+        }
+    }
+
+    /// Stores how much there is now.
+    func finish() throws {
+        try self.db.executeMany(
+            """
+            INSERT INTO idempotency_usage (tenant, records, weight) VALUES ($1, $2, $3)
+            ON CONFLICT (tenant) DO UPDATE SET records = excluded.records, weight = excluded.weight
+            """,
+            self.changed.map { tenant in
+                let usage = self.usage[tenant] ?? Usage()
+                return [.text(tenant), .int(usage.records), .int(usage.weight)]
+            }
+        )
+    }
+
+    private mutating func count(_ tenant: String, records: Int, weight: Int) {
+        self.usage[tenant, default: Usage()].records += records
+        self.usage[tenant, default: Usage()].weight += weight
+        self.total.records += records
+        self.total.weight += weight
+        self.changed.insert(tenant)
+    }
+
+    /// Removes records that meet a condition; how many there were.
+    mutating func remove(_ condition: String, _ values: [SQLValue]) throws -> Int {
+        let removed = try self.db.rows(
+            "DELETE FROM idempotency_records WHERE \(condition) RETURNING tenant, weight",
+            values
+        ) { (tenant: try $0.text(0), weight: try $0.int(1)) }
+        for record in removed { self.count(record.tenant, records: -1, weight: -record.weight) }
+        return removed.count
+    }
+
+    private mutating func reserve(
+        _ identity: IdempotencyIdentity,
+        _ record: IdempotencyRecord
+    ) throws -> IdempotencyChange.Outcome {
+        let key: [SQLValue] = [
+            .text(identity.tenant), .text(identity.route.rawValue), .bytes(identity.keyDigest),
+        ]
+        _ = try self.remove(
+            "tenant = $1 AND route = $2 AND key = $3 AND expires_at <= $4",
+            key + [.time(record.createdAt)]
+        )
+        guard let evicted = try self.makeRoom(for: identity.tenant) else { return .full }
+        guard try self.db.hasTenant(identity.tenant, createdAt: identity.tenantCreatedAt) else { return .tenantGone }
+        let (isFinished, content) = record.state.columns
+        let id = try self.db.first(
+            """
+            INSERT INTO idempotency_records
+                (tenant, route, key, fingerprint, message_id, created_at, expires_at, is_finished, weight, content)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+            ON CONFLICT (tenant, route, key) DO NOTHING
+            RETURNING id
+            """,
+            key + [
+                .bytes(record.fingerprint), .text(record.messageID), .time(record.createdAt), .time(record.expiresAt),
+                isFinished, .int(record.state.weight), content,
+            ]
+        ) { try $0.int64(0) }
+        guard let id else { return .taken }
+        self.count(identity.tenant.text, records: 1, weight: record.state.weight)
+        return .reserved(id: id, evicted: evicted)
+    }
+
+    private mutating func update(_ id: Int64, _ state: IdempotencyRecord.State) throws {
+        let old = try self.db.first(
+            "SELECT tenant, weight FROM idempotency_records WHERE id = $1",
+            [.int(id)]
+        ) { (tenant: try $0.text(0), weight: try $0.int(1)) }
+        guard let old else { return }
+        let (isFinished, content) = state.columns
+        try self.db.execute(
+            "UPDATE idempotency_records SET is_finished = $2, weight = $3, content = $4 WHERE id = $1",
+            [.int(id), isFinished, .int(state.weight), content]
+        )
+        if state.weight != old.weight { self.count(old.tenant, records: 0, weight: state.weight - old.weight) }
+    }
+
+    /// Makes room for one more record of a tenant.
+    ///
+    /// - Returns: how many finished records gave way; `nil` when there is no room and none can be made.
+    private mutating func makeRoom(for tenant: TenantID) throws -> Int? {
+        var evicted = 0
+        while let crowded = try self.crowdedTenant(tenant) {
+            let count = try self.remove(
+                """
+                id IN (
+                    SELECT id FROM idempotency_records WHERE tenant = $1 AND is_finished = 1 ORDER BY id LIMIT $2
+                )
+                """,
+                [.text(crowded), .int(Self.evictionsAtOnce)]
+            )
+            guard count > 0 else { return nil }
+            evicted += count
+        }
+        return evicted
+    }
+
+    /// The tenant whose records have to give way before a tenant gets one more: itself, or the one that has most.
+    private func crowdedTenant(_ tenant: TenantID) throws -> String? {
+        let own = self.usage[tenant.text] ?? Usage()
+        if own.records >= self.bounds.maxRecordsPerTenant || own.weight >= self.bounds.maxBytesPerTenant {
+            return tenant.text
+        }
+        guard self.total.records >= self.bounds.maxRecords || self.total.weight >= self.bounds.maxBytes else {
+            return nil
+        }
+        let byWeight = self.usage.filter { $0.value.records > 0 }.sorted { $0.value.weight > $1.value.weight }
+        let largest = try byWeight.first { candidate in
+            try self.db.exists(
+                "SELECT 1 FROM idempotency_records WHERE tenant = $1 AND is_finished = 1 LIMIT 1",
+                [.text(candidate.key)]
+            )
+        }
+        return largest?.key ?? tenant.text
+    }
+}
+
+extension IdempotencyRecord.State {
+    /// What stands in the columns `is_finished` and `content`.
+    fileprivate var columns: (isFinished: SQLValue, content: SQLValue) {
+        switch self {
+        case .open(let progress): (.bool(false), .bytes(progress))
+        case .finished(let answer): (.bool(true), .bytes(answer))
+        }
+    }
+}

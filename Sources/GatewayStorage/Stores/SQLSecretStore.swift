@@ -1,0 +1,173 @@
+package import GatewayCore
+
+/// Everything in a store that is sealed by the master key, and the one look at a store that commands need.
+package struct SQLSecretStore: GatewaySecretStore {
+    private let database: any SQLDatabase
+
+    package init(database: any SQLDatabase) {
+        self.database = database
+    }
+
+    /// All sealed secrets, in one snapshot.
+    package func all() async throws(GatewayError) -> [SealedSecret] {
+        try await self.database.read(scope: .gateway) { try Self.all($0) }
+    }
+
+    private static func all(_ db: any SQLConnection) throws -> [SealedSecret] {
+        let secrets = try db.rows("SELECT name, wrapped_key, sealed FROM gateway_secrets ORDER BY name") { row in
+            SealedSecret(
+                place: .gateway(try row.parsed(0) { GatewaySecret(rawValue: $0) }),
+                envelope: try row.envelope(1)
+            )
+        }
+        let salts = try Dictionary(
+            uniqueKeysWithValues: db.rows("SELECT id, salt FROM tenants") { (try $0.text(0), try $0.bytes(1)) }
+        )
+        return secrets
+            + (try DirectoryRows(db: db, sealer: nil).credentials().known
+                .map { SealedSecret($0, salt: salts[$0.tenant.text] ?? []) })
+    }
+
+    /// The gateway's own secrets, as far as they are stored; unknown ones are left out.
+    package func gatewaySecrets() async throws(GatewayError) -> [GatewaySecret: Envelope] {
+        try await self.database.read(scope: .gateway) { db in
+            let stored = try db.rows("SELECT name, wrapped_key, sealed FROM gateway_secrets") { row in
+                (GatewaySecret(rawValue: try row.text(0)), try row.envelope(1))
+            }
+            return stored.reduce(into: [:]) { secrets, stored in
+                if let secret = stored.0 { secrets[secret] = stored.1 }
+            }
+        }
+    }
+
+    package func gatewaySecrets(
+        orInsert candidates: [GatewaySecret: Envelope],
+        at end: CheckpointEnd
+    ) async throws(GatewayError) -> [GatewaySecret: Envelope] {
+        try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+            // In a store that has been used, an end that is missing was taken away, and stays missing.
+            if try !SQLAuditStore.isInUse(db) { try SQLAuditStore.put(end, db) }
+            var stored: [GatewaySecret: Envelope] = [:]
+            for (secret, envelope) in candidates {
+                try db.execute(
+                    """
+                    INSERT INTO gateway_secrets (name, wrapped_key, sealed) VALUES ($1, $2, $3)
+                    ON CONFLICT (name) DO NOTHING
+                    """,
+                    [.text(secret.rawValue), .bytes(envelope.wrappedKey), .bytes(envelope.sealed)]
+                )
+                stored[secret] = try db.first(
+                    "SELECT wrapped_key, sealed FROM gateway_secrets WHERE name = $1",
+                    [.text(secret.rawValue)]
+                ) { try $0.envelope(0) }
+            }
+            return stored
+        }
+    }
+
+    /// Exchanges wrapped keys and records it, all in one transaction: a crash leaves either all of it or nothing.
+    ///
+    /// A secret that was replaced since it was read is left as it is. The old wrapped keys are overwritten.
+    ///
+    /// - Parameters:
+    ///   - requireMasterKey: asked within the transaction whether the new keys may be used: a process that starts
+    ///     meanwhile waits for its end, and finds what it left.
+    ///   - record: makes the record of so many exchanges.
+    /// - Returns: how many were exchanged.
+    /// - Throws: what `requireMasterKey` throws, `storeUnavailable`; then nothing was changed.
+    package func apply(
+        _ exchanges: [Rewrapping.Exchange],
+        requireMasterKey: @escaping @Sendable () throws -> Void,
+        record: @escaping @Sendable (_ count: Int) -> AuditRecord,
+        sealer: AuditSealer
+    ) async throws(GatewayError) -> Int {
+        let count = try await self.database.write(scope: .gateway, isolation: .serializable) { db in
+            try requireMasterKey()
+            let count = try exchanges.reduce(0) { $0 + (try Self.apply($1, db)) }
+            guard count > 0 else { return 0 }
+            let last = try db.first("SELECT writer FROM audit_heads ORDER BY writer DESC LIMIT 1") { try $0.int(0) }
+            let episode = AuditEpisode(record(count), writer: (last ?? 0) + 1, sealer: sealer)
+            try SQLAuditStore.append(episode.records, head: episode.head, db)
+            return count
+        }
+        await self.database.eraseDeleted()
+        return count
+    }
+
+    private static func apply(_ exchange: Rewrapping.Exchange, _ db: any SQLConnection) throws -> Int {
+        let (new, old) = (exchange.new.wrappedKey, exchange.old.envelope.wrappedKey)
+        switch exchange.old.place {
+        case .gateway(let secret):
+            return try db.execute(
+                "UPDATE gateway_secrets SET wrapped_key = $1 WHERE name = $2 AND wrapped_key = $3",
+                [.bytes(new), .text(secret.rawValue), .bytes(old)]
+            )
+        case .credential(let tenant, let kind, let version):
+            return try db.execute(
+                """
+                UPDATE credentials SET wrapped_key = $1
+                WHERE tenant = $2 AND kind = $3 AND version = $4 AND wrapped_key = $5
+                """,
+                [.bytes(new), .text(tenant), .text(kind.rawValue), .int(version), .bytes(old)]
+            )
+        }
+    }
+
+    // MARK: Looking
+
+    /// What an operator asks of a store of this version: its secrets, its tenants, and its newest record.
+    package func inspection() async throws(GatewayError) -> StoreInspection {
+        try await self.database.read(scope: .gateway) { db in
+            let contents = try DirectoryRows(db: db, sealer: nil).contents()
+            let credentials = Dictionary(grouping: contents.credentials, by: \.tenant)
+            return StoreInspection(
+                newestRecord: try SQLAuditStore.newestRecord(db),
+                sealed: try Self.all(db),
+                tenants: contents.tenants.map { .init(tenant: $0, credentials: credentials[$0.id] ?? []) }
+            )
+        }
+    }
+
+    /// The rows of the directory that the gateway does not serve, because their seal is not this one's.
+    package func refusedRows(by sealer: RowSealer) async throws(GatewayError) -> [RefusedRow] {
+        try await self.database.read(scope: .gateway) { try DirectoryRows(db: $0, sealer: sealer).contents().refused }
+    }
+
+    /// The salt of a tenant's pseudonyms; `nil` where there is no such tenant, since with a tenant its salt goes.
+    package func salt(of tenant: TenantID) async throws(GatewayError) -> [UInt8]? {
+        try await self.database.read(scope: .gateway) { db in
+            try db.first("SELECT salt FROM tenants WHERE id = $1", [.text(tenant)]) { try $0.bytes(0) }
+        }
+    }
+
+    /// Whether there is a tenant of a name, or the audit has records of one that was deleted.
+    package func hasHeard(of tenant: String) async throws(GatewayError) -> Bool {
+        try await self.database.read(scope: .gateway) { db in
+            try db.exists(
+                """
+                SELECT 1 FROM tenants WHERE id = $1
+                UNION ALL SELECT 1 FROM audit_records WHERE tenant = $1 LIMIT 1
+                """,
+                [.text(tenant)]
+            )
+        }
+    }
+}
+
+/// What a store looks like from outside, for an operator who asks whether it is well.
+package struct StoreInspection: Sendable, Hashable {
+    package struct TenantCredentials: Sendable, Hashable {
+        package var tenant: Tenant
+        package var credentials: [StoredCredential]
+
+        package init(tenant: Tenant, credentials: [StoredCredential]) {
+            self.tenant = tenant
+            self.credentials = credentials
+        }
+    }
+
+    /// The time of the newest audit record; `nil` when there is none.
+    package var newestRecord: Timestamp?
+    package var sealed: [SealedSecret]
+    package var tenants: [TenantCredentials]
+}

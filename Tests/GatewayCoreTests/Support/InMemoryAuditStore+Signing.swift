@@ -1,0 +1,29 @@
+import GatewayCore
+import GatewayTestKit
+import Logging
+
+extension InMemoryAuditStore {
+    /// Lets the chains' ends be others.
+    func use(_ heads: [AuditHead]) {
+        self.tamper { $0.heads = heads }
+    }
+
+    /// Lets the cuts be others.
+    func use(_ cuts: [AuditCut]) {
+        self.tamper { $0.ledger.cuts = cuts }
+    }
+
+    /// Makes the first checkpoint, of the ends and cuts that there are.
+    func sign(_ signer: AuditSigner, _ sealer: AuditSealer) async throws {
+        let checkpointer = AuditCheckpointer(
+            store: self,
+            signer: signer,
+            sealer: sealer,
+            clock: ManualClock(),
+            keptCount: 0,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        )
+        // Not prepared, for no gateway starts on cuts without a checkpoint.
+        guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
+    }
+}

@@ -1,0 +1,171 @@
+import GatewayCore
+import Testing
+
+@testable import GatewayStorage
+
+/// What the stores' SQL relies on, whichever database it runs on.
+struct SQLDatabaseTests {
+    private static let insertSecret = "INSERT INTO gateway_secrets (name, wrapped_key, sealed) VALUES ($1, $2, $3)"
+
+    private func names(_ database: any SQLDatabase) async throws -> [String] {
+        try await database.read(scope: .gateway) { db in
+            try db.rows("SELECT name FROM gateway_secrets ORDER BY name") { try $0.text(0) }
+        }
+    }
+
+    @Test(
+        "Parameters are bound by their numbers, in whatever order and as often as they appear",
+        arguments: StoreKind.available
+    )
+    func parameters(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let found = try await database.write(scope: .gateway, isolation: .serializable) { db in
+                try db.execute(
+                    "INSERT INTO gateway_secrets (sealed, name, wrapped_key) VALUES ($3, $1, $2)",
+                    [.text("b"), .bytes([2]), .bytes([3])]
+                )
+                return try db.first(
+                    "SELECT sealed, wrapped_key, name FROM gateway_secrets WHERE name >= $2 AND name <= $2 AND name <> $1",
+                    [.text("a"), .text("b")]
+                ) { [try $0.bytes(0), try $0.bytes(1), Array(try $0.text(2).utf8)] }
+            }
+            #expect(found == [[3], [2], Array("b".utf8)])
+        }
+    }
+
+    @Test("Text is ordered by its bytes", arguments: StoreKind.available)
+    func order(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let texts = ["", " b", "10", "9", "B", "a", "a b", "ab", "b", "ä", "\u{FFFD}", "\u{1F600}"]
+            try await database.write(scope: .gateway, isolation: .readCommitted) { db in
+                _ = try db.executeMany(Self.insertSecret, texts.shuffled().map { [.text($0), .blob([]), .blob([])] })
+            }
+            let names = try await self.names(database)
+            #expect(names == texts)
+        }
+    }
+
+    @Test("Values come back as they were", arguments: StoreKind.available)
+    func values(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                try db.execute(Self.insertSecret, [.text(""), .blob([]), .blob([0, 255, 39])])
+                let secret = try db.first("SELECT name, wrapped_key, sealed FROM gateway_secrets") { $0.values }
+                #expect(secret == [.string(""), .blob([]), .blob([0, 255, 39])])
+                for number in [Int64.min, -1, 0, .max] {
+                    let values: [SQLValue] = [.integer(number), .blob([1]), .blob([2])]
+                    try db.execute("INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)", values)
+                }
+                let numbers = try db.rows("SELECT number FROM audit_checkpoints ORDER BY number") { try $0.int64(0) }
+                #expect(numbers == [Int64.min, -1, 0, .max])
+                let none = try db.first("SELECT max(number) FROM audit_checkpoints WHERE number > 7 AND number < 9") {
+                    $0.isNull(0)
+                }
+                #expect(none == true)
+            }
+        }
+    }
+
+    @Test(
+        "The number of changed rows tells what a conflict left out, and RETURNING what went",
+        arguments: StoreKind.available
+    )
+    func changes(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                let insert = Self.insertSecret + " ON CONFLICT (name) DO NOTHING"
+                let rows = ["a", "b", "a", "c"].map { [SQLValue.text($0), .blob([1]), .blob([2])] }
+                let added = try db.executeMany(insert, rows)
+                #expect(added == 3)
+                let none = try db.executeMany(insert, [])
+                #expect(none == 0)
+                let update = "UPDATE gateway_secrets SET sealed = $1 WHERE name > $2"
+                let updated = try db.execute(update, [.blob([3]), .text("a")])
+                #expect(updated == 2)
+                let missed = try db.execute(update, [.blob([3]), .text("c")])
+                #expect(missed == 0)
+                let gone = try db.rows("DELETE FROM gateway_secrets WHERE sealed = $1 RETURNING name", [.blob([3])]) {
+                    try $0.text(0)
+                }
+                #expect(gone.sorted() == ["b", "c"])
+                let isLeft = try db.exists("SELECT 1 FROM gateway_secrets")
+                #expect(isLeft)
+            }
+        }
+    }
+
+    @Test("A transaction whose closure throws leaves nothing behind", arguments: StoreKind.available)
+    func rollback(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let error = await #expect(throws: GatewayError.self) {
+                try await database.write(scope: .gateway, isolation: .serializable) { db in
+                    try db.execute(Self.insertSecret, [.text("a"), .blob([]), .blob([])])
+                    throw GatewayError(.conflict, "no")
+                }
+            }
+            #expect(error?.code == .conflict)
+            let names = try await self.names(database)
+            #expect(names.isEmpty)
+        }
+    }
+
+    @Test("Rows are handed over until the closure has enough", arguments: StoreKind.available)
+    func early(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            try await database.write(scope: .gateway, isolation: .serializable) { db in
+                _ = try db.executeMany(Self.insertSecret, (0..<10).map { [.text("\($0)"), .blob([]), .blob([])] })
+                for enough in [1, 3, 10] {
+                    var seen = 0
+                    try db.query("SELECT name FROM gateway_secrets ORDER BY name", []) { _ in
+                        seen += 1
+                        return seen < enough
+                    }
+                    #expect(seen == enough)
+                }
+            }
+        }
+    }
+
+    @Test("A value of another type is damaged, not converted", arguments: StoreKind.available)
+    func damaged(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            let error = await #expect(throws: GatewayError.self) {
+                try await database.write(scope: .gateway, isolation: .serializable) { db in
+                    try db.execute(Self.insertSecret, [.text("7"), .blob([55]), .blob([])])
+                    _ = try db.first("SELECT name FROM gateway_secrets") { try $0.int(0) }
+                }
+            }
+            #expect(error?.code == .storeUnavailable)
+            #expect((error?.cause as? DamagedValue)?.column == "name")
+        }
+    }
+
+    @Test(
+        "What is committed is there for every kind of read, and no read writes",
+        arguments: StoreKind.available
+    )
+    func isolation(kind: StoreKind) async throws {
+        try await kind.withDatabase { database in
+            for name in ["a", "b"] {
+                try await database.write(scope: .tenant("acme"), isolation: .readCommitted) { db in
+                    _ = try db.execute(Self.insertSecret, [.text(name), .blob([]), .blob([])])
+                }
+            }
+            let names = try await self.names(database)
+            #expect(names == ["a", "b"])
+            for load in [SQLLoad.lookUp, .scan, .listing] {
+                let count = try await database.read(load, scope: .tenant("acme")) { db in
+                    try db.first("SELECT count(*) FROM gateway_secrets") { try $0.int(0) }
+                }
+                #expect(count == 2)
+            }
+            // A database that only reads refuses a write in a read.
+            let error = await #expect(throws: GatewayError.self) {
+                try await database.read(.scan, scope: .gateway) { db in
+                    try db.execute("DELETE FROM gateway_secrets WHERE name = $1", [.text("a")])
+                }
+            }
+            #expect(error?.code == .storeUnavailable)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+package import GatewayCore
+import Synchronization
+
+/// An audit store in front of another, at whose calls something happens first.
+package final class InterposedAuditStore: AuditStore {
+    private let store: any AuditStore
+    private let afterFirstHeads: @Sendable () async -> Void
+    private let beforeRows: @Sendable (_ number: Int) async -> Void
+    private let beforeRemoval: @Sendable () throws(GatewayError) -> Void
+    private let hasLooked = Atomic(false)
+    private let reads = Atomic(0)
+
+    /// A store in front of another.
+    ///
+    /// - Parameters:
+    ///   - afterFirstHeads: happens between the first look at the heads and everything after it.
+    ///   - beforeRows: happens before each reading of rows; takes its number, from 1 on.
+    ///   - beforeRemoval: happens before each removal, which does not come to pass where it throws.
+    package init(
+        _ store: any AuditStore,
+        afterFirstHeads: @escaping @Sendable () async -> Void = {},
+        beforeRows: @escaping @Sendable (_ number: Int) async -> Void = { _ in },
+        beforeRemoval: @escaping @Sendable () throws(GatewayError) -> Void = {}
+    ) {
+        self.store = store
+        self.afterFirstHeads = afterFirstHeads
+        self.beforeRows = beforeRows
+        self.beforeRemoval = beforeRemoval
+    }
+
+    package func heads() async throws(GatewayError) -> [AuditHead] {
+        let heads = try await self.store.heads()
+        if !self.hasLooked.exchange(true, ordering: .relaxed) { await self.afterFirstHeads() }
+        return heads
+    }
+
+    package func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows {
+        await self.beforeRows(self.reads.add(1, ordering: .relaxed).newValue)
+        return try await self.store.rows(of: writer, from: sequence, limit: limit)
+    }
+
+    package func remove(upTo cut: AuditCut) async throws(GatewayError) {
+        try self.beforeRemoval()
+        try await self.store.remove(upTo: cut)
+    }
+
+    package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
+        try await self.store.append(records, head: head)
+    }
+
+    package func writersWithRecords() async throws(GatewayError) -> [Int] { try await self.store.writersWithRecords() }
+
+    package func times(
+        of writer: Int,
+        in places: ClosedRange<Int>,
+        every step: Int
+    ) async throws(GatewayError) -> [AuditMoment] {
+        try await self.store.times(of: writer, in: places, every: step)
+    }
+
+    package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage { try await self.store.page(query) }
+
+    package func ledger() async throws(GatewayError) -> AuditLedger { try await self.store.ledger() }
+
+    package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
+        try await self.store.checkpoints(after: number, limit: limit)
+    }
+
+    package func cuts() async throws(GatewayError) -> [AuditCut] { try await self.store.cuts() }
+
+    package func append(
+        _ checkpoint: SignedCheckpoint,
+        thinnedBy content: AuditCheckpoint?,
+        end: CheckpointEnd
+    ) async throws(GatewayError) {
+        try await self.store.append(checkpoint, thinnedBy: content, end: end)
+    }
+}
