@@ -1,3 +1,98 @@
+import NIOCore
+
+/// What all values of a document share: the text and its tape.
+///
+/// A class, so that a view of a value costs one reference count.
+final class JSONTape: Sendable {
+    /// The text: the readable bytes.
+    let bytes: ByteBuffer
+    /// The tape; the root is the first node.
+    let nodes: [JSONNode]
+
+    init(bytes: ByteBuffer, nodes: [JSONNode]) {
+        self.bytes = bytes
+        self.nodes = nodes
+    }
+
+    /// Makes a string of a string's or name's node.
+    func string(at index: Int) -> String {
+        let node = self.nodes[index]
+        guard node.flag else {
+            return self.rawText(of: node)
+        }
+        let bytes = self.bytes
+        return JSONText.string(node, in: bytes.readableBytesUInt8Span)
+    }
+
+    /// Counts the bytes of a string's or name's node.
+    func byteCount(at index: Int) -> Int {
+        let node = self.nodes[index]
+        guard node.flag else { return Int(node.extent) }
+        let bytes = self.bytes
+        return JSONText.byteCount(node, in: bytes.readableBytesUInt8Span)
+    }
+
+    /// Makes a string of a node's bytes as they stand in the text.
+    func rawText(of node: JSONNode) -> String {
+        // Never nil: the node was made from these bytes.
+        self.bytes.getString(at: self.bytes.readerIndex + Int(node.start), length: Int(node.extent)) ?? ""
+    }
+
+    /// Compares a string or name with another string in place.
+    func string(at index: Int, equals other: String) -> Bool {
+        let bytes = self.bytes
+        return JSONText.areEqual(self.nodes[index], other, in: bytes.readableBytesUInt8Span)
+    }
+}
+
+/// One entry of the tape: a value or a member name, sixteen bytes, trivial to copy.
+///
+/// The tape holds them in the order of the text: a container, then its contents; a member is its name and then its
+/// value.
+struct JSONNode {
+    /// Where the value starts, as an offset in the text; for strings the first byte inside the quotes.
+    let start: UInt32
+    /// Bytes for a scalar (strings without their quotes); members or elements for a container.
+    var extent: UInt32
+    /// The index of the first node after this one and all it contains; the parent's index while a container is open.
+    ///
+    /// A member's name has its value next to it and needs none: where it ``isLong``, its hash stands here.
+    var end: UInt32
+    /// What the node is; names are strings.
+    let kind: JSONValue.Kind
+    /// Whether a string holds escapes; whether a bool is true.
+    let flag: Bool
+
+    /// The parent's index for a root that is still open.
+    static let noParent = UInt32.max
+
+    /// Whether comparing a name with every other of its object could take long, so that hashes are compared first.
+    @inline(__always)
+    var isLong: Bool {
+        self.flag || self.extent > 32
+    }
+
+    /// Creates a scalar's node.
+    @inline(__always)
+    init(scalar kind: JSONValue.Kind, from start: Int, to end: Int, index: Int, flag: Bool = false) {
+        self.start = UInt32(truncatingIfNeeded: start)
+        self.extent = UInt32(truncatingIfNeeded: end &- start)
+        self.end = UInt32(truncatingIfNeeded: index &+ 1)
+        self.kind = kind
+        self.flag = flag
+    }
+
+    /// Creates an open container's node.
+    @inline(__always)
+    init(container kind: JSONValue.Kind, at start: Int, parent: UInt32) {
+        self.start = UInt32(truncatingIfNeeded: start)
+        self.extent = 0
+        self.end = parent
+        self.kind = kind
+        self.flag = false
+    }
+}
+
 /// Reads a text in one pass and lays its values out on a tape.
 ///
 /// A loop without recursion: the stack of open containers is kept in their own nodes, whose `end` holds the parent
@@ -6,7 +101,6 @@ struct JSONTapeBuilder: ~Copyable {
     /// Objects up to this size are searched for duplicates name by name, larger ones through the hash table.
     private static let maxScannedMembers = 8
 
-    /// The tape.
     private(set) var nodes: [JSONNode] = []
     private let limits: JSONLimits
     private var largeObjects = JSONKeyIndex()
@@ -22,11 +116,6 @@ struct JSONTapeBuilder: ~Copyable {
     /// Whether an element, or a member whose name is known, is being read: then errors point to it.
     private var isInsideItem = false
 
-    /// Creates a builder.
-    ///
-    /// - Parameters:
-    ///   - limits: The bounds the text must keep.
-    ///   - byteCount: The text's length, from which the tape's size is guessed.
     init(limits: JSONLimits, byteCount: Int) {
         self.limits = limits
         self.specialCharacterBudget = limits.maxSpecialCharacters
@@ -36,8 +125,7 @@ struct JSONTapeBuilder: ~Copyable {
 
     /// Reads a whole text; called once.
     ///
-    /// - Parameter bytes: The text.
-    /// - Throws: Every code of ``JSONParseError``.
+    /// Throws every code of ``JSONParseError``.
     mutating func build(_ bytes: Span<UInt8>) throws(JSONFault) {
         var position = JSONByteClass.skipBlanks(bytes, from: 0)
         values: while true {
@@ -109,9 +197,6 @@ struct JSONTapeBuilder: ~Copyable {
     }
 
     /// Names the value or member being read; meant for errors, so it takes its time.
-    ///
-    /// - Parameter bytes: The text.
-    /// - Returns: The pointer.
     func pointer(in bytes: Span<UInt8>) -> JSONPointer {
         // The open containers, innermost first.
         var open: [Int] = []
@@ -140,7 +225,7 @@ struct JSONTapeBuilder: ~Copyable {
     @inline(__always)
     private mutating func readString(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
         let start = position &+ 1
-        let (end, hasEscapes) = try JSONStringScanner.scan(bytes, from: start, budget: &self.specialCharacterBudget)
+        let (end, hasEscapes) = try JSONScanner.string(bytes, from: start, budget: &self.specialCharacterBudget)
         self.nodes.append(JSONNode(scalar: .string, from: start, to: end, index: self.nodes.count, flag: hasEscapes))
         return end &+ 1
     }
@@ -155,7 +240,7 @@ struct JSONTapeBuilder: ~Copyable {
         switch byte {
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
             kind = .number
-            end = try JSONNumberScanner.scan(bytes, from: position)
+            end = try JSONScanner.number(bytes, from: position)
             guard end &- position <= self.limits.maxNumberBytes else {
                 throw .malformed(at: position, "a number is too long")
             }
@@ -224,7 +309,7 @@ struct JSONTapeBuilder: ~Copyable {
 
     /// Reads a member's name and its colon.
     ///
-    /// - Returns: The position where the member's value must start.
+    /// Returns the position where the member's value must start.
     private mutating func readKey(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
         guard position < bytes.count else { throw Self.endsEarly(bytes) }
         guard bytes[position] == UInt8(ascii: "\"") else {
@@ -282,5 +367,62 @@ struct JSONTapeBuilder: ~Copyable {
             }
         }
         return self.largeObjects.insert(key, of: object, nodes: self.nodes, in: bytes)
+    }
+}
+
+/// Finds duplicate names in large objects: one open-addressed hash table for all of a document.
+///
+/// The hash is the standard library's, keyed at random per process, so names cannot be chosen to collide.
+struct JSONKeyIndex {
+    private struct Entry {
+        /// The name's node; 0, which is always the root's, marks a free slot.
+        var key: UInt32 = 0
+        /// The node of the object the name belongs to.
+        var object: UInt32 = 0
+        var hash = 0
+    }
+
+    private var slots: [Entry] = []
+    private var used = 0
+
+    /// Returns whether the object had no such name before.
+    mutating func insert(_ key: Int, of object: Int, nodes: [JSONNode], in bytes: Span<UInt8>) -> Bool {
+        let name = nodes[key]
+        let nameHash = name.isLong ? name.end : JSONText.hash(name, in: bytes)
+        let entry = Entry(
+            key: UInt32(truncatingIfNeeded: key),
+            object: UInt32(truncatingIfNeeded: object),
+            // Spreads the same name in many objects; names alone are what callers choose.
+            hash: Int(nameHash) ^ object &* 0x9E37_79B9
+        )
+        if (self.used &+ 1) &* 2 > self.slots.count {
+            self.grow()
+        }
+        var slot = entry.hash & (self.slots.count &- 1)
+        while self.slots[slot].key != 0 {
+            let other = self.slots[slot]
+            if other.hash == entry.hash, other.object == entry.object,
+                JSONText.areEqual(nodes[Int(other.key)], name, in: bytes)
+            {
+                return false
+            }
+            slot = (slot &+ 1) & (self.slots.count &- 1)
+        }
+        self.slots[slot] = entry
+        self.used &+= 1
+        return true
+    }
+
+    private mutating func grow() {
+        let old = self.slots
+        // A power of two, so that masking replaces division.
+        self.slots = Array(repeating: Entry(), count: max(64, old.count * 2))
+        for entry in old where entry.key != 0 {
+            var slot = entry.hash & (self.slots.count &- 1)
+            while self.slots[slot].key != 0 {
+                slot = (slot &+ 1) & (self.slots.count &- 1)
+            }
+            self.slots[slot] = entry
+        }
     }
 }

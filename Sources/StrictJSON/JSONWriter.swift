@@ -34,21 +34,16 @@ package struct JSONWriter: Sendable {
     private var objects: UInt64 = 0
 
     /// Creates a writer that appends to a buffer.
-    ///
-    /// - Parameter buffer: The buffer; ``finish()`` gives it back.
     package init(into buffer: ByteBuffer = ByteBuffer()) {
         self.prefix = buffer
     }
 
     /// Creates a writer that knows about how much it will write.
-    ///
-    /// - Parameter capacity: The room to make beforehand, in bytes.
     package init(reservingCapacity capacity: Int) {
         self.prefix = ByteBuffer()
         self.bytes.reserveCapacity(capacity)
     }
 
-    /// Begins an object.
     package mutating func beginObject() {
         self.begin(UInt8(ascii: "{"), isObject: true)
     }
@@ -59,7 +54,6 @@ package struct JSONWriter: Sendable {
         self.end(UInt8(ascii: "}"))
     }
 
-    /// Begins an array.
     package mutating func beginArray() {
         self.begin(UInt8(ascii: "["), isObject: false)
     }
@@ -74,8 +68,6 @@ package struct JSONWriter: Sendable {
     }
 
     /// Writes a member's name that is known to need no escape; its value must follow.
-    ///
-    /// - Parameter key: The name: ASCII or UTF-8 without `"`, `\` and controls.
     package mutating func key(_ key: StaticString) {
         self.beginKey()
         let start = self.bytes.count
@@ -86,17 +78,12 @@ package struct JSONWriter: Sendable {
     }
 
     /// Writes a member's name; its value must follow.
-    ///
-    /// - Parameter key: The name, unescaped. The writer does not look for duplicates.
     package mutating func key(_ key: String) {
         self.beginKey()
         JSONStringEncoder.write(key, to: &self.bytes)
         self.endKey()
     }
 
-    /// Writes a string.
-    ///
-    /// - Parameter value: The string, unescaped.
     package mutating func string(_ value: String) {
         self.beginValue()
         self.bytes.append(UInt8(ascii: "\""))
@@ -105,34 +92,24 @@ package struct JSONWriter: Sendable {
         self.endValue()
     }
 
-    /// Writes an integer.
-    ///
-    /// - Parameter value: The integer.
     package mutating func integer(_ value: Int) {
         self.beginValue()
         self.bytes.append(utf8: String(value))
         self.endValue()
     }
 
-    /// Writes an integer of any type.
-    ///
-    /// - Parameter value: The integer.
     package mutating func integer(_ value: some BinaryInteger) {
         self.beginValue()
         self.bytes.append(utf8: String(value))
         self.endValue()
     }
 
-    /// Writes `true` or `false`.
-    ///
-    /// - Parameter value: The truth value.
     package mutating func bool(_ value: Bool) {
         self.beginValue()
         self.bytes.append(utf8: value ? "true" : "false")
         self.endValue()
     }
 
-    /// Writes `null`.
     package mutating func null() {
         self.beginValue()
         self.bytes.append(utf8: "null")
@@ -140,8 +117,6 @@ package struct JSONWriter: Sendable {
     }
 
     /// Writes a number exactly as it was written.
-    ///
-    /// - Parameter value: The number.
     package mutating func number(_ value: JSONNumber) {
         self.beginValue()
         self.bytes.append(utf8: value.text)
@@ -149,8 +124,6 @@ package struct JSONWriter: Sendable {
     }
 
     /// Writes a value that was read, without its blanks; members keep their order, numbers and strings their text.
-    ///
-    /// - Parameter value: The value, as deep as its document is.
     package mutating func value(_ value: JSONValue) {
         self.beginValue()
         value.tape.write(value.index, to: &self.bytes, isCanonical: false)
@@ -158,17 +131,12 @@ package struct JSONWriter: Sendable {
     }
 
     /// How many bytes a list of strings has as JSON without blanks; found without writing it.
-    ///
-    /// - Parameter strings: The strings, unescaped.
-    /// - Returns: The number of bytes.
     package static func byteCount(of strings: [String]) -> Int {
         // Brackets and commas around the strings, quotes around each.
         strings.reduce(2 + max(0, strings.count - 1)) { $0 + 2 + JSONStringEncoder.byteCount(of: $1) }
     }
 
-    /// Ends the writing.
-    ///
-    /// - Returns: The buffer, with one whole value more than it had.
+    /// Returns the buffer, with one whole value more than it had.
     package consuming func finish() -> ByteBuffer {
         precondition(self.state == .complete, "the value is not complete but in state \(self.state)")
         var buffer = self.prefix
@@ -231,5 +199,22 @@ package struct JSONWriter: Sendable {
         } else {
             self.state = self.objects & 1 == 1 ? .nextKey : .nextElement
         }
+    }
+}
+
+extension JSONWriter {
+    package mutating func member(_ key: StaticString, _ value: String) {
+        self.key(key)
+        self.string(value)
+    }
+
+    package mutating func member(_ key: StaticString, _ value: Int) {
+        self.key(key)
+        self.integer(value)
+    }
+
+    package mutating func member(_ key: StaticString, _ value: Bool) {
+        self.key(key)
+        self.bool(value)
     }
 }

@@ -5,19 +5,14 @@ package struct JSONNumber: Hashable, Sendable {
     /// The number as it was written, such as `1.0` or twenty digits.
     package let text: String
 
-    /// Creates a number from its text.
-    ///
-    /// - Parameter text: The text; the result is nil unless it is a number as RFC 8259, section 6, has it.
     package init?(text: String) {
         let buffer = ByteBuffer(string: text)
         let bytes = buffer.readableBytesUInt8Span
-        guard let end = try? JSONNumberScanner.scan(bytes, from: 0), end == bytes.count else { return nil }
+        guard let end = try? JSONScanner.number(bytes, from: 0), end == bytes.count else { return nil }
         self.text = text
     }
 
     /// Creates a number from text that was checked before.
-    ///
-    /// - Parameter text: A number as RFC 8259 has it.
     init(checked text: String) {
         self.text = text
     }

@@ -1,0 +1,321 @@
+/// Finds the ends of strings and numbers, and checks everything on the way.
+enum JSONScanner {
+    /// Passes over a string's contents.
+    ///
+    /// Returns the position of the closing quote, and whether an escape was met.
+    /// Throws `malformed` for a missing end, controls, broken escapes, lone surrogates and bytes that are not UTF-8;
+    /// `tooManyMembers` beyond the budget.
+    static func string(
+        _ bytes: Span<UInt8>,
+        from start: Int,
+        budget: inout Int
+    ) throws(JSONFault) -> (end: Int, hasEscapes: Bool) {
+        var position = start
+        var hasEscapes = false
+        while true {
+            position = Self.skipPlain(bytes, from: position)
+            guard position < bytes.count else {
+                throw .malformed(at: bytes.count, "the text ends inside a string")
+            }
+            let byte = bytes[position]
+            if byte == UInt8(ascii: "\"") {
+                return (position, hasEscapes)
+            } else if byte == UInt8(ascii: "\\") {
+                hasEscapes = true
+                position = try JSONEscape.end(of: bytes, escapeAt: position)
+                try Self.take(from: &budget, at: position)
+            } else if byte >= 0x80 {
+                guard let end = Self.end(of: bytes, sequenceAt: position) else {
+                    throw .malformed(at: position, "the text is not UTF-8")
+                }
+                position = end
+                try Self.take(from: &budget, at: position)
+            } else if byte < 0x20 {
+                throw .malformed(at: position, "a control character must be escaped")
+            } else {
+                position &+= 1
+            }
+        }
+    }
+
+    private static func take(from budget: inout Int, at position: Int) throws(JSONFault) {
+        budget &-= 1
+        guard budget >= 0 else {
+            throw JSONFault(
+                code: .tooManyMembers,
+                offset: position,
+                reason: "the document has too many characters that are escaped or beyond ASCII"
+            )
+        }
+    }
+
+    /// Passes over plain characters, eight at a time; may stop early, near the end of the text.
+    ///
+    /// Not inlined: on its own, the optimiser proves all bounds checks of the load away.
+    @inline(never)
+    private static func skipPlain(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        let lastWord = bytes.count &- 8
+        var position = start
+        while position >= 0, position <= lastWord {
+            let stops = JSONByteClass.stops(in: bytes.word(at: position))
+            if stops != 0 {
+                return position &+ stops.trailingZeroBitCount / 8
+            }
+            position &+= 8
+        }
+        return position
+    }
+
+    /// Checks the UTF-8 sequence of two to four bytes at a position (RFC 3629, section 4): no overlong forms, no surrogates,
+    /// nothing over U+10FFFF.
+    ///
+    /// Returns the position after the sequence; nil when it is not UTF-8.
+    @inline(__always)
+    private static func end(of bytes: Span<UInt8>, sequenceAt position: Int) -> Int? {
+        let remaining = bytes.count &- position
+        let lead = bytes[position]
+        switch lead {
+        case 0xC2...0xDF:
+            guard remaining >= 2, Self.isContinuation(bytes[position &+ 1]) else { return nil }
+            return position &+ 2
+        case 0xE0...0xEF:
+            guard remaining >= 3, Self.isContinuation(bytes[position &+ 2]) else { return nil }
+            let lowest: UInt8 = lead == 0xE0 ? 0xA0 : 0x80
+            let highest: UInt8 = lead == 0xED ? 0x9F : 0xBF
+            let second = bytes[position &+ 1]
+            guard second >= lowest, second <= highest else { return nil }
+            return position &+ 3
+        case 0xF0...0xF4:
+            guard remaining >= 4, Self.isContinuation(bytes[position &+ 2]), Self.isContinuation(bytes[position &+ 3])
+            else { return nil }
+            let lowest: UInt8 = lead == 0xF0 ? 0x90 : 0x80
+            let highest: UInt8 = lead == 0xF4 ? 0x8F : 0xBF
+            let second = bytes[position &+ 1]
+            guard second >= lowest, second <= highest else { return nil }
+            return position &+ 4
+        default:
+            return nil
+        }
+    }
+
+    @inline(__always)
+    private static func isContinuation(_ byte: UInt8) -> Bool {
+        byte & 0xC0 == 0x80
+    }
+
+    /// Passes over a number (RFC 8259, section 6).
+    ///
+    /// Returns the position after its last byte.
+    /// Throws `malformed` when the grammar asks for a digit that is not there, or forbids one that is.
+    static func number(_ bytes: Span<UInt8>, from start: Int) throws(JSONFault) -> Int {
+        var position = start
+        if position < bytes.count, bytes[position] == UInt8(ascii: "-") {
+            position &+= 1
+        }
+        let leading = position
+        position = try Self.skipDigits(bytes, from: position)
+        if bytes[leading] == UInt8(ascii: "0"), position > leading &+ 1 {
+            throw .malformed(at: leading &+ 1, "a number must not start with a zero and a digit")
+        }
+        if position < bytes.count, bytes[position] == UInt8(ascii: ".") {
+            position = try Self.skipDigits(bytes, from: position &+ 1)
+        }
+        if position < bytes.count, bytes[position] | 0x20 == UInt8(ascii: "e") {
+            position &+= 1
+            if position < bytes.count, bytes[position] == UInt8(ascii: "+") || bytes[position] == UInt8(ascii: "-") {
+                position &+= 1
+            }
+            position = try Self.skipDigits(bytes, from: position)
+        }
+        return position
+    }
+
+    @inline(__always)
+    private static func skipDigits(_ bytes: Span<UInt8>, from start: Int) throws(JSONFault) -> Int {
+        var position = start
+        while position < bytes.count, JSONByteClass.isDigit(bytes[position]) {
+            position &+= 1
+        }
+        guard position > start else {
+            throw .malformed(at: start, "a digit must stand here")
+        }
+        return position
+    }
+}
+
+/// The escapes in strings (RFC 8259, section 7).
+enum JSONEscape {
+    /// Checks one escape; a surrogate pair counts as one.
+    ///
+    /// Returns the position after the escape.
+    /// Throws `malformed` for unknown and broken escapes and for lone surrogates.
+    static func end(of bytes: Span<UInt8>, escapeAt position: Int) throws(JSONFault) -> Int {
+        guard position &+ 1 < bytes.count else {
+            throw .malformed(at: position, "the text ends inside an escape")
+        }
+        let letter = bytes[position &+ 1]
+        if letter != UInt8(ascii: "u") {
+            guard Self.meaning(of: letter) != nil else {
+                throw .malformed(at: position, "there is no such escape")
+            }
+            return position &+ 2
+        }
+        guard let unit = Self.unit(in: bytes, at: position &+ 2) else {
+            throw .malformed(at: position, "four hexadecimal digits must follow \\u")
+        }
+        switch unit {
+        case 0xD800..<0xDC00:
+            guard Self.lowSurrogate(in: bytes, at: position &+ 6) != nil else {
+                throw .malformed(at: position, "a high surrogate must be followed by a low one")
+            }
+            return position &+ 12
+        case 0xDC00..<0xE000:
+            throw .malformed(at: position, "a low surrogate must follow a high one")
+        default:
+            return position &+ 6
+        }
+    }
+
+    /// The byte a two-character escape stands for.
+    ///
+    /// Returns the byte; nil when there is no such escape.
+    static func meaning(of letter: UInt8) -> UInt8? {
+        switch letter {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
+        case UInt8(ascii: "b"): 0x08
+        case UInt8(ascii: "f"): 0x0C
+        case UInt8(ascii: "n"): 0x0A
+        case UInt8(ascii: "r"): 0x0D
+        case UInt8(ascii: "t"): 0x09
+        default: nil
+        }
+    }
+
+    /// The UTF-16 code unit written as four hexadecimal digits.
+    ///
+    /// Returns the code unit; nil when there are no four digits.
+    static func unit(in bytes: Span<UInt8>, at position: Int) -> UInt32? {
+        guard position &+ 4 <= bytes.count else { return nil }
+        var unit: UInt32 = 0
+        for offset in 0..<4 {
+            let byte = bytes[position &+ offset]
+            let digit: UInt8
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = byte &- UInt8(ascii: "0")
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = byte &- UInt8(ascii: "a") &+ 10
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = byte &- UInt8(ascii: "A") &+ 10
+            default: return nil
+            }
+            unit = unit &<< 4 | UInt32(digit)
+        }
+        return unit
+    }
+
+    /// The low surrogate written as an escape.
+    ///
+    /// Returns the code unit; nil when something else stands there.
+    static func lowSurrogate(in bytes: Span<UInt8>, at position: Int) -> UInt32? {
+        guard position &+ 6 <= bytes.count, bytes[position] == UInt8(ascii: "\\"),
+            bytes[position &+ 1] == UInt8(ascii: "u"), let unit = Self.unit(in: bytes, at: position &+ 2),
+            unit >= 0xDC00, unit < 0xE000
+        else { return nil }
+        return unit
+    }
+}
+
+/// Tells apart the bytes that matter inside and between strings, one at a time or eight at a time.
+enum JSONByteClass {
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+    private static let highBits: UInt64 = 0x8080_8080_8080_8080
+    private static let quotes: UInt64 = 0x2222_2222_2222_2222
+    private static let backslashes: UInt64 = 0x5C5C_5C5C_5C5C_5C5C
+    private static let blanks: UInt64 = 0x2020_2020_2020_2020
+
+    /// Finds the bytes of a word that end a run of plain string text: `"`, `\`, controls and everything beyond ASCII.
+    ///
+    /// Returns 0 when there are none; else the lowest set bit lies in the first such byte (higher bits mean nothing,
+    /// because the subtractions borrow upwards from a hit).
+    @inline(__always)
+    static func stops(in word: UInt64) -> UInt64 {
+        let quote = (word ^ Self.quotes) &- Self.ones
+        let backslash = (word ^ Self.backslashes) &- Self.ones
+        let control = word &- Self.blanks
+        return (quote | backslash | control | word) & Self.highBits
+    }
+
+    /// Finds the backslashes of a word.
+    ///
+    /// Returns 0 when there are none; else the lowest set bit lies in the first one.
+    @inline(__always)
+    static func backslashes(in word: UInt64) -> UInt64 {
+        let difference = word ^ Self.backslashes
+        return (difference &- Self.ones) & ~difference & Self.highBits
+    }
+
+    /// Whether a word may hold a byte that must be escaped when written: `"`, `\` or a control.
+    ///
+    /// Returns `false` only when no byte needs an escape.
+    @inline(__always)
+    static func needsEscape(in word: UInt64) -> Bool {
+        let quote = word ^ Self.quotes
+        let backslash = word ^ Self.backslashes
+        let hits =
+            ((quote &- Self.ones) & ~quote) | ((backslash &- Self.ones) & ~backslash)
+            | ((word &- Self.blanks) & ~word)
+        return hits & Self.highBits != 0
+    }
+
+    /// Whether a byte must be escaped when written.
+    @inline(__always)
+    static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    @inline(__always)
+    static func isDigit(_ byte: UInt8) -> Bool {
+        byte &- UInt8(ascii: "0") < 10
+    }
+
+    /// Passes over blanks (RFC 8259, section 2).
+    @inline(__always)
+    static func skipBlanks(_ bytes: Span<UInt8>, from start: Int) -> Int {
+        var position = start
+        while position < bytes.count {
+            let byte = bytes[position]
+            // Blanks lie at the low end of ASCII: nearly always this first comparison decides.
+            if byte > 0x20 { break }
+            guard byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 else { break }
+            position = Self.skipRun(of: byte, bytes, from: position &+ 1)
+        }
+        return position
+    }
+
+    /// Passes over words of one byte, as indented texts have them.
+    @inline(never)
+    private static func skipRun(of byte: UInt8, _ bytes: Span<UInt8>, from start: Int) -> Int {
+        let run = UInt64(byte) &* Self.ones
+        let lastWord = bytes.count &- 8
+        var position = start
+        while position >= 0, position <= lastWord, bytes.word(at: position) == run { position &+= 8 }
+        return position
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Reads eight bytes as one word, the first byte lowest.
+    ///
+    /// Written byte by byte to stay in safe code; the optimiser makes a single load of it when the caller has already
+    /// compared the position with the bounds.
+    @inline(__always)
+    func word(at position: Int) -> UInt64 {
+        var word = UInt64(self[position])
+        word |= UInt64(self[position &+ 1]) &<< 8
+        word |= UInt64(self[position &+ 2]) &<< 16
+        word |= UInt64(self[position &+ 3]) &<< 24
+        word |= UInt64(self[position &+ 4]) &<< 32
+        word |= UInt64(self[position &+ 5]) &<< 40
+        word |= UInt64(self[position &+ 6]) &<< 48
+        word |= UInt64(self[position &+ 7]) &<< 56
+        return word
+    }
+}

@@ -1,0 +1,316 @@
+import NIOCore
+
+/// A view of one value of a document; cheap to copy, and keeps the whole document alive.
+package struct JSONValue: Sendable {
+    /// The kinds of values (RFC 8259, section 3).
+    package enum Kind: Sendable {
+        case object
+        case array
+        case string
+        /// A number of any size and precision.
+        case number
+        /// `true` or `false`.
+        case bool
+        case null
+    }
+
+    /// What all values of the document share.
+    let tape: JSONTape
+    /// The value's node.
+    let index: Int
+
+    /// What the value is.
+    package var kind: Kind {
+        self.tape.nodes[self.index].kind
+    }
+
+    /// The unescaped text; nil unless the value is a string.
+    ///
+    /// Made anew on every call.
+    package var string: String? {
+        guard self.kind == .string else { return nil }
+        return self.tape.string(at: self.index)
+    }
+
+    /// The unescaped text's length in bytes of UTF-8; nil unless the value is a string.
+    package var stringByteCount: Int? {
+        guard self.kind == .string else { return nil }
+        return self.tape.byteCount(at: self.index)
+    }
+
+    /// The number; nil unless the value is one.
+    package var number: JSONNumber? {
+        let node = self.tape.nodes[self.index]
+        guard node.kind == .number else { return nil }
+        return JSONNumber(checked: self.tape.rawText(of: node))
+    }
+
+    /// The truth value; nil unless the value is one.
+    package var bool: Bool? {
+        let node = self.tape.nodes[self.index]
+        guard node.kind == .bool else { return nil }
+        return node.flag
+    }
+
+    package var isNull: Bool {
+        self.kind == .null
+    }
+
+    /// The members in the order of the text; nil unless the value is an object.
+    package var members: JSONMembers? {
+        guard self.kind == .object else { return nil }
+        return JSONMembers(tape: self.tape, object: self.index)
+    }
+
+    /// The elements; nil unless the value is an array.
+    package var elements: JSONElements? {
+        guard self.kind == .array else { return nil }
+        return JSONElements(tape: self.tape, array: self.index)
+    }
+
+    /// The offset of the value's first byte from the start of the text; for strings that of the opening quote.
+    package var offset: Int {
+        let node = self.tape.nodes[self.index]
+        return node.kind == .string ? Int(node.start) - 1 : Int(node.start)
+    }
+
+    /// The value of the member of that name; nil when the object has none, or when the value is no object.
+    ///
+    /// Names are compared byte by byte in place, one after the other.
+    package subscript(key: String) -> JSONValue? {
+        let tape = self.tape
+        guard tape.nodes[self.index].kind == .object else { return nil }
+        let bytes = tape.bytes
+        let text = bytes.readableBytesUInt8Span
+        let end = Int(tape.nodes[self.index].end)
+        var name = self.index + 1
+        while name < end {
+            if JSONText.areEqual(tape.nodes[name], key, in: text) {
+                return JSONValue(tape: tape, index: name + 1)
+            }
+            name = Int(tape.nodes[name + 1].end)
+        }
+        return nil
+    }
+}
+
+/// The members of an object, in the order of the text.
+package struct JSONMembers: Sequence, Sendable {
+    /// Steps from name to name.
+    package struct Iterator: IteratorProtocol {
+        fileprivate let tape: JSONTape
+        fileprivate var key: Int
+        fileprivate let end: Int
+
+        package mutating func next() -> JSONMember? {
+            guard self.key < self.end else { return nil }
+            let value = JSONValue(tape: self.tape, index: self.key + 1)
+            self.key = Int(self.tape.nodes[self.key + 1].end)
+            return JSONMember(value: value)
+        }
+    }
+
+    fileprivate let tape: JSONTape
+    fileprivate let object: Int
+
+    /// How many members there are; known without counting.
+    package var count: Int {
+        Int(self.tape.nodes[self.object].extent)
+    }
+
+    package var underestimatedCount: Int {
+        self.count
+    }
+
+    package func makeIterator() -> Iterator {
+        Iterator(tape: self.tape, key: self.object + 1, end: Int(self.tape.nodes[self.object].end))
+    }
+}
+
+/// One member of an object.
+package struct JSONMember: Sendable {
+    package let value: JSONValue
+
+    /// The name, unescaped; made anew on every call.
+    package var key: String {
+        self.value.tape.string(at: self.value.index - 1)
+    }
+
+    /// The name's length in bytes of UTF-8, unescaped.
+    package var keyByteCount: Int {
+        self.value.tape.byteCount(at: self.value.index - 1)
+    }
+
+    /// Compares the name in place, without making a string of it and without Unicode normalisation.
+    package func keyEquals(_ key: String) -> Bool {
+        self.value.tape.string(at: self.value.index - 1, equals: key)
+    }
+}
+
+/// The elements of an array.
+package struct JSONElements: Sequence, Sendable {
+    /// Steps from element to element.
+    package struct Iterator: IteratorProtocol {
+        fileprivate let tape: JSONTape
+        fileprivate var element: Int
+        fileprivate let end: Int
+
+        package mutating func next() -> JSONValue? {
+            guard self.element < self.end else { return nil }
+            let value = JSONValue(tape: self.tape, index: self.element)
+            self.element = Int(self.tape.nodes[self.element].end)
+            return value
+        }
+    }
+
+    fileprivate let tape: JSONTape
+    fileprivate let array: Int
+
+    /// How many elements there are; known without counting.
+    package var count: Int {
+        Int(self.tape.nodes[self.array].extent)
+    }
+
+    package var underestimatedCount: Int {
+        self.count
+    }
+
+    package func makeIterator() -> Iterator {
+        Iterator(tape: self.tape, element: self.array + 1, end: Int(self.tape.nodes[self.array].end))
+    }
+}
+
+extension JSONValue {
+    /// The value as JSON without blanks, members sorted by the Unicode code points of their names.
+    ///
+    /// A value of more than 32 KiB, which no message of FCM has room for, keeps its order: putting long names in order that
+    /// are nearly alike takes long. Numbers stay as written, `null` is kept, strings are quoted; escapes are those ``JSONWriter`` writes.
+    package var canonicalText: String {
+        var bytes: ContiguousArray<UInt8> = []
+        let nodes = self.tape.nodes
+        let last = nodes[Int(nodes[self.index].end) - 1]
+        let byteCount = Int(last.start) + Int(last.extent) - Int(nodes[self.index].start)
+        self.tape.write(self.index, to: &bytes, isCanonical: byteCount <= 32 * 1024)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension JSONTape {
+    private enum Step {
+        case element(Int, isFirst: Bool)
+        case member(Int, isFirst: Bool)
+        case close(UInt8)
+    }
+
+    /// Writes a value as JSON without blanks.
+    func write(_ index: Int, to output: inout ContiguousArray<UInt8>, isCanonical: Bool) {
+        // What is still to be written, the next piece last: the input's depth must not become the stack's.
+        var pending = [Step.element(index, isFirst: true)]
+        while let step = pending.popLast() {
+            let node: Int
+            switch step {
+            case .close(let bracket):
+                output.append(bracket)
+                continue
+            case .element(let element, let isFirst):
+                if !isFirst {
+                    output.append(UInt8(ascii: ","))
+                }
+                node = element
+            case .member(let key, let isFirst):
+                if !isFirst {
+                    output.append(UInt8(ascii: ","))
+                }
+                self.writeScalar(key, to: &output, isCanonical: isCanonical)
+                output.append(UInt8(ascii: ":"))
+                node = key + 1
+            }
+            switch self.nodes[node].kind {
+            case .object:
+                output.append(UInt8(ascii: "{"))
+                pending.append(.close(UInt8(ascii: "}")))
+                let keys = isCanonical ? self.sortedKeys(of: node) : self.keys(of: node)
+                for (position, key) in keys.enumerated().reversed() {
+                    pending.append(.member(key, isFirst: position == 0))
+                }
+            case .array:
+                output.append(UInt8(ascii: "["))
+                pending.append(.close(UInt8(ascii: "]")))
+                for (position, element) in self.elements(of: node).enumerated().reversed() {
+                    pending.append(.element(element, isFirst: position == 0))
+                }
+            case .string, .number, .bool, .null:
+                self.writeScalar(node, to: &output, isCanonical: isCanonical)
+            }
+        }
+    }
+
+    private func writeScalar(_ index: Int, to output: inout ContiguousArray<UInt8>, isCanonical: Bool) {
+        let node = self.nodes[index]
+        if node.kind == .string {
+            output.append(UInt8(ascii: "\""))
+            if node.flag, isCanonical {
+                // The text may escape more than is written, or differently.
+                JSONStringEncoder.write(self.string(at: index), to: &output)
+            } else {
+                self.writeBytes(of: node, to: &output)
+            }
+            output.append(UInt8(ascii: "\""))
+        } else {
+            self.writeBytes(of: node, to: &output)
+        }
+    }
+
+    private func writeBytes(of node: JSONNode, to output: inout ContiguousArray<UInt8>) {
+        // Never nil: the node was made from these bytes.
+        let start = self.bytes.readerIndex + Int(node.start)
+        guard let bytes = self.bytes.viewBytes(at: start, length: Int(node.extent)) else { return }
+        output.append(contentsOf: bytes)
+    }
+
+    private func elements(of array: Int) -> [Int] {
+        var elements: [Int] = []
+        elements.reserveCapacity(Int(self.nodes[array].extent))
+        var element = array + 1
+        while element < Int(self.nodes[array].end) {
+            elements.append(element)
+            element = Int(self.nodes[element].end)
+        }
+        return elements
+    }
+
+    private func keys(of object: Int) -> [Int] {
+        var keys: [Int] = []
+        keys.reserveCapacity(Int(self.nodes[object].extent))
+        var key = object + 1
+        while key < Int(self.nodes[object].end) {
+            keys.append(key)
+            key = Int(self.nodes[key + 1].end)
+        }
+        return keys
+    }
+
+    private func sortedKeys(of object: Int) -> [Int] {
+        // UTF-8 sorts like the code points it encodes; `String` itself would compare normalised forms.
+        self.keys(of: object)
+            .map { (index: $0, name: self.string(at: $0)) }
+            .sorted { Self.precedes($0.name.utf8.span, $1.name.utf8.span) }
+            .map(\.index)
+    }
+
+    /// Compares byte by byte, eight at a time: names may be long and alike.
+    private static func precedes(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        let count = min(left.count, right.count)
+        var position = 0
+        while position &+ 8 <= count {
+            let (leftWord, rightWord) = (left.word(at: position), right.word(at: position))
+            guard leftWord == rightWord else { return leftWord.byteSwapped < rightWord.byteSwapped }
+            position &+= 8
+        }
+        while position < count {
+            guard left[position] == right[position] else { return left[position] < right[position] }
+            position &+= 1
+        }
+        return left.count < right.count
+    }
+}
