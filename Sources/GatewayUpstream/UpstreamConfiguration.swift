@@ -41,7 +41,7 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         client.connectTimeout = self.connectTimeout
         client.maxConnectionsPerLoop = perLoop
         client.http2.maxConnectionsPerLoop = min(client.http2.maxConnectionsPerLoop, perLoop)
-        client.connections = HTTPConnectionGauge(limit: connections)
+        client.connections = HTTPConnectionBudget(limit: connections)
         return client
     }
 

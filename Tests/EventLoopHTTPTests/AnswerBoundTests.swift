@@ -48,7 +48,7 @@ struct AnswerBoundTests {
     @Test("Answers that are never finished are held up to a sum, half of it for one origin")
     func exclusiveSum() async throws {
         let begun = "HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + String(repeating: "x", count: 900)
-        let collecting = HTTPBodyGauge(limit: 4000)
+        let collecting = HTTPBodyBudget(limit: 4000)
         var origins: [(server: RawServer, pool: HTTPClientPool)] = []
         for _ in 0..<3 {
             let server = try await RawServer.start { _, request in
@@ -77,7 +77,7 @@ struct AnswerBoundTests {
         let peer = try await HTTP2Peer.start {
             $0.path == "/begin" ? .begin(body: String(repeating: "a", count: 1000)) : .answer(body: "ok")
         }
-        let collecting = HTTPBodyGauge(limit: 5000)
+        let collecting = HTTPBodyBudget(limit: 5000)
         let pool = try HTTPClientPool.make(port: peer.port) { $0.collecting = collecting }
         try await withThrowingTaskGroup(of: HTTPClientError.self) { group in
             for _ in 0..<3 {

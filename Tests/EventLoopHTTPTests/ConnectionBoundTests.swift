@@ -10,7 +10,7 @@ import Testing
 /// How many connections pools may have together.
 @Suite("Bound of connections", .timeLimit(.minutes(10)))
 struct ConnectionBoundTests {
-    private static func pool(port: Int, _ connections: HTTPConnectionGauge) throws -> HTTPClientPool {
+    private static func pool(port: Int, _ connections: HTTPConnectionBudget) throws -> HTTPClientPool {
         var configuration = HTTPClientConfiguration()
         configuration.connectTimeout = .seconds(600)
         configuration.connections = connections
@@ -25,7 +25,7 @@ struct ConnectionBoundTests {
     @Test("Pools of several servers have no more connections than may be, and what has ended counts no longer")
     func several() async throws {
         let server = try await RawServer.start { _, _ in .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
-        let connections = HTTPConnectionGauge(limit: 1)
+        let connections = HTTPConnectionBudget(limit: 1)
         let first = try Self.pool(port: server.port, connections)
         let second = try Self.pool(port: server.port, connections)
         try await first.expectSuccess()
@@ -45,7 +45,7 @@ struct ConnectionBoundTests {
 
     @Test("An attempt to connect that fails counts no longer")
     func failedAttempt() async throws {
-        let connections = HTTPConnectionGauge(limit: 1)
+        let connections = HTTPConnectionBudget(limit: 1)
         try await ClosedPort.with { port in
             let pool = try Self.pool(port: port, connections)
             for _ in 0..<2 {
@@ -60,7 +60,7 @@ struct ConnectionBoundTests {
     func shared() async throws {
         let server = try await RawServer.start { _, _ in .send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n") }
         let peer = try await HTTP2Peer.start()
-        let connections = HTTPConnectionGauge(limit: 1)
+        let connections = HTTPConnectionBudget(limit: 1)
         let plain = try Self.pool(port: server.port, connections)
         let shared = try HTTPClientPool.make(port: peer.port) { $0.connections = connections }
         try await plain.expectSuccess()

@@ -75,74 +75,43 @@ struct HTTPConnectionTableTests {
 
     // MARK: On an event loop
 
-    /// A lane, and connections to it that are fed by hand.
-    private struct Bench {
-        let loop = EmbeddedEventLoop()
-        let lane: HTTPServerLane
-        private let core: HTTPServerCore
-
-        init(onCut: @escaping @Sendable (HTTPServerCut) -> Void) {
-            var configuration = HTTPServerConfiguration()
-            configuration.onCut = onCut
-            self.core = HTTPServerCore(
-                configuration: configuration,
-                responder: ClosureResponder { _ in HTTPServerResponse(status: .ok) },
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-            )
-            self.lane = HTTPServerLane(eventLoop: self.loop, configuration: configuration)
-        }
-
-        func connect() throws -> EmbeddedChannel {
-            let channel = EmbeddedChannel(loop: self.loop)
-            let connection = HTTPServerConnection(
-                core: self.core,
-                lane: self.lane,
-                info: HTTPConnectionInfo(remoteAddress: nil, isTLS: false, eventLoop: self.loop)
-            )
-            try channel.pipeline.syncOperations.addHandler(HTTPServerWireHandler(connection: connection))
-            try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-            self.lane.add(connection)
-            return channel
-        }
-
-        func request(over channel: EmbeddedChannel) throws {
-            try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
-            self.loop.run()
-        }
+    private static func request(over channel: EmbeddedChannel) throws {
+        try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: a\r\n\r\n"))
+        channel.embeddedEventLoop.run()
     }
 
     @Test("A connection is given up for another once it has been idle for a second, the longest idle one first")
     func evicts() throws {
-        let cuts = Mutex<[HTTPServerCut]>([])
-        let bench = Bench { cut in cuts.withLock { $0.append(cut) } }
+        let cuts = Mutex<[HTTPServerCloseReason]>([])
+        let bench = ServerBench { $0.onClose = { reason in cuts.withLock { $0.append(reason) } } }
         let (first, second, fresh, begun) = (
             try bench.connect(), try bench.connect(), try bench.connect(), try bench.connect()
         )
-        try bench.request(over: first)
-        try bench.request(over: begun)
+        try Self.request(over: first)
+        try Self.request(over: begun)
         try begun.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n"))
-        #expect(!bench.lane.evict())
-        bench.loop.advanceTime(by: .milliseconds(500))
-        try bench.request(over: second)
-        bench.loop.advanceTime(by: .milliseconds(499))
-        #expect(!bench.lane.evict())
-        bench.loop.advanceTime(by: .milliseconds(1))
-        #expect(bench.lane.evict())
+        #expect(!bench.loop.evict())
+        bench.eventLoop.advanceTime(by: .milliseconds(500))
+        try Self.request(over: second)
+        bench.eventLoop.advanceTime(by: .milliseconds(499))
+        #expect(!bench.loop.evict())
+        bench.eventLoop.advanceTime(by: .milliseconds(1))
+        #expect(bench.loop.evict())
         #expect(!first.isActive && second.isActive)
-        #expect(!bench.lane.evict())
-        bench.loop.advanceTime(by: .milliseconds(500))
+        #expect(!bench.loop.evict())
+        bench.eventLoop.advanceTime(by: .milliseconds(500))
         // A request is what it takes to stay.
-        try bench.request(over: second)
-        #expect(!bench.lane.evict())
-        bench.loop.advanceTime(by: .seconds(1))
-        #expect(bench.lane.evict())
+        try Self.request(over: second)
+        #expect(!bench.loop.evict())
+        bench.eventLoop.advanceTime(by: .seconds(1))
+        #expect(bench.loop.evict())
         #expect(!second.isActive)
         // One has not sent its first request yet, the other a part of its second.
-        #expect(!bench.lane.evict())
+        #expect(!bench.loop.evict())
         #expect(fresh.isActive && begun.isActive)
         #expect(cuts.withLock { $0 } == [.evicted, .evicted])
-        bench.lane.closeAll(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        bench.loop.run()
+        bench.loop.closeAll(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        bench.eventLoop.run()
         #expect(!fresh.isActive && !begun.isActive)
     }
 }

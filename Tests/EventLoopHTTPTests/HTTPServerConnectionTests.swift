@@ -16,9 +16,9 @@ struct HTTPServerConnectionTests {
     func silent() throws {
         let channel = try Self.connect()
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(4999))
-        #expect(try Self.answers(channel) == [])
+        #expect(try channel.answers() == [])
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
-        #expect(try Self.answers(channel) == [408])
+        #expect(try channel.answers() == [408])
         channel.embeddedEventLoop.advanceTime(by: .seconds(2))
         #expect(!channel.isActive)
     }
@@ -29,14 +29,14 @@ struct HTTPServerConnectionTests {
         channel.embeddedEventLoop.advanceTime(by: .seconds(3))
         try channel.writeInbound(ByteBuffer(string: Self.request))
         channel.embeddedEventLoop.run()
-        #expect(try Self.answers(channel) == [200])
+        #expect(try channel.answers() == [200])
         channel.embeddedEventLoop.advanceTime(by: .seconds(30))
         for second in 0..<5 {
-            #expect(try Self.answers(channel) == [])
+            #expect(try channel.answers() == [])
             try channel.writeInbound(ByteBuffer(string: second == 0 ? "GET / HTTP/1.1\r\n" : "X\(second): y\r\n"))
             channel.embeddedEventLoop.advanceTime(by: .seconds(1))
         }
-        #expect(try Self.answers(channel) == [408])
+        #expect(try channel.answers() == [408])
     }
 
     @Test("Bytes dripping in do not move the body's deadline")
@@ -46,11 +46,11 @@ struct HTTPServerConnectionTests {
         channel.embeddedEventLoop.advanceTime(by: .seconds(4))
         try channel.writeInbound(ByteBuffer(string: "Content-Length: 1000\r\n\r\n"))
         for _ in 0..<10 {
-            #expect(try Self.answers(channel) == [])
+            #expect(try channel.answers() == [])
             try channel.writeInbound(ByteBuffer(string: "b"))
             channel.embeddedEventLoop.advanceTime(by: .seconds(1))
         }
-        #expect(try Self.answers(channel) == [408])
+        #expect(try channel.answers() == [408])
     }
 
     @Test("An idle connection is closed without an answer, counted from its last answer")
@@ -59,12 +59,12 @@ struct HTTPServerConnectionTests {
         for _ in 0..<3 {
             try channel.writeInbound(ByteBuffer(string: Self.request))
             channel.embeddedEventLoop.run()
-            #expect(try Self.answers(channel) == [200])
+            #expect(try channel.answers() == [200])
             channel.embeddedEventLoop.advanceTime(by: .seconds(74))
             #expect(channel.isActive)
         }
         channel.embeddedEventLoop.advanceTime(by: .seconds(1))
-        #expect(try Self.answers(channel) == [])
+        #expect(try channel.answers() == [])
         #expect(!channel.isActive)
     }
 
@@ -78,10 +78,10 @@ struct HTTPServerConnectionTests {
         let channel = try Self.connect(responder)
         try channel.writeInbound(ByteBuffer(string: Self.request))
         channel.embeddedEventLoop.advanceTime(by: .seconds(600))
-        #expect(try Self.answers(channel) == [])
+        #expect(try channel.answers() == [])
         proceed.increment()
         channel.embeddedEventLoop.run()
-        #expect(try Self.answers(channel) == [200])
+        #expect(try channel.answers() == [200])
         #expect(channel.isActive)
     }
 
@@ -89,17 +89,17 @@ struct HTTPServerConnectionTests {
     func lingers() throws {
         let channel = try Self.connect()
         try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
-        #expect(try Self.answers(channel) == [400])
+        #expect(try channel.answers() == [400])
         try channel.writeInbound(ByteBuffer(string: Self.request))
         #expect(channel.isActive)
         channel.embeddedEventLoop.advanceTime(by: .seconds(2))
-        #expect(try Self.answers(channel) == [])
+        #expect(try channel.answers() == [])
         #expect(!channel.isActive)
     }
 
     @Test("A peer that floods behind a refusal is closed at once")
     func floods() throws {
-        let cuts = Mutex<[HTTPServerCut]>([])
+        let cuts = Mutex<[HTTPServerCloseReason]>([])
         let channel = try Self.connect { cut in cuts.withLock { $0.append(cut) } }
         try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
         for _ in 0..<17 {
@@ -129,7 +129,7 @@ struct HTTPServerConnectionTests {
         arguments: [0, 1, 16 * 1024 - 1]
     )
     func writeStalls(readBytes: Int) throws {
-        let cuts = Mutex<[HTTPServerCut]>([])
+        let cuts = Mutex<[HTTPServerCloseReason]>([])
         let size = 100 * 1024
         let responder = ClosureResponder { _ in
             HTTPServerResponse(status: .ok, body: ByteBuffer(repeating: 0x62, count: size))
@@ -167,14 +167,14 @@ struct HTTPServerConnectionTests {
         let channel = try Self.connect(responder, configuration: configuration)
         let paced = ByteBuffer(string: "GET /paced HTTP/1.1\r\nHost: a\r\n\r\n")
         try channel.writeInbound(paced)
-        #expect(try Self.answers(channel) == [503])
+        #expect(try channel.answers() == [503])
         try channel.writeInbound(paced)
         try channel.writeInbound(ByteBuffer(string: "GET /other HTTP/1.1\r\nHost: a\r\n\r\n"))
-        #expect(try Self.answers(channel) == [])
+        #expect(try channel.answers() == [])
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(99))
-        #expect(try Self.answers(channel) == [])
+        #expect(try channel.answers() == [])
         channel.embeddedEventLoop.advanceTime(by: .milliseconds(1))
-        #expect(try Self.answers(channel) == [503, 503])
+        #expect(try channel.answers() == [503, 503])
         #expect(channel.isActive)
         _ = try channel.finish()
     }
@@ -190,10 +190,10 @@ struct HTTPServerConnectionTests {
         }
         let channel = try Self.connect(responder, configuration: configuration)
         for _ in 0..<2 { try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\nHost: a\r\n\r\n")) }
-        #expect(try Self.answers(channel) == [503])
+        #expect(try channel.answers() == [503])
         try channel.close().wait()
         channel.embeddedEventLoop.advanceTime(by: .seconds(5))
-        #expect(try Self.answers(channel) == [])
+        #expect(try channel.answers() == [])
         _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
@@ -202,39 +202,15 @@ struct HTTPServerConnectionTests {
         _ responder: any HTTPServerResponder = ClosureResponder { _ in HTTPServerResponse(status: .ok) },
         configuration: HTTPServerConfiguration = HTTPServerConfiguration(),
         reader: SlowReaderHandler? = nil,
-        onCut: @escaping @Sendable (HTTPServerCut) -> Void = { _ in }
+        onClose: @escaping @Sendable (HTTPServerCloseReason) -> Void = { _ in }
     ) throws -> EmbeddedChannel {
-        let channel = EmbeddedChannel()
-        var configuration = configuration
-        configuration.onCut = onCut
-        configuration.wallClock = { .seconds(784_111_777) }
-        let core = HTTPServerCore(
-            configuration: configuration,
-            responder: responder,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
-        let connection = HTTPServerConnection(
-            core: core,
-            lane: HTTPServerLane(eventLoop: channel.eventLoop, configuration: configuration),
-            info: HTTPConnectionInfo(remoteAddress: nil, isTLS: false, eventLoop: channel.eventLoop)
-        )
-        let pipeline = channel.pipeline.syncOperations
-        try pipeline.addHandler(HalfClosureHandler())
-        if let reader {
-            try pipeline.addHandler(reader)
+        let bench = ServerBench(responder) {
+            $0 = configuration
+            $0.onClose = onClose
+            $0.wallClock = { .seconds(784_111_777) }
         }
-        try pipeline.addHandler(HTTPServerWireHandler(connection: connection))
-        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
-        return channel
-    }
-
-    /// The statuses written since the last look.
-    private static func answers(_ channel: EmbeddedChannel) throws -> [Int] {
-        var text = ""
-        while let bytes = try channel.readOutbound(as: ByteBuffer.self) {
-            text += String(buffer: bytes)
-        }
-        return RawResponse.parse(text).map(\.status)
+        guard let reader else { return try bench.connect(HalfClosureHandler()) }
+        return try bench.connect(HalfClosureHandler(), reader)
     }
 }
 

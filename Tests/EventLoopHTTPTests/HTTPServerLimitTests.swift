@@ -160,11 +160,11 @@ struct HTTPServerLimitTests {
 
     @Test("Where there is no room, the connection that has been idle longest is closed for a new one")
     func evictsIdle() async throws {
-        let cuts = Mutex<[HTTPServerCut]>([])
+        let cuts = Mutex<[HTTPServerCloseReason]>([])
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.maxConnections = 2
             $0.evictableAfter = .zero
-            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
+            $0.onClose = { cut in cuts.withLock { $0.append(cut) } }
         }
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         try await withServer(EchoResponder(), on: loop, configure: configure) { server, port in

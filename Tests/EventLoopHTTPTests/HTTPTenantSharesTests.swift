@@ -11,14 +11,6 @@ import Testing
 /// How tenants share a pool.
 @Suite("Tenants' shares of a pool", .timeLimit(.minutes(10)))
 struct HTTPTenantSharesTests {
-    private final class Connection {}
-    private final class Waiter {
-        let tenant: Int
-        init(_ tenant: Int) { self.tenant = tenant }
-    }
-    private typealias Exclusive = HTTPPoolState<Connection, Waiter>
-    private typealias Shared = HTTP2PoolState<Connection, Waiter>
-
     // MARK: The queue
 
     @Test("Those that wait are served by turns of their tenants, each tenant's in order")
@@ -55,116 +47,20 @@ struct HTTPTenantSharesTests {
         #expect(queue.count == 2)
     }
 
-    // MARK: The states
-
-    @Test("A tenant alone leaves a sixteenth of the connections to others, who find them at once")
-    func reserve() {
-        var state = Exclusive(maxConnections: 64, maxWaiters: 100)
-        for number in 1...64 {
-            switch state.checkOut(for: Waiter(1), of: 1) {
-            case .place: #expect(number <= 60)
-            case .wait: #expect(number > 60)
-            case .exhausted: Issue.record("The queue has room.")
-            }
-        }
-        guard case .place(.connect) = state.checkOut(for: Waiter(2), of: 2) else {
-            Issue.record("There is a place for another tenant.")
-            return
-        }
-        #expect(state.slots == 61)
-    }
-
-    @Test("A tenant alone leaves a sixteenth of the streams to others, who find them at once")
-    func streamReserve() {
-        var state = Shared(maxConnections: 2, maxWaiters: 100)
-        let connections = [Connection(), Connection()]
-        for connection in connections { state.adopt(connection, streams: 32) }
-        var started = 0
-        for _ in 1...64 {
-            if case .start = state.admit(Waiter(1), of: 1) { started += 1 }
-        }
-        #expect(started == 60)
-        guard case .start = state.admit(Waiter(2), of: 2) else {
-            Issue.record("There is a stream for another tenant.")
-            return
-        }
-        // What a lost connection carried counts no longer.
-        state.retire(connections[0], carrying: Array(repeating: 1, count: 32))
-        var served = 0
-        while state.next() != nil { served += 1 }
-        #expect(served == 3)
-        for _ in 0..<28 { state.streamEnded(on: connections[1], of: 1) }
-        while state.next() != nil { served += 1 }
-        #expect(served == 4)
-    }
-
-    @Test("Two tenants that want all there is get nearly half each, whoever was there first")
-    func halves() {
-        var state = Exclusive(maxConnections: 64, maxWaiters: 1000)
-        var taken: [Int: [Connection]] = [1: [], 2: []]
-        for tenant in [1, 2] {
-            for _ in 0..<400 {
-                if case .place = state.checkOut(for: Waiter(tenant), of: tenant) { taken[tenant]?.append(Connection()) }
-            }
-        }
-        #expect(taken[1]?.count == 60)
-        for _ in 0..<200 {
-            // Calls of both take equally long: the one with more in flight ends one sooner.
-            let tenant = (taken[1]?.count ?? 0) >= (taken[2]?.count ?? 0) ? 1 : 2
-            guard let connection = taken[tenant]?.popLast() else { continue }
-            state.checkIn(connection, from: tenant)
-            while let (waiter, place) = state.next() {
-                guard case .reuse(let reused) = place else {
-                    taken[waiter.tenant]?.append(Connection())
-                    continue
-                }
-                taken[waiter.tenant]?.append(reused)
-            }
-        }
-        #expect((28...34).contains(taken[1]?.count ?? 0))
-        #expect((28...34).contains(taken[2]?.count ?? 0))
-    }
-
-    @Test("Whatever comes and goes, everybody is served in the end and no bound is exceeded", arguments: 1...20)
-    func randomTraffic(seed: Int) {
+    @Test("A tenant's room is the number of places it takes one after the other", arguments: 1...20)
+    func room(seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
-        let limit = Int.random(in: 1...40, using: &random)
-        var state = Exclusive(maxConnections: limit, maxWaiters: 50)
-        var running: [(tenant: Int, connection: Connection)] = []
-        var waiting = 0
-        func serve() {
-            while let (waiter, place) = state.next() {
-                waiting -= 1
-                switch place {
-                case .reuse(let connection): running.append((waiter.tenant, connection))
-                case .connect: running.append((waiter.tenant, Connection()))
-                }
-            }
+        var shares = HTTPTenantShares()
+        for _ in 0..<Int.random(in: 0...40, using: &random) { shares.take(1) }
+        var free = Int.random(in: 1...40, using: &random)
+        let room = shares.room(for: 1, free: free)
+        var taken = 0
+        while free > 0, shares.mayTake(1, free: free) {
+            shares.take(1)
+            (taken, free) = (taken + 1, free - 1)
         }
-        for step in 0..<4_000 {
-            if step < 3_000, Bool.random(using: &random) || running.isEmpty {
-                let tenant = Int.random(in: 0...4, using: &random)
-                switch state.checkOut(for: Waiter(tenant), of: tenant) {
-                case .place(.reuse(let connection)): running.append((tenant, connection))
-                case .place(.connect): running.append((tenant, Connection()))
-                case .wait(let displaced): waiting += displaced == nil ? 1 : 0
-                case .exhausted: break
-                }
-            } else if !running.isEmpty {
-                let (tenant, connection) = running.remove(at: Int.random(in: running.indices, using: &random))
-                if Bool.random(using: &random) {
-                    state.checkIn(connection, from: tenant)
-                } else {
-                    state.freeSlot(of: connection, from: tenant)
-                }
-                serve()
-            }
-            #expect(running.count <= limit)
-            #expect(state.slots <= limit)
-            #expect(state.waiterCount == waiting)
-        }
-        #expect(running.isEmpty)
-        #expect(waiting == 0)
+        #expect(room == taken)
+        #expect(shares.room(for: 0, free: free) == free)
     }
 
     // MARK: Pools

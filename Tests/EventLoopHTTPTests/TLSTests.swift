@@ -92,11 +92,11 @@ struct TLSTests {
     @Test("A client that never shakes hands is closed at the head's deadline")
     func silentClient() async throws {
         let tls = try TestCertificate.server()
-        let cuts = Mutex<[HTTPServerCut]>([])
+        let cuts = Mutex<[HTTPServerCloseReason]>([])
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.tls = tls
             $0.headTimeout = .milliseconds(50)
-            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
+            $0.onClose = { cut in cuts.withLock { $0.append(cut) } }
         }
         try await withServer(EchoResponder(), configure: configure) { _, port in
             for beginning in ["", "\u{16}\u{3}\u{1}"] {
@@ -111,12 +111,12 @@ struct TLSTests {
     @Test("The connection beyond the limit is closed without a handshake, and told of")
     func tooManyConnections() async throws {
         let tls = try TestCertificate.server()
-        let cuts = Mutex<[HTTPServerCut]>([])
+        let cuts = Mutex<[HTTPServerCloseReason]>([])
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.tls = tls
             $0.maxConnections = 1
             $0.evictableAfter = .seconds(600)
-            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
+            $0.onClose = { cut in cuts.withLock { $0.append(cut) } }
         }
         try await withServer(EchoResponder(), configure: configure) { _, port in
             let pool = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
@@ -133,12 +133,12 @@ struct TLSTests {
     @Test("A connection that is idle is closed for another, which gets its handshake")
     func evictsIdle() async throws {
         let tls = try TestCertificate.server()
-        let cuts = Mutex<[HTTPServerCut]>([])
+        let cuts = Mutex<[HTTPServerCloseReason]>([])
         let configure: (inout HTTPServerConfiguration) -> Void = {
             $0.tls = tls
             $0.maxConnections = 1
             $0.evictableAfter = .zero
-            $0.onCut = { cut in cuts.withLock { $0.append(cut) } }
+            $0.onClose = { cut in cuts.withLock { $0.append(cut) } }
         }
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         try await withServer(EchoResponder(), on: loop, configure: configure) { _, port in

@@ -1,130 +1,160 @@
-import HTTPTypes
 import NIOCore
+import NIOSSL
 
-/// One HTTP/1.1 connection of a pool: which answer it is reading, and whether it may serve again.
+/// A connection of a pool: the last handler of its channel's pipeline, in the protocol both sides agreed on.
 ///
-/// Everything here happens on the connection's event loop.
-final class HTTPClientConnection {
-    enum Phase {
-        /// In the pool, or about to be. Next: `head`, `closed`.
-        case idle
-        /// The request is written; the head of the answer is arriving. Next: `body`, `settling`, `closed`.
-        case head(HTTPClientExchange)
-        /// The body of the answer is arriving. Next: `settling`, `closed`.
-        case body(HTTPClientExchange, HTTPResponseHead, endsWithConnection: Bool)
-        /// The answer is delivered; what was read with it is still being looked at. Next: `idle`, `closed`.
-        case settling
-        /// Over.
-        case closed
-    }
-
+/// A base class, since a pool holds connections of both protocols and calls them for every exchange. Everything happens on
+/// the connection's event loop.
+class HTTPClientConnection: HTTPPoolMember {
     let core: HTTPClientCore
-    let lane: HTTPClientLane
+    let loop: HTTPClientLoop
     let timer: RearmingTimer
-    private(set) var context: ChannelHandlerContext?
+    /// Connections of this protocol that there may be on the loop.
+    let maxConnections: Int
+    var places: HTTPPoolPlaces
+    /// While the handler is in the pipeline.
+    final var context: ChannelHandlerContext?
 
-    var phase: Phase
-    /// Bytes that have arrived and are not read yet.
-    var pending = ByteBuffer()
-    var scanner: HTTPHeadScanner
-    /// The head so far, while it is incomplete.
-    var partialHead = ByteBuffer()
-    var bodyReader = HTTPBodyReader()
-    var informationalHeads = 0
-    var isReusable = true
-    /// The tenant that has taken the connection's place in the pool; nil while it is idle.
-    var taker: Int?
-    /// Bytes counted of the answer that is arriving.
-    var heldBytes = 0
-
-    init(lane: HTTPClientLane) {
-        self.core = lane.core
-        self.lane = lane
-        self.timer = RearmingTimer(eventLoop: lane.eventLoop)
-        self.scanner = HTTPHeadScanner(limits: lane.core.scanLimits)
-        self.phase = .idle
+    init(loop: HTTPClientLoop, places: Int, maxConnections: Int) {
+        self.core = loop.core
+        self.loop = loop
+        self.timer = RearmingTimer(eventLoop: loop.eventLoop)
+        self.maxConnections = maxConnections
+        self.places = HTTPPoolPlaces(limit: places)
     }
 
-    /// Whether a request may be written now.
-    var isUsable: Bool {
-        guard case .idle = self.phase, let context = self.context else { return false }
-        return context.channel.isActive
+    /// Whether an exchange may start now.
+    var isUsable: Bool { preconditionFailure("A protocol's own.") }
+
+    /// The tenants of the exchanges that the connection carries, by its places.
+    var tenants: [Int] { preconditionFailure("A protocol's own.") }
+
+    /// Sends the request of an exchange; false if the exchange is over already.
+    func start(_ exchange: HTTPClientExchange) -> Bool { preconditionFailure("A protocol's own.") }
+
+    /// Ends an exchange, and no more of the connection than has to go with it.
+    func cancel(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
+        preconditionFailure("A protocol's own.")
     }
 
-    func attach(_ context: ChannelHandlerContext) {
-        self.context = context
-        self.timer.start { [unowned self] in self.deadlinePassed() }
+    /// Ends every exchange with an error, and the connection with them.
+    func abort(_ code: HTTPClientError.Code, cause: (any Error)? = nil) { preconditionFailure("A protocol's own.") }
+
+    /// The connection is in the pool and carries no exchange yet.
+    func joined() {}
+
+    /// Closes the connection unless it carries an exchange.
+    func closeIfIdle() { preconditionFailure("A protocol's own.") }
+
+    /// Closes the transport without asking the peer to agree on the end of TLS.
+    final func closeAtOnce() {
+        self.context?.closeAtOnce()
     }
+}
 
-    func detach() {
-        self.context = nil
-    }
-
-    // MARK: Idling
-
-    /// The connection waits in the pool.
-    func rest() {
-        self.timer.set(self.lane.eventLoop.now + self.core.idleTimeout)
-    }
-
-    // MARK: Ending
-
-    /// Ends the exchange under way, if any, with an error, and the connection with it.
-    func abort(_ code: HTTPClientError.Code, cause: (any Error)? = nil) {
-        switch self.phase {
-        case .idle, .settling:
-            self.leave()
-            self.context?.closeAtOnce()
-        case .head(let exchange), .body(let exchange, _, _):
-            self.leave()
-            self.context?.closeAtOnce()
-            exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
-        case .closed:
-            break
-        }
-    }
-
-    /// Ends a connection that serves no exchange, in good order.
-    func close() {
-        self.leave()
-        self.context?.close(promise: nil)
-    }
-
-    /// Ends a connection the pool has no place for.
-    func discard() {
-        self.phase = .closed
-        self.timer.stop()
-        self.context?.close(promise: nil)
-    }
-
-    func transportFailed(_ error: any Error) {
-        self.abort(.connectionClosed, cause: error)
-    }
-
-    func transportClosed() {
-        if case .body(let exchange, let head, endsWithConnection: true) = self.phase {
-            self.deliver(head, to: exchange)
-            self.leave()
+extension ChannelHandlerContext {
+    /// Closes the transport without asking the peer to agree on the end of TLS.
+    func closeAtOnce() {
+        if let encryption = try? self.pipeline.syncOperations.context(handlerType: NIOSSLClientHandler.self) {
+            encryption.close(promise: nil)
         } else {
-            self.abort(.connectionClosed)
+            self.close(promise: nil)
         }
     }
+}
 
-    /// Gives up the place in the pool.
-    private func leave() {
-        self.phase = .closed
-        self.timer.stop()
-        self.pending = ByteBuffer()
-        self.partialHead = ByteBuffer()
-        self.releaseAnswer()
-        self.lane.ended(self)
+/// One request on its way through a pool, from the call to its result.
+///
+/// Its state is touched on its event loop only.
+final class HTTPClientExchange: Sendable {
+    typealias Outcome = Result<HTTPClientResponse, HTTPClientError>
+
+    private enum Phase {
+        /// Not on the loop yet. Next: `waiting`, `finished`.
+        case created
+        /// Waits for a connection. Next: `running`, `finished`.
+        case waiting(CheckedContinuation<Outcome, Never>, timeout: Scheduled<Void>?)
+        /// A connection serves it. Next: `waiting`, `finished`.
+        case running(CheckedContinuation<Outcome, Never>, HTTPClientConnection)
+        /// The caller has its result, or will get `cancelled` as soon as it asks.
+        case finished
     }
 
-    private func deadlinePassed() {
-        switch self.phase {
-        case .idle: self.close()
-        case .head, .body: self.abort(.deadlineExceeded)
-        case .settling, .closed: break
+    private struct State {
+        var phase = Phase.created
+        /// How often a peer has refused it.
+        var refusals = 0
+    }
+
+    let request: HTTPClientRequest
+    let deadline: NIODeadline
+    private let state: NIOLoopBoundBox<State>
+
+    init(request: HTTPClientRequest, deadline: NIODeadline, eventLoop: any EventLoop) {
+        self.request = request
+        self.deadline = deadline
+        self.state = .makeBoxSendingValue(State(), eventLoop: eventLoop)
+    }
+
+    /// The connection that serves it now.
+    var connection: HTTPClientConnection? {
+        guard case .running(_, let connection) = self.state.value.phase else { return nil }
+        return connection
+    }
+
+    /// Takes the continuation to resume; false if the exchange was cancelled before it reached its loop.
+    func begin(_ continuation: CheckedContinuation<Outcome, Never>) -> Bool {
+        guard case .created = self.state.value.phase else {
+            continuation.resume(returning: .failure(HTTPClientError(code: .cancelled, requestSent: false)))
+            return false
+        }
+        self.state.value.phase = .waiting(continuation, timeout: nil)
+        return true
+    }
+
+    /// Holds the timer of an exchange that has to wait for a connection.
+    func setTimeout(_ timeout: Scheduled<Void>) {
+        guard case .waiting(let continuation, nil) = self.state.value.phase else {
+            timeout.cancel()
+            return
+        }
+        self.state.value.phase = .waiting(continuation, timeout: timeout)
+    }
+
+    /// Notes the connection that serves the exchange; false if the exchange is finished already.
+    func run(on connection: HTTPClientConnection) -> Bool {
+        guard case .waiting(let continuation, let timeout) = self.state.value.phase else { return false }
+        timeout?.cancel()
+        self.state.value.phase = .running(continuation, connection)
+        return true
+    }
+
+    /// Takes the exchange back to where it waits, since the peer refused it without having looked at it; false if it has
+    /// been refused too often, or is finished.
+    func waitAgain(maxRefusals: Int) -> Bool {
+        guard case .running(let continuation, _) = self.state.value.phase, self.state.value.refusals < maxRefusals
+        else {
+            return false
+        }
+        self.state.value.refusals += 1
+        self.state.value.phase = .waiting(continuation, timeout: nil)
+        return true
+    }
+
+    /// Resumes the caller; the first result counts.
+    func finish(_ outcome: Outcome) {
+        switch self.state.value.phase {
+        case .created:
+            self.state.value.phase = .finished
+        case .waiting(let continuation, let timeout):
+            timeout?.cancel()
+            self.state.value.phase = .finished
+            continuation.resume(returning: outcome)
+        case .running(let continuation, _):
+            self.state.value.phase = .finished
+            continuation.resume(returning: outcome)
+        case .finished:
+            break
         }
     }
 }

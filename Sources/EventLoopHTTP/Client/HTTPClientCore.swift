@@ -1,7 +1,33 @@
 import Logging
 import NIOCore
+import NIOHTTP2
+import NIOPosix
+import NIOSSL
+import NIOTLS
 
-/// What all connections of one pool share.
+/// How `https` origins are verified, made ready once for all pools that share it.
+///
+/// Making it reads the system's trust roots, which takes tens of milliseconds: not for an event loop.
+package final class HTTPClientEncryption: Sendable {
+    fileprivate let context: NIOSSLContext
+    fileprivate let offersHTTP2: Bool
+
+    package init(_ configuration: HTTPClientConfiguration) throws {
+        var tls = configuration.tls ?? TLSConfiguration.makeClientConfiguration()
+        switch tls.minimumTLSVersion {
+        case .tlsv1, .tlsv11: tls.minimumTLSVersion = .tlsv12
+        case .tlsv12, .tlsv13: break
+        }
+        if tls.applicationProtocols.isEmpty {
+            let protocols = configuration.protocols.isEmpty ? [.http1] : configuration.protocols
+            tls.applicationProtocols = protocols.map(\.rawValue)
+        }
+        self.context = try NIOSSLContext(configuration: tls)
+        self.offersHTTP2 = tls.applicationProtocols.contains(HTTPClientProtocol.http2.rawValue)
+    }
+}
+
+/// What all connections of one pool share, and how they are opened.
 final class HTTPClientCore: Sendable {
     /// Interim answers before a final one.
     static let maxInformationalHeads = 8
@@ -11,12 +37,27 @@ final class HTTPClientCore: Sendable {
     let idleTimeout: TimeAmount
     let connectTimeout: TimeAmount
     let scanLimits: HTTPHeadScanner.Limits
-    /// What is held of answers of this origin that are not complete.
-    private let collecting: HTTPBodyGauge
+    /// Bounds the incomplete answers of this origin.
+    private let collecting: HTTPBodyBudget
     let http2: HTTP2ClientSettings
     let logger: Logger
+    private let origin: HTTPOrigin
+    /// The origin's address when its host is one: nothing is resolved then, and no server name is sent.
+    private let address: SocketAddress?
+    private let encryption: NIOSSLContext?
+    /// Whether a connection may speak HTTP/2, which is not known before there has been one.
+    let offersHTTP2: Bool
 
-    init(origin: HTTPOrigin, configuration: HTTPClientConfiguration, logger: Logger) {
+    init(
+        origin: HTTPOrigin,
+        configuration: HTTPClientConfiguration,
+        encryption: HTTPClientEncryption?,
+        logger: Logger
+    ) {
+        self.origin = origin
+        self.address = try? SocketAddress(ipAddress: origin.host, port: origin.port)
+        self.encryption = encryption?.context
+        self.offersHTTP2 = encryption?.offersHTTP2 ?? false
         self.authority = origin.authority
         self.configuration = configuration
         self.idleTimeout = TimeAmount(configuration.idleTimeout)
@@ -27,7 +68,7 @@ final class HTTPClientCore: Sendable {
             maxFieldBytes: configuration.maxResponseHeadBytes,
             maxFields: configuration.maxResponseFields
         )
-        self.collecting = HTTPBodyGauge(limit: configuration.collecting.limit / 2)
+        self.collecting = HTTPBodyBudget(limit: configuration.collecting.limit / 2)
         self.http2 = HTTP2ClientSettings(configuration)
         self.logger = logger
     }
@@ -37,9 +78,7 @@ final class HTTPClientCore: Sendable {
         min(request.maxResponseBodyBytes, self.configuration.maxResponseBodyBytes)
     }
 
-    /// Counts bytes of an answer that is not complete with them.
-    ///
-    /// - Returns: false, with nothing counted, where that is more than may be held.
+    /// Counts bytes of an answer that is not complete with them; false, with nothing counted, if they are too many.
     func hold(_ byteCount: Int) -> Bool {
         guard self.collecting.hold(byteCount) else { return false }
         guard self.configuration.collecting.hold(byteCount) else {
@@ -49,10 +88,212 @@ final class HTTPClientCore: Sendable {
         return true
     }
 
-    /// An answer of which bytes were counted is complete, or given up.
+    /// Takes back the bytes of an answer that is complete or given up.
     func release(_ byteCount: Int) {
         guard byteCount > 0 else { return }
         self.collecting.release(byteCount)
         self.configuration.collecting.release(byteCount)
+    }
+
+    // MARK: Opening
+
+    typealias Completion = (Result<HTTPClientConnection, HTTPClientError>) -> Void
+
+    /// Opens a connection on a loop, and reports there once it is ready or has failed.
+    func connect(on loop: HTTPClientLoop, then completion: @escaping Completion) {
+        let connections = self.configuration.connections
+        guard connections.admit() == .admitted else {
+            Self.fail(HTTPClientError(code: .poolExhausted, requestSent: false), on: loop, completion)
+            return
+        }
+        let deadline = loop.eventLoop.now + self.connectTimeout
+        let encryption = self.encryption
+        let serverName = self.address == nil ? self.origin.host : nil
+        let bootstrap = ClientBootstrap(group: loop.eventLoop)
+            .connectTimeout(self.connectTimeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.writeBufferWaterMark, value: .unwritableUntilFlushed)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let pipeline = channel.pipeline.syncOperations
+                    if let encryption {
+                        try pipeline.addHandler(NIOSSLClientHandler(context: encryption, serverHostname: serverName))
+                        try pipeline.addHandler(HTTPClientNegotiation(loop: loop))
+                    } else {
+                        try pipeline.addHandler(HTTP1ClientConnection(loop: loop))
+                    }
+                }
+            }
+        let connecting =
+            if let address = self.address {
+                bootstrap.connect(to: address)
+            } else {
+                bootstrap.connect(host: self.origin.host, port: self.origin.port)
+            }
+        connecting.assumeIsolated()
+            .whenComplete { result in
+                switch result {
+                case .success(let channel): channel.closeFuture.whenComplete { _ in connections.leave() }
+                case .failure: connections.leave()
+                }
+                do {
+                    let pipeline = try result.get().pipeline.syncOperations
+                    if encryption == nil {
+                        completion(.success(try pipeline.handler(type: HTTP1ClientConnection.self)))
+                    } else {
+                        let negotiation = try pipeline.handler(type: HTTPClientNegotiation.self)
+                        negotiation.whenOpened(until: deadline, completion)
+                    }
+                } catch {
+                    let failure = HTTPClientError(code: Self.code(for: error), requestSent: false, cause: error)
+                    Self.fail(failure, on: loop, completion)
+                }
+            }
+    }
+
+    /// Reports a failure, never at once: the loop may then open another, which may fail at once as well.
+    private static func fail(
+        _ failure: HTTPClientError,
+        on loop: HTTPClientLoop,
+        _ completion: @escaping Completion
+    ) {
+        loop.eventLoop.assumeIsolated().execute { completion(.failure(failure)) }
+    }
+
+    private static func code(for error: any Error) -> HTTPClientError.Code {
+        if case .some(.connectTimeout) = error as? ChannelError {
+            return .connectTimeout
+        }
+        return error is NIOSSLError ? .tlsFailed : .connectFailed
+    }
+}
+
+/// Waits until a connection is encrypted and both sides have agreed on a protocol, and makes way for its handlers.
+///
+/// It stays until the outcome has been reported.
+final class HTTPClientNegotiation: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private enum Phase {
+        /// The handshake is under way. Next: `greeting`, `over`.
+        case shakingHands
+        /// The peer's first HTTP/2 settings are awaited. Next: `over`.
+        case greeting(HTTP2ClientConnection)
+        /// The connection is ready, or never will be.
+        case over(Result<HTTPClientConnection, HTTPClientError>)
+    }
+
+    /// When an HTTP/2 connection stops taking frames, in bytes that the system has not taken yet.
+    private static let http2WaterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 64 * 1024, high: 512 * 1024)
+
+    private let loop: HTTPClientLoop
+    private var phase = Phase.shakingHands
+    private var context: ChannelHandlerContext?
+    private var timeout: Scheduled<Void>?
+    private var onOpened: HTTPClientCore.Completion?
+
+    init(loop: HTTPClientLoop) {
+        self.loop = loop
+    }
+
+    /// Reports once the connection is ready or has failed, and leaves the pipeline then.
+    func whenOpened(until deadline: NIODeadline, _ onOpened: @escaping HTTPClientCore.Completion) {
+        self.onOpened = onOpened
+        self.timeout = self.loop.eventLoop.assumeIsolated()
+            .scheduleTask(deadline: deadline) { self.fail(.connectTimeout, cause: nil) }
+        self.report()
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.fail(.connectFailed, cause: nil)
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.fail(.connectFailed, cause: nil)
+        context.fireChannelInactive()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case .shakingHands = self.phase,
+            case .some(.handshakeCompleted(let negotiated)) = event as? TLSUserEvent
+        else {
+            context.fireUserInboundEventTriggered(event)
+            return
+        }
+        self.install(negotiated.map(HTTPClientProtocol.init(rawValue:)) ?? .http1, context)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch self.phase {
+        case .shakingHands: self.fail(Self.code(for: error), cause: error)
+        case .greeting, .over: context.fireErrorCaught(error)
+        }
+    }
+
+    /// A peer that hangs up amid the handshake has found fault with nothing: by another connection it may go well.
+    private static func code(for error: any Error) -> HTTPClientError.Code {
+        if error is IOError { return .connectFailed }
+        let end = NIOSSLError.handshakeFailed(.sslError([.eofDuringHandshake]))
+        return error as? NIOSSLError == end ? .connectFailed : .tlsFailed
+    }
+
+    private func install(_ negotiated: HTTPClientProtocol?, _ context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        do {
+            switch negotiated {
+            case .http1:
+                let connection = HTTP1ClientConnection(loop: self.loop)
+                try pipeline.addHandler(connection)
+                self.end(.success(connection))
+            case .http2:
+                try context.channel.syncOptions?.setOption(.writeBufferWaterMark, value: Self.http2WaterMark)
+                let connection = HTTP2ClientConnection(loop: self.loop)
+                self.phase = .greeting(connection)
+                connection.whenGreeted { self.end($0) }
+                try pipeline.addHandler(HTTP2WriteGatherer())
+                try pipeline.addHandler(self.loop.core.http2.makeFrameHandler())
+                try pipeline.addHandler(connection)
+            case nil:
+                self.fail(.tlsFailed, cause: HTTP2ClientFault.noProtocol)
+            }
+        } catch {
+            self.fail(.connectFailed, cause: error)
+        }
+    }
+
+    private func fail(_ code: HTTPClientError.Code, cause: (any Error)?) {
+        switch self.phase {
+        case .shakingHands:
+            // The end of the transport is no reason of its own.
+            self.phase = .over(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
+            self.context?.closeAtOnce()
+            self.report()
+        case .greeting(let connection):
+            connection.abort(code, cause: cause)
+        case .over:
+            break
+        }
+    }
+
+    private func end(_ outcome: Result<HTTPClientConnection, HTTPClientError>) {
+        if case .over = self.phase { return }
+        self.phase = .over(outcome)
+        self.report()
+    }
+
+    private func report() {
+        guard case .over(let outcome) = self.phase, let onOpened = self.onOpened else { return }
+        self.onOpened = nil
+        self.timeout?.cancel()
+        if let context = self.context {
+            context.pipeline.syncOperations.removeHandler(self, promise: nil)
+        }
+        onOpened(outcome)
     }
 }

@@ -5,23 +5,18 @@ import NIOPosix
 /// Keep-alive connections to one origin, a set of its own on each event loop.
 ///
 /// A caller pinned to a loop gets a connection of that loop, so its exchange never leaves it. An `https` origin is
-/// spoken to in HTTP/2 where it can, which callers do not notice. Nothing is retried here but what a peer said it has
-/// not looked at: the error says whether anything was sent, and the caller decides.
+/// spoken to in HTTP/2 where it can, which callers do not notice. Only exchanges that a peer refused without having looked
+/// at them are repeated here; the error says whether anything was sent, and the caller decides.
 package final class HTTPClientPool: Sendable {
     /// Where the requests go.
     package let origin: HTTPOrigin
     private let eventLoopGroup: any EventLoopGroup
-    private let lanes: [ObjectIdentifier: HTTPClientLane]
+    private let loops: [ObjectIdentifier: HTTPClientLoop]
 
-    /// Creates a pool without connections; they are opened as they are needed.
+    /// A pool without connections, which are opened as they are needed.
     ///
-    /// - Parameters:
-    ///   - origin: where the requests go.
-    ///   - configuration: how to connect, and the limits.
-    ///   - encryption: the configuration's TLS, where that is ready; made for an `https` origin otherwise.
-    ///   - eventLoopGroup: the loops connections may live on.
-    ///   - logger: used for connections that cannot be opened, at debug level.
-    /// - Throws: what is wrong with the TLS configuration.
+    /// The TLS of the configuration is made ready here unless it is given; the logger is told of connections that
+    /// cannot be opened, at debug level.
     package init(
         origin: HTTPOrigin,
         configuration: HTTPClientConfiguration = HTTPClientConfiguration(),
@@ -31,75 +26,298 @@ package final class HTTPClientPool: Sendable {
     ) throws {
         self.origin = origin
         self.eventLoopGroup = eventLoopGroup
-        let core = HTTPClientCore(origin: origin, configuration: configuration, logger: logger)
-        let connector =
+        let encryption: HTTPClientEncryption? =
             switch origin.scheme {
-            case .http: HTTPClientConnector(origin: origin, encryption: nil)
-            case .https:
-                HTTPClientConnector(
-                    origin: origin,
-                    encryption: try encryption ?? HTTPClientEncryption(configuration)
-                )
+            case .http: nil
+            case .https: try encryption ?? HTTPClientEncryption(configuration)
             }
-        var lanes: [ObjectIdentifier: HTTPClientLane] = [:]
+        let core = HTTPClientCore(origin: origin, configuration: configuration, encryption: encryption, logger: logger)
+        var loops: [ObjectIdentifier: HTTPClientLoop] = [:]
         for eventLoop in eventLoopGroup.makeIterator() {
-            lanes[ObjectIdentifier(eventLoop)] = HTTPClientLane(
-                eventLoop: eventLoop,
-                core: core,
-                connector: connector
-            )
+            loops[ObjectIdentifier(eventLoop)] = HTTPClientLoop(eventLoop: eventLoop, core: core)
         }
-        self.lanes = lanes
+        self.loops = loops
     }
 
     /// Sends a request and returns its final answer, whatever its status.
     ///
-    /// - Parameters:
-    ///   - request: the request with its whole body.
-    ///   - deadline: when to give up, whether still waiting, connecting, sending or reading.
-    ///   - eventLoop: whose connections to use; nil for the loop the calling task runs on, or any.
-    /// - Returns: the answer with its whole body.
-    /// - Throws: why there is none, and whether anything was sent.
+    /// The deadline holds for waiting, connecting, sending and reading; without an event loop, that of the calling task
+    /// is used, or any.
     package func execute(
         _ request: HTTPClientRequest,
         deadline: NIODeadline,
         on eventLoop: (any EventLoop)? = nil
     ) async throws(HTTPClientError) -> HTTPClientResponse {
-        guard let lane = self.lane(on: eventLoop) else {
+        guard let loop = self.loop(on: eventLoop) else {
             throw HTTPClientError(code: .shutDown, requestSent: false)
         }
         // On its own loop an exchange would be written before its cancellation is heard of.
         guard !Task.isCancelled else { throw HTTPClientError(code: .cancelled, requestSent: false) }
-        let exchange = HTTPClientExchange(request: request, deadline: deadline, eventLoop: lane.eventLoop)
+        let exchange = HTTPClientExchange(request: request, deadline: deadline, eventLoop: loop.eventLoop)
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                lane.submit(exchange, continuation)
+                loop.submit(exchange, continuation)
             }
         } onCancel: {
-            lane.cancel(exchange)
+            loop.cancel(exchange)
         }
         return try outcome.get()
     }
 
     /// Ends every exchange with `shutDown` and closes every connection; later requests are refused.
     package func shutdown() async {
-        for lane in self.lanes.values {
-            await lane.shutDown()
+        for loop in self.loops.values {
+            await loop.shutDown()
         }
     }
 
     /// Closes what no exchange uses; exchanges under way and later ones are served, and nothing is kept for longer than the
     /// idle timeout after them.
     package func closeIdle() {
-        for lane in self.lanes.values { lane.closeIdle() }
+        for loop in self.loops.values { loop.closeIdle() }
     }
 
-    private func lane(on eventLoop: (any EventLoop)?) -> HTTPClientLane? {
+    private func loop(on eventLoop: (any EventLoop)?) -> HTTPClientLoop? {
         if let eventLoop = eventLoop ?? MultiThreadedEventLoopGroup.currentEventLoop,
-            let lane = self.lanes[ObjectIdentifier(eventLoop)]
+            let loop = self.loops[ObjectIdentifier(eventLoop)]
         {
-            return lane
+            return loop
         }
-        return self.lanes[ObjectIdentifier(self.eventLoopGroup.next())]
+        return self.loops[ObjectIdentifier(self.eventLoopGroup.next())]
+    }
+}
+
+/// The part of a pool that lives on one event loop: it does what the ``HTTPPoolState`` decides.
+final class HTTPClientLoop: Sendable {
+    private struct State {
+        var pool: HTTPPoolState<HTTPClientConnection, HTTPClientExchange>
+        /// All that are open, with those that take no more exchanges.
+        var connections: [ObjectIdentifier: HTTPClientConnection] = [:]
+        var isShutDown = false
+    }
+
+    let eventLoop: any EventLoop
+    let core: HTTPClientCore
+    private let state: NIOLoopBoundBox<State>
+
+    init(eventLoop: any EventLoop, core: HTTPClientCore) {
+        self.eventLoop = eventLoop
+        self.core = core
+        let configuration = core.configuration
+        let pool = HTTPPoolState<HTTPClientConnection, HTTPClientExchange>(
+            maxConnections: core.offersHTTP2
+                ? configuration.http2.maxConnectionsPerLoop : configuration.maxConnectionsPerLoop,
+            maxWaiters: configuration.maxWaitersPerLoop,
+            expectedPlaces: core.offersHTTP2 ? nil : 1
+        )
+        self.state = .makeBoxSendingValue(State(pool: pool), eventLoop: eventLoop)
+    }
+
+    // MARK: From any thread
+
+    /// Takes an exchange; the continuation is resumed on the loop.
+    func submit(
+        _ exchange: HTTPClientExchange,
+        _ continuation: CheckedContinuation<HTTPClientExchange.Outcome, Never>
+    ) {
+        if self.eventLoop.inEventLoop {
+            self.begin(exchange, continuation)
+        } else {
+            self.eventLoop.execute { self.begin(exchange, continuation) }
+        }
+    }
+
+    /// Ends an exchange whose caller is cancelled.
+    func cancel(_ exchange: HTTPClientExchange) {
+        self.eventLoop.execute { self.end(exchange, .cancelled) }
+    }
+
+    /// Ends every exchange and closes every connection.
+    func shutDown() async {
+        try? await self.eventLoop
+            .submit {
+                self.state.value.isShutDown = true
+                for exchange in self.state.value.pool.removeAllWaiters() {
+                    self.fail(exchange, .shutDown)
+                }
+                for connection in Array(self.state.value.connections.values) {
+                    connection.abort(.shutDown)
+                }
+            }
+            .get()
+    }
+
+    /// Closes the connections without exchanges, and HTTP/2 connections once they have none.
+    func closeIdle() {
+        self.eventLoop.execute {
+            for connection in Array(self.state.value.connections.values) { connection.closeIfIdle() }
+        }
+    }
+
+    // MARK: Exchanges, on the loop
+
+    private func begin(
+        _ exchange: HTTPClientExchange,
+        _ continuation: CheckedContinuation<HTTPClientExchange.Outcome, Never>
+    ) {
+        guard exchange.begin(continuation), self.mayGoOn(exchange) else { return }
+        self.place(exchange)
+    }
+
+    /// Whether an exchange may still be sent; it has failed otherwise.
+    private func mayGoOn(_ exchange: HTTPClientExchange) -> Bool {
+        guard !self.state.value.isShutDown else {
+            self.fail(exchange, .shutDown)
+            return false
+        }
+        guard exchange.deadline > self.eventLoop.now else {
+            self.fail(exchange, .deadlineExceeded)
+            return false
+        }
+        return true
+    }
+
+    /// Finds a place for an exchange, opens a connection, or lets it wait.
+    private func place(_ exchange: HTTPClientExchange, avoiding avoided: HTTPClientConnection? = nil) {
+        while true {
+            switch self.state.value.pool.admit(exchange, of: exchange.request.tenant, avoiding: avoided) {
+            case .start(let connection):
+                guard self.start(exchange, on: connection) else { continue }
+            case .wait(let displaced):
+                self.startTimeout(of: exchange)
+                if let displaced { self.fail(displaced, .poolExhausted) }
+                self.connectIfNeeded()
+            case .exhausted:
+                self.fail(exchange, .poolExhausted)
+            }
+            return
+        }
+    }
+
+    /// Starts an exchange in a place it was given; false if the connection turns out to be of no use.
+    private func start(_ exchange: HTTPClientExchange, on connection: HTTPClientConnection) -> Bool {
+        guard connection.isUsable else {
+            self.state.value.pool.release(connection, of: exchange.request.tenant)
+            self.drop(connection)
+            return false
+        }
+        if !connection.start(exchange) {
+            // Its caller gave up meanwhile.
+            self.state.value.pool.release(connection, of: exchange.request.tenant)
+        }
+        return true
+    }
+
+    /// Gives free places to the exchanges that wait.
+    private func serveWaiters() {
+        while let (exchange, connection) = self.state.value.pool.next() {
+            if !self.start(exchange, on: connection) { self.place(exchange) }
+        }
+    }
+
+    /// Repeats an exchange that a peer refused without having looked at it, elsewhere where that is possible.
+    func retry(_ exchange: HTTPClientExchange, refusedBy connection: HTTPClientConnection) {
+        guard exchange.waitAgain(maxRefusals: self.core.configuration.http2.maxRefusals) else {
+            self.fail(exchange, .refused, cause: HTTP2ClientFault.refused)
+            return
+        }
+        guard self.mayGoOn(exchange) else { return }
+        self.place(exchange, avoiding: connection)
+    }
+
+    /// Bounds how long an exchange waits.
+    private func startTimeout(of exchange: HTTPClientExchange) {
+        exchange.setTimeout(
+            self.eventLoop.assumeIsolated()
+                .scheduleTask(deadline: exchange.deadline) {
+                    self.end(exchange, .deadlineExceeded)
+                }
+        )
+    }
+
+    /// Ends an exchange wherever it is.
+    private func end(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
+        if let connection = exchange.connection {
+            connection.cancel(exchange, code)
+        } else {
+            self.state.value.pool.remove(exchange, of: exchange.request.tenant)
+            self.fail(exchange, code)
+        }
+    }
+
+    /// Ends an exchange that no connection has.
+    private func fail(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code, cause: (any Error)? = nil) {
+        exchange.finish(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
+    }
+
+    // MARK: Connections, on the loop
+
+    private func connectIfNeeded() {
+        guard !self.state.value.isShutDown else { return }
+        while self.state.value.pool.shouldConnect() {
+            self.core.connect(on: self) { result in
+                switch result {
+                case .success(let connection): self.connected(connection)
+                case .failure(let error): self.failedToConnect(error)
+                }
+            }
+        }
+    }
+
+    private func connected(_ connection: HTTPClientConnection) {
+        self.state.value.connections[ObjectIdentifier(connection)] = connection
+        self.state.value.pool.connected(connection, maxConnections: connection.maxConnections)
+        guard !self.state.value.isShutDown else {
+            connection.abort(.shutDown)
+            return
+        }
+        connection.joined()
+        self.serveWaiters()
+        self.connectIfNeeded()
+    }
+
+    private func failedToConnect(_ error: HTTPClientError) {
+        self.core.logger.debug(
+            "Could not connect.",
+            metadata: ["origin": "\(self.core.authority)", "error": "\(error.cause ?? error)"]
+        )
+        for exchange in self.state.value.pool.attemptFailed() {
+            exchange.finish(.failure(error))
+        }
+        // Exchanges that waited for this attempt alone may now use any other connection.
+        self.serveWaiters()
+    }
+
+    /// An exchange is over, and its place free.
+    func released(_ connection: HTTPClientConnection, of tenant: Int) {
+        self.state.value.pool.release(connection, of: tenant)
+        self.serveWaiters()
+    }
+
+    /// A connection has another number of places from now on.
+    func setLimit(_ limit: Int, of connection: HTTPClientConnection) {
+        self.state.value.pool.setLimit(limit, of: connection)
+        self.serveWaiters()
+        self.connectIfNeeded()
+    }
+
+    /// A connection takes no more exchanges; another takes its place if one is needed.
+    func retire(_ connection: HTTPClientConnection) {
+        self.state.value.pool.retire(connection, carrying: connection.tenants)
+        self.serveWaiters()
+        self.connectIfNeeded()
+    }
+
+    /// Forgets a connection that has ended.
+    func ended(_ connection: HTTPClientConnection) {
+        self.state.value.connections[ObjectIdentifier(connection)] = nil
+        self.retire(connection)
+    }
+
+    /// Ends a connection that turns out to be of no use; one that is closed already doesn't say so again.
+    private func drop(_ connection: HTTPClientConnection) {
+        self.state.value.pool.retire(connection, carrying: connection.tenants)
+        self.state.value.connections[ObjectIdentifier(connection)] = nil
+        connection.abort(.connectionClosed)
     }
 }

@@ -1,120 +1,230 @@
-/// Which HTTP/1.1 connection serves which exchange, on one event loop.
-///
-/// Pure: it opens and closes nothing. A slot is a connection in any state, from the attempt to open it to its end.
-struct HTTPPoolState<Connection: AnyObject, Waiter: AnyObject> {
-    /// Where an exchange is served.
-    enum Place {
-        /// By this idle connection.
-        case reuse(Connection)
-        /// A slot was taken; open a connection for it.
-        case connect
+/// The pool's account of one connection, kept in the connection so that nothing is looked up for an exchange.
+struct HTTPPoolPlaces {
+    /// Exchanges that the connection may carry at once: one in HTTP/1.1, as many as the peer allows streams in HTTP/2.
+    var limit: Int
+    /// Exchanges that it carries.
+    fileprivate(set) var taken = 0
+    fileprivate(set) var isMember = false
+
+    init(limit: Int) {
+        self.limit = limit
     }
 
-    enum CheckOut {
-        /// The tenant has taken a place.
-        case place(Place)
-        /// No slot is free, or none for the tenant; the waiter is queued, and another has lost its place to it.
+    fileprivate var hasRoom: Bool { self.taken < self.limit }
+}
+
+/// A connection that a pool can hold.
+protocol HTTPPoolMember: AnyObject {
+    var places: HTTPPoolPlaces { get set }
+}
+
+/// Which connection carries which exchange, and when another connection is needed, on one event loop.
+///
+/// HTTP/1.1 and HTTP/2 differ in the places a connection has. A burst makes as many attempts to connect as it needs
+/// connections with the places seen last, and a single one while that number is unknown. Pure: it opens and closes
+/// nothing.
+struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
+    enum Admission {
+        /// Use this connection; the place is taken.
+        case start(Connection)
+        /// No place is free, or none for the tenant; the exchange is queued, and another has lost its place in the queue.
         case wait(displacing: Waiter?)
         /// As before, and the queue is full.
         case exhausted
     }
 
-    private let maxConnections: Int
-    private let maxWaiters: Int
-    private var idle: [Connection] = []
-    private var waiters = HTTPTenantQueue<Waiter>()
-    private var shares = HTTPTenantShares()
-    /// Connections in any state.
-    private(set) var slots = 0
+    private struct Entry {
+        let waiter: Waiter
+        /// The connection that has refused the exchange, which another should carry.
+        let avoided: Connection?
+    }
 
-    init(maxConnections: Int, maxWaiters: Int) {
+    /// Connections that there may be in the protocol seen last.
+    private var maxConnections: Int
+    private let maxWaiters: Int
+    /// Places a new connection is expected to have; nil until there has been one, unless the protocol is known.
+    private var expectedPlaces: Int?
+    /// Attempts to connect that are under way.
+    private(set) var attempts = 0
+    private(set) var connectionCount = 0
+    /// The connections with room.
+    ///
+    /// The last one is used first, so that those a burst has left behind become idle; one that was full and is no
+    /// longer comes last.
+    private var open: [Connection] = []
+    /// Places of all connections.
+    private var places = 0
+    /// Those of them that are taken.
+    private var taken = 0
+    private var queue = HTTPTenantQueue<Entry>()
+    private var shares = HTTPTenantShares()
+
+    init(maxConnections: Int, maxWaiters: Int, expectedPlaces: Int?) {
         precondition(maxConnections > 0, "A pool needs room for a connection, not \(maxConnections).")
         self.maxConnections = maxConnections
         self.maxWaiters = maxWaiters
+        self.expectedPlaces = expectedPlaces
     }
 
-    var idleCount: Int { self.idle.count }
-    var waiterCount: Int { self.waiters.count }
+    var waiterCount: Int { self.queue.count }
 
-    /// Slots that serve no exchange, or do not exist yet.
-    private var free: Int { self.maxConnections - self.slots + self.idle.count }
+    /// Places that are not taken, with those of connections that could be opened.
+    private var free: Int {
+        self.places - self.taken + max(0, self.maxConnections - self.connectionCount) * (self.expectedPlaces ?? 0)
+    }
 
-    /// Decides how an exchange gets its connection.
+    /// Exchanges that the attempts under way are expected to carry.
+    private var expected: Int { self.attempts * (self.expectedPlaces ?? 0) }
+
+    // MARK: Exchanges
+
+    /// Decides how an exchange gets its place.
     ///
-    /// The most recently used one is preferred, so that surplus ones age.
-    mutating func checkOut(for waiter: Waiter, of tenant: Int) -> CheckOut {
-        if self.shares.mayTake(tenant, free: self.free), let place = self.takePlace(for: tenant) {
-            return .place(place)
+    /// The connection that has refused it is used only where there can be no other.
+    mutating func admit(_ waiter: Waiter, of tenant: Int, avoiding avoided: Connection? = nil) -> Admission {
+        if self.shares.mayTake(tenant, free: self.free) {
+            if let connection = self.open.last(where: { $0 !== avoided }) {
+                self.take(connection, for: tenant)
+                return .start(connection)
+            }
+            if let avoided, self.attempts == 0, self.connectionCount >= self.maxConnections,
+                avoided.places.isMember, avoided.places.hasRoom
+            {
+                self.take(avoided, for: tenant)
+                return .start(avoided)
+            }
         }
-        var displaced: Waiter?
-        if self.waiters.count >= self.maxWaiters {
-            displaced = self.waiters.displace(for: tenant)
+        var displaced: Entry?
+        if self.queue.count - self.expected >= self.maxWaiters {
+            displaced = self.queue.displace(for: tenant)
             guard displaced != nil else { return .exhausted }
         }
-        self.waiters.append(waiter, of: tenant)
-        return .wait(displacing: displaced)
-    }
-
-    private mutating func takePlace(for tenant: Int) -> Place? {
-        if let connection = self.idle.popLast() {
-            self.shares.take(tenant)
-            return .reuse(connection)
+        let entry = Entry(waiter: waiter, avoided: avoided)
+        if avoided == nil {
+            self.queue.append(entry, of: tenant)
+        } else {
+            // It has waited before.
+            self.queue.prepend(entry, of: tenant)
         }
-        guard self.slots < self.maxConnections else { return nil }
-        self.slots += 1
-        self.shares.take(tenant)
-        return .connect
+        return .wait(displacing: displaced?.waiter)
     }
 
-    /// Takes the next exchange off the queue for which there is a place, and takes that.
-    mutating func next() -> (Waiter, Place)? {
-        guard !self.waiters.isEmpty, self.free > 0 else { return nil }
+    /// Takes the next exchange off the queue for which there is a place, and takes the place.
+    mutating func next() -> (Waiter, Connection)? {
+        guard !self.queue.isEmpty, let last = self.open.last else { return nil }
         let (shares, free) = (self.shares, self.free)
-        guard let (waiter, tenant) = self.waiters.pop(of: { shares.mayTake($0, free: free) }),
-            let place = self.takePlace(for: tenant)
-        else { return nil }
-        return (waiter, place)
-    }
-
-    /// Counts a connection that was opened for no exchange of this pool.
-    ///
-    /// - Returns: false if there are as many as may be.
-    mutating func adopt() -> Bool {
-        guard self.slots < self.maxConnections else { return false }
-        self.slots += 1
-        return true
-    }
-
-    /// Takes back a connection that can serve again.
-    ///
-    /// - Parameters:
-    ///   - connection: the connection.
-    ///   - tenant: who had taken it; nil if nobody had.
-    mutating func checkIn(_ connection: Connection, from tenant: Int?) {
-        if let tenant { self.shares.give(tenant) }
-        self.idle.append(connection)
-    }
-
-    /// Frees the slot of a connection that ended or could not be opened.
-    ///
-    /// - Parameters:
-    ///   - connection: the connection; nil if there never was one.
-    ///   - tenant: who had taken it; nil if nobody had.
-    mutating func freeSlot(of connection: Connection?, from tenant: Int?) {
-        if let connection, let index = self.idle.lastIndex(where: { $0 === connection }) {
-            self.idle.remove(at: index)
+        for index in self.open.indices.reversed() {
+            let connection = self.open[index]
+            let next = self.queue.pop(of: { shares.mayTake($0, free: free) }, where: { $0.avoided !== connection })
+            if let (entry, tenant) = next {
+                self.take(connection, for: tenant)
+                return (entry.waiter, connection)
+            }
         }
-        if let tenant { self.shares.give(tenant) }
-        self.slots -= 1
+        // All that wait were refused where there is room. They go back only if nothing else is to come.
+        guard self.attempts == 0, let (entry, tenant) = self.queue.pop(of: { shares.mayTake($0, free: free) }) else {
+            return nil
+        }
+        self.take(last, for: tenant)
+        return (entry.waiter, last)
+    }
+
+    private mutating func take(_ connection: Connection, for tenant: Int) {
+        connection.places.taken += 1
+        self.taken += 1
+        self.shares.take(tenant)
+        if !connection.places.hasRoom { self.close(connection) }
+    }
+
+    /// Gives a place back.
+    mutating func release(_ connection: Connection, of tenant: Int) {
+        guard connection.places.isMember else { return }
+        let hadRoom = connection.places.hasRoom
+        connection.places.taken -= 1
+        self.taken -= 1
+        self.shares.give(tenant)
+        if !hadRoom, connection.places.hasRoom { self.open.append(connection) }
+    }
+
+    /// Takes a connection out of those with room.
+    private mutating func close(_ connection: Connection) {
+        if let index = self.open.lastIndex(where: { $0 === connection }) { self.open.remove(at: index) }
     }
 
     /// Removes an exchange that waits no longer.
     mutating func remove(_ waiter: Waiter, of tenant: Int) {
-        self.waiters.remove(of: tenant) { $0 === waiter }
+        self.queue.remove(of: tenant) { $0.waiter === waiter }
     }
 
     /// Empties the queue.
     mutating func removeAllWaiters() -> [Waiter] {
-        self.waiters.removeAll()
+        self.queue.removeAll().map(\.waiter)
+    }
+
+    // MARK: Connections
+
+    /// Decides whether another connection has to be opened for the exchanges that wait, and counts the attempt.
+    ///
+    /// What a tenant has waiting beyond its share does not count.
+    mutating func shouldConnect() -> Bool {
+        guard self.connectionCount + self.attempts < self.maxConnections, !self.queue.isEmpty else { return false }
+        if self.expectedPlaces == nil {
+            guard self.attempts == 0 else { return false }
+        } else {
+            let (shares, free) = (self.shares, self.free)
+            guard self.queue.count(beyond: self.expected, upTo: { shares.room(for: $0, free: free) }) else {
+                return false
+            }
+        }
+        self.attempts += 1
+        return true
+    }
+
+    /// An attempt has led to a connection, in a protocol of which there may be so many.
+    mutating func connected(_ connection: Connection, maxConnections: Int) {
+        self.attempts -= 1
+        self.maxConnections = maxConnections
+        self.expectedPlaces = max(1, connection.places.limit)
+        self.connectionCount += 1
+        self.places += connection.places.limit
+        connection.places.isMember = true
+        if connection.places.hasRoom { self.open.append(connection) }
+    }
+
+    /// An attempt has failed; returns the exchanges to give up.
+    ///
+    /// Without a connection, one goes with each attempt, so that attempts that follow each other leave none waiting for
+    /// ever, and all go with the last.
+    mutating func attemptFailed() -> [Waiter] {
+        self.attempts -= 1
+        guard self.connectionCount == 0 else { return [] }
+        guard self.attempts > 0 else { return self.removeAllWaiters() }
+        guard self.queue.count > self.expected, let (entry, _) = self.queue.pop(of: { _ in true }) else { return [] }
+        return [entry.waiter]
+    }
+
+    /// A connection has another number of places from now on; the exchanges it carries go on.
+    mutating func setLimit(_ limit: Int, of connection: Connection) {
+        guard connection.places.isMember else { return }
+        let hadRoom = connection.places.hasRoom
+        self.places += limit - connection.places.limit
+        connection.places.limit = limit
+        self.expectedPlaces = max(1, limit)
+        switch (hadRoom, connection.places.hasRoom) {
+        case (false, true): self.open.append(connection)
+        case (true, false): self.close(connection)
+        case (true, true), (false, false): break
+        }
+    }
+
+    /// Takes a connection out that is given no more exchanges; the tenants are those of the exchanges it carries.
+    mutating func retire(_ connection: Connection, carrying tenants: some Sequence<Int>) {
+        guard connection.places.isMember else { return }
+        self.close(connection)
+        self.connectionCount -= 1
+        self.places -= connection.places.limit
+        self.taken -= connection.places.taken
+        for tenant in tenants { self.shares.give(tenant) }
+        connection.places = HTTPPoolPlaces(limit: connection.places.limit)
     }
 }

@@ -18,18 +18,24 @@ struct HTTPTenantShares {
         tenant == 0 || Int(self.taken[tenant & (Self.lines - 1)]) < Self.factor * max(free, 1)
     }
 
-    /// Notes that a tenant has taken a place.
+    /// How many places a tenant may take one after the other.
+    func room(for tenant: Int, free: Int) -> Int {
+        guard tenant != 0 else { return free }
+        // The tenant takes the place after n others while taken + n < factor * (free - n).
+        let excess = Self.factor * free - Int(self.taken[tenant & (Self.lines - 1)])
+        return max(0, (excess + Self.factor) / (Self.factor + 1))
+    }
+
     mutating func take(_ tenant: Int) {
         if tenant != 0 { self.taken[tenant & (Self.lines - 1)] += 1 }
     }
 
-    /// Notes that a tenant has given a place back.
     mutating func give(_ tenant: Int) {
         if tenant != 0 { self.taken[tenant & (Self.lines - 1)] -= 1 }
     }
 }
 
-/// What waits for a place in a pool: a line for each tenant, served by turns.
+/// The exchanges that wait for a place in a pool: a line for each tenant, served by turns.
 struct HTTPTenantQueue<Element> {
     private var lines: [Int: CircularBuffer<Element>] = [:]
     /// The tenants that have a line, the next one first.
@@ -38,13 +44,24 @@ struct HTTPTenantQueue<Element> {
 
     var isEmpty: Bool { self.count == 0 }
 
+    /// Whether more elements than so many wait, where each tenant's count up to its limit.
+    func count(beyond count: Int, upTo limit: (_ tenant: Int) -> Int) -> Bool {
+        guard self.count > count else { return false }
+        var counted = 0
+        for (tenant, line) in self.lines {
+            counted += min(line.count, limit(tenant))
+            if counted > count { return true }
+        }
+        return false
+    }
+
     mutating func append(_ element: Element, of tenant: Int) {
         if self.lines[tenant, default: []].isEmpty { self.turns.append(tenant) }
         self.lines[tenant, default: []].append(element)
         self.count += 1
     }
 
-    /// Puts what has waited before at the head of its line.
+    /// Puts an element that has waited before at the head of its line.
     mutating func prepend(_ element: Element, of tenant: Int) {
         if self.lines[tenant, default: []].isEmpty { self.turns.prepend(tenant) }
         self.lines[tenant, default: []].prepend(element)
@@ -84,7 +101,7 @@ struct HTTPTenantQueue<Element> {
         return self.lines[longest]?.popLast()
     }
 
-    /// Removes what waits no longer from the line of its tenant.
+    /// Removes elements from the line of their tenant.
     mutating func remove(of tenant: Int, where isGone: (Element) -> Bool) {
         guard let before = self.lines[tenant]?.count else { return }
         self.lines[tenant]?.removeAll(where: isGone)

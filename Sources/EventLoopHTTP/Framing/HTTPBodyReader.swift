@@ -1,9 +1,21 @@
 import NIOCore
 
+/// How the end of a message's body is told (RFC 9112, section 6.3).
+enum HTTPBodyFraming: Equatable {
+    /// There is no body.
+    case none
+    /// The body has this many bytes, at least one.
+    case length(Int)
+    /// The body comes in chunks.
+    case chunked
+    /// The body ends with the connection; responses only.
+    case untilClose
+}
+
 /// Takes one body off the bytes of a connection, without its transfer coding.
 ///
-/// Whatever follows the body is left alone: the server answers before it looks at the next request, and the client
-/// notices what nobody asked for.
+/// Bytes behind the body are left alone: the server answers before it looks at the next request, and the client drops a
+/// connection on which unrequested bytes arrive.
 struct HTTPBodyReader {
     enum Step: Equatable {
         /// More bytes must follow.
@@ -26,17 +38,14 @@ struct HTTPBodyReader {
     /// The body so far.
     private(set) var body = ByteBuffer()
 
-    /// Creates a reader that has nothing to read.
+    /// A reader that has nothing to read.
     init() {
         self.framing = .length(remaining: 0)
     }
 
-    /// Creates a reader for one body.
+    /// A reader for one body; a length has been checked against the limit.
     ///
-    /// - Parameters:
-    ///   - framing: how the body ends; a length has been checked against the limit.
-    ///   - maxBodyBytes: the data of the body.
-    ///   - maxOverheadBytes: the framing of a chunked body.
+    /// The overhead is what frames a chunked body.
     init(framing: HTTPBodyFraming, maxBodyBytes: Int, maxOverheadBytes: Int) {
         switch framing {
         case .none:
@@ -50,7 +59,7 @@ struct HTTPBodyReader {
         }
     }
 
-    /// Takes what belongs to the body from the front of the bytes.
+    /// Takes the body's bytes from the front of the connection's.
     mutating func read(from bytes: inout ByteBuffer) -> Step {
         switch self.framing {
         case .length(let remaining):
@@ -73,9 +82,6 @@ struct HTTPBodyReader {
 }
 
 extension ByteBuffer {
-    /// Bodies up to this size are copied behind their head, so that both leave in one write.
-    static let coalescedBodyBytes = 16 * 1024
-
     /// Adds a piece of a body; the first is kept as it is, which for most bodies spares the copy.
     mutating func appendBody(_ bytes: ByteBuffer) {
         if self.readableBytes == 0 {
@@ -83,5 +89,135 @@ extension ByteBuffer {
         } else {
             self.writeImmutableBuffer(bytes)
         }
+    }
+}
+
+/// Reads a chunked body (RFC 9112, section 7.1): takes the data out, bounds data and framing, drops the trailer.
+///
+/// Strict: a line ends in CR LF, a size is nothing but hexadecimal digits, an extension starts right behind it, and a
+/// trailer holds well-formed field lines. Anything else could be read in two ways.
+struct HTTPChunkReader {
+    private enum State {
+        /// The digits of a chunk's size. Next: `sizeExtension`, `sizeEnd`.
+        case size(digits: Int)
+        /// The text behind a semicolon on the size's line. Next: `sizeEnd`.
+        case sizeExtension
+        /// The line feed behind a size. Next: `data`, `trailerStart`.
+        case sizeEnd
+        /// A chunk's data. Next: `dataReturn`.
+        case data
+        /// The carriage return behind a chunk's data. Next: `dataEnd`.
+        case dataReturn
+        /// The line feed behind a chunk's data. Next: `size`.
+        case dataEnd
+        /// The first byte of a line behind the last chunk. Next: `trailerName`, `end`.
+        case trailerStart
+        /// The name of a trailer field. Next: `trailerValue`.
+        case trailerName
+        /// The value of a trailer field. Next: `trailerEnd`.
+        case trailerValue
+        /// The line feed behind a trailer field. Next: `trailerStart`.
+        case trailerEnd
+        /// The line feed of the empty line. Next: none.
+        case end
+    }
+
+    /// The data in all chunks.
+    private let maxBodyBytes: Int
+    /// Everything else: sizes, extensions, line ends, trailers.
+    private let maxOverheadBytes: Int
+    private var state = State.size(digits: 0)
+    private var chunkBytes = 0
+    private var overheadBytes = 0
+
+    init(maxBodyBytes: Int, maxOverheadBytes: Int) {
+        self.maxBodyBytes = maxBodyBytes
+        self.maxOverheadBytes = maxOverheadBytes
+    }
+
+    /// Takes the body's bytes from the front, and adds their data to the body so far.
+    mutating func read(from bytes: inout ByteBuffer, into body: inout ByteBuffer) -> HTTPBodyReader.Step {
+        while bytes.readableBytes > 0 {
+            if case .data = self.state {
+                guard let data = bytes.readSlice(length: min(self.chunkBytes, bytes.readableBytes)) else { break }
+                self.chunkBytes -= data.readableBytes
+                body.appendBody(data)
+                if self.chunkBytes == 0 {
+                    self.state = .dataReturn
+                }
+                continue
+            }
+            guard let byte = bytes.readInteger(as: UInt8.self) else { break }
+            self.overheadBytes += 1
+            if self.overheadBytes > self.maxOverheadBytes {
+                return .tooLarge
+            }
+            let step = self.frame(byte, bodyBytes: body.readableBytes)
+            if step != .incomplete {
+                return step
+            }
+        }
+        return .incomplete
+    }
+
+    private mutating func frame(_ byte: UInt8, bodyBytes: Int) -> HTTPBodyReader.Step {
+        switch self.state {
+        case .size(let digits):
+            return self.size(byte, digits: digits, bodyBytes: bodyBytes)
+        case .sizeExtension where byte == HTTPGrammar.carriageReturn:
+            self.state = .sizeEnd
+        case .sizeExtension where HTTPGrammar.isText(byte):
+            break
+        case .sizeEnd where byte == HTTPGrammar.lineFeed:
+            self.state = self.chunkBytes == 0 ? .trailerStart : .data
+        case .dataReturn where byte == HTTPGrammar.carriageReturn:
+            self.state = .dataEnd
+        case .dataEnd where byte == HTTPGrammar.lineFeed:
+            self.state = .size(digits: 0)
+        case .trailerStart where byte == HTTPGrammar.carriageReturn:
+            self.state = .end
+        case .trailerStart where HTTPGrammar.isToken(byte):
+            self.state = .trailerName
+        case .trailerName where byte == UInt8(ascii: ":"):
+            self.state = .trailerValue
+        case .trailerName where HTTPGrammar.isToken(byte):
+            break
+        case .trailerValue where byte == HTTPGrammar.carriageReturn:
+            self.state = .trailerEnd
+        case .trailerValue where HTTPGrammar.isText(byte):
+            break
+        case .trailerEnd where byte == HTTPGrammar.lineFeed:
+            self.state = .trailerStart
+        case .end where byte == HTTPGrammar.lineFeed:
+            return .complete
+        case .sizeExtension, .sizeEnd, .data, .dataReturn, .dataEnd, .trailerStart, .trailerName, .trailerValue,
+            .trailerEnd, .end:
+            return .malformed
+        }
+        return .incomplete
+    }
+
+    private mutating func size(_ byte: UInt8, digits: Int, bodyBytes: Int) -> HTTPBodyReader.Step {
+        let digit: Int
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit = Int(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit = Int(byte - UInt8(ascii: "a")) + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit = Int(byte - UInt8(ascii: "A")) + 10
+        case HTTPGrammar.carriageReturn where digits > 0:
+            self.state = .sizeEnd
+            return .incomplete
+        case UInt8(ascii: ";") where digits > 0:
+            self.state = .sizeExtension
+            return .incomplete
+        default:
+            return .malformed
+        }
+        // Checked digit by digit, so the size never comes near an overflow.
+        self.chunkBytes = self.chunkBytes * 16 + digit
+        if self.chunkBytes > self.maxBodyBytes - bodyBytes {
+            return .tooLarge
+        }
+        self.state = .size(digits: digits + 1)
+        return .incomplete
     }
 }

@@ -1,17 +1,23 @@
 import NIOCore
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// The line `Date` of answers (RFC 9110, section 6.6.1), made anew when the second changes.
 struct HTTPDateLine {
     private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
+    /// The time since the beginning of 1970.
     private let wallClock: @Sendable () -> Duration
     private var bytes: [UInt8] = []
     private var goodUntil = NIODeadline.distantPast
 
-    /// Creates a line that is not made yet.
-    ///
-    /// - Parameter wallClock: the time since the beginning of 1970.
     init(wallClock: @escaping @Sendable () -> Duration) {
         self.wallClock = wallClock
     }
@@ -56,5 +62,16 @@ struct HTTPDateLine {
     private static func padded(_ number: Int64, to count: Int = 2) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, count - digits.utf8.count)) + digits
+    }
+}
+
+/// The machine's clock.
+enum SystemTime {
+    /// The time since the beginning of 1970 by `CLOCK_REALTIME`.
+    static func sinceEpoch() -> Duration {
+        var time = timespec()
+        // The call fills the structure it is handed and keeps no reference to it.
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 }

@@ -1,6 +1,49 @@
 package import HTTPTypes
 import NIOCore
 
+/// The name of a field, prepared once for looking it up and for writing it.
+package struct HTTPFieldKey: Sendable {
+    /// The name in lower case.
+    let bytes: [UInt8]
+    /// The name as it is written, with the colon and the space behind it.
+    let lineStart: [UInt8]
+    /// Whether the field says where a message or its connection ends, or when it was made; the writers of messages set
+    /// those themselves.
+    let framesMessage: Bool
+
+    /// A key for a name.
+    package init(_ name: HTTPField.Name) {
+        self.bytes = Array(name.canonicalName.utf8)
+        self.lineStart = Array("\(name.rawName): ".utf8)
+        self.framesMessage =
+            switch name.canonicalName {
+            case "content-length", "transfer-encoding", "connection", "keep-alive", "upgrade", "trailer", "te",
+                "date":
+                true
+            default: false
+            }
+    }
+
+    static let connection = HTTPFieldKey(.connection)
+    static let contentLength = HTTPFieldKey(.contentLength)
+    static let expect = HTTPFieldKey(.expect)
+    static let host = HTTPFieldKey(.host)
+    static let transferEncoding = HTTPFieldKey(.transferEncoding)
+}
+
+extension HTTPField.Name {
+    /// A name that stands in the source, and has to be a token (RFC 9110, section 5.1).
+    package init(constant name: StaticString) {
+        guard let parsed = HTTPField.Name(name.description) else {
+            preconditionFailure("\(name) is no field's name")
+        }
+        self = parsed
+    }
+
+    /// `Host`, which HTTPTypes leaves to the authority.
+    static let host = HTTPField.Name(constant: "Host")
+}
+
 /// The field lines of a message's head, left as the bytes they came in.
 ///
 /// Most fields of most messages are never looked at; a string is made of those that are.
@@ -32,8 +75,8 @@ package struct HTTPFieldLines: Sendable {
 
     /// Reads the lines of a head from an offset to the empty line that ends it; `nil` where one is malformed.
     ///
-    /// A line is a token, a colon, text and CR LF; white space around the text is none of it (RFC 9112, section 5). Folded lines, white space
-    /// before the colon, control characters and lines that end in anything else are malformed.
+    /// A line is a token, a colon, text and CR LF; white space around the text does not belong to it (RFC 9112, section
+    /// 5). Folded lines, white space before the colon, control characters and other line ends are malformed.
     init?(parsing head: ByteBuffer, from start: Int) {
         guard head.readableBytes <= Self.maxHeadBytes else { return nil }
         self.head = head
@@ -67,9 +110,7 @@ package struct HTTPFieldLines: Sendable {
         byte == HTTPGrammar.space || byte == HTTPGrammar.tab
     }
 
-    /// The lines of fields that did not come over the wire.
-    ///
-    /// - Precondition: names and values have no more bytes than a head.
+    /// The lines of fields that did not come over the wire, of no more than ``maxHeadBytes``.
     package init(_ fields: HTTPFields) {
         var head = ByteBuffer()
         for field in fields {
@@ -91,9 +132,7 @@ package struct HTTPFieldLines: Sendable {
         self.lines.reserveCapacity(16)
     }
 
-    /// Adds a line.
-    ///
-    /// - Returns: false if the name or the value has bytes that may not stand there, or the head becomes too long.
+    /// Adds a line; false if its bytes may not stand there, or the head becomes too long.
     mutating func append(name: String, value: String) -> Bool {
         let nameStart = self.head.writerIndex
         guard name.utf8.allSatisfy(HTTPGrammar.isToken), value.utf8.allSatisfy(HTTPGrammar.isText),
@@ -106,7 +145,6 @@ package struct HTTPFieldLines: Sendable {
         return true
     }
 
-    /// How many lines there are.
     var count: Int { self.lines.count }
 
     // MARK: Looking up
@@ -184,5 +222,76 @@ package struct HTTPFieldLines: Sendable {
             fields.append(HTTPField(name: name, value: self.text(line.value)))
         }
         return fields
+    }
+}
+
+/// The field lines of a message to be sent, written once and copied into its head.
+///
+/// Fields that frame the message are left out: the writer of the message sets them itself.
+package struct HTTPHeaderLines: Sendable {
+    private(set) var bytes: [UInt8] = []
+
+    package init() {
+        self.bytes.reserveCapacity(224)
+    }
+
+    /// The lines of fields, in their order.
+    package init(_ fields: HTTPFields) {
+        self.init()
+        for field in fields {
+            self.append(HTTPFieldKey(field.name), field.value)
+        }
+    }
+
+    /// Adds a line.
+    ///
+    /// A control character in the value is sent as a space, so that no value can end its line.
+    package mutating func append(_ key: HTTPFieldKey, _ value: String) {
+        self.append(key, Array(value.utf8))
+    }
+
+    package mutating func append(_ key: HTTPFieldKey, _ value: [UInt8]) {
+        guard !key.framesMessage else { return }
+        self.bytes.append(contentsOf: key.lineStart)
+        if value.allSatisfy(HTTPGrammar.isText) {
+            self.bytes.append(contentsOf: value)
+        } else {
+            self.bytes.append(contentsOf: value.map { HTTPGrammar.isText($0) ? $0 : HTTPGrammar.space })
+        }
+        self.bytes.append(HTTPGrammar.carriageReturn)
+        self.bytes.append(HTTPGrammar.lineFeed)
+    }
+
+    /// Calls a closure with the name and the value of each line.
+    func forEachLine(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
+        var start = self.bytes.startIndex
+        while let colon = self.bytes[start...].firstIndex(of: UInt8(ascii: ":")),
+            let end = self.bytes[colon...].firstIndex(of: HTTPGrammar.carriageReturn)
+        {
+            // A space follows the colon, and a line feed the carriage return.
+            body(self.bytes[start..<colon], self.bytes[(colon + 2)..<end])
+            start = end + 2
+        }
+    }
+
+    /// The lines in the form that HTTPTypes gives them.
+    package var fields: HTTPFields {
+        var fields = HTTPFields()
+        self.forEachLine { name, value in
+            // Never nil: a line begins with a key's name.
+            guard let name = HTTPField.Name(String(decoding: name, as: UTF8.self)) else { return }
+            fields.append(HTTPField(name: name, value: String(decoding: value, as: UTF8.self)))
+        }
+        return fields
+    }
+}
+
+extension HTTPHeaderLines: ExpressibleByDictionaryLiteral {
+    /// The lines of some names and values.
+    package init(dictionaryLiteral elements: (HTTPField.Name, String)...) {
+        self.init()
+        for (name, value) in elements {
+            self.append(HTTPFieldKey(name), value)
+        }
     }
 }

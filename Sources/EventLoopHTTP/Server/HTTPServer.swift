@@ -7,8 +7,18 @@ import Synchronization
 /// An HTTP/1.1 server that keeps a request on its connection's event loop.
 ///
 /// Each request runs in one task whose executor is the loop of its connection. The server bounds heads, bodies and
-/// times, and refuses whatever could be read in two ways, before a responder sees it.
+/// times, and refuses every request that could be read in two ways, before a responder sees it.
 package final class HTTPServer: Sendable {
+    /// The configuration's durations in the loop's unit, converted once.
+    struct Timeouts: Sendable {
+        let head: TimeAmount
+        let body: TimeAmount
+        let writeStall: TimeAmount
+        let keepAlive: TimeAmount
+        let linger: TimeAmount
+        let settling: TimeAmount
+    }
+
     private struct State {
         var listener: HTTPListener?
         var encryption: NIOSSLContext?
@@ -16,31 +26,54 @@ package final class HTTPServer: Sendable {
         var isStopped = false
     }
 
-    private let core: HTTPServerCore
+    let configuration: HTTPServerConfiguration
+    let timeouts: Timeouts
+    let scanLimits: HTTPHeadScanner.Limits
+    let responder: any HTTPServerResponder
+    let logger: Logger
+    let bodies: HTTPBodyBudget
+    private let connections: HTTPConnectionBudget
+    private let draining = Atomic<Bool>(false)
     private let eventLoopGroup: any EventLoopGroup
-    private let lanes: [ObjectIdentifier: HTTPServerLane]
+    let loops: [ObjectIdentifier: HTTPServerLoop]
     private let state = Mutex(State())
 
-    /// Creates a server that does not listen yet.
+    /// A server that does not listen yet.
     ///
-    /// - Parameters:
-    ///   - configuration: where to listen, and the limits.
-    ///   - responder: answers the requests.
-    ///   - eventLoopGroup: the loops connections are spread over.
-    ///   - logger: used for connections that fail, at debug level, and for starting and stopping.
+    /// Connections are spread over the loops of the group; the logger is told of connections that fail, at debug level,
+    /// and of starting and stopping.
     package init(
         configuration: HTTPServerConfiguration,
         responder: any HTTPServerResponder,
         eventLoopGroup: any EventLoopGroup,
         logger: Logger
     ) {
-        self.core = HTTPServerCore(configuration: configuration, responder: responder, logger: logger)
+        self.configuration = configuration
+        self.timeouts = Timeouts(
+            head: TimeAmount(configuration.headTimeout),
+            body: TimeAmount(configuration.bodyTimeout),
+            writeStall: TimeAmount(configuration.writeStallTimeout),
+            keepAlive: TimeAmount(configuration.keepAliveTimeout),
+            linger: TimeAmount(configuration.lingerTimeout),
+            settling: TimeAmount(configuration.settlingTime)
+        )
+        self.scanLimits = HTTPHeadScanner.Limits(
+            maxHeadBytes: configuration.maxHeadBytes,
+            // Room for the longest method and the version beside the target, which is measured once it is parsed.
+            maxStartLineBytes: configuration.maxURIBytes + 64,
+            maxFieldBytes: configuration.maxFieldBytes,
+            maxFields: configuration.maxFields
+        )
+        self.responder = responder
+        self.logger = logger
+        self.bodies = HTTPBodyBudget(limit: configuration.maxBufferedBytes)
+        self.connections = HTTPConnectionBudget(limit: configuration.maxConnections)
         self.eventLoopGroup = eventLoopGroup
-        var lanes: [ObjectIdentifier: HTTPServerLane] = [:]
+        var loops: [ObjectIdentifier: HTTPServerLoop] = [:]
         for eventLoop in eventLoopGroup.makeIterator() {
-            lanes[ObjectIdentifier(eventLoop)] = HTTPServerLane(eventLoop: eventLoop, configuration: configuration)
+            loops[ObjectIdentifier(eventLoop)] = HTTPServerLoop(eventLoop: eventLoop, configuration: configuration)
         }
-        self.lanes = lanes
+        self.loops = loops
     }
 
     /// The address in use, once started.
@@ -55,19 +88,17 @@ package final class HTTPServer: Sendable {
 
     /// Connections open now.
     package var openConnections: Int {
-        self.core.gauge.open
+        self.connections.open
     }
 
-    /// Bytes of request bodies held now.
-    package var heldBodyBytes: Int {
-        self.core.bodies.heldBytes
+    /// Whether every answer ends its connection.
+    var isDraining: Bool {
+        self.draining.load(ordering: .relaxed)
     }
 
     /// Binds the address and accepts connections from then on.
-    ///
-    /// - Throws: what binding or the TLS configuration met.
     package func start() async throws {
-        let configuration = self.core.configuration
+        let configuration = self.configuration
         let encryption = try configuration.tls.map { try Self.encryption($0) }
         let isFirst = self.state.withLock { state in
             defer { state.isStarted = true }
@@ -82,7 +113,7 @@ package final class HTTPServer: Sendable {
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
-                        HTTPDescriptorReserveHandler(onCut: configuration.onCut, logger: self.core.logger)
+                        HTTPDescriptorReserveHandler(onClose: configuration.onClose, logger: self.logger)
                     )
                 }
             }
@@ -96,11 +127,11 @@ package final class HTTPServer: Sendable {
         let listener = HTTPListener(
             channel: channel,
             eventLoopGroup: self.eventLoopGroup,
-            settlingTime: self.core.timeouts.settling,
-            logger: self.core.logger
+            settlingTime: self.timeouts.settling,
+            logger: self.logger
         )
         self.state.withLock { $0.listener = listener }
-        self.core.logger.info(
+        self.logger.info(
             "Listening.",
             metadata: [
                 "listener": "\(configuration.name)", "address": "\(configuration.host)", "port": "\(self.port ?? 0)",
@@ -108,10 +139,7 @@ package final class HTTPServer: Sendable {
         )
     }
 
-    /// Uses another certificate for the connections accepted from now on.
-    ///
-    /// - Parameter tls: the new configuration.
-    /// - Throws: what is wrong with it; the old one then stays in use.
+    /// Uses another certificate for the connections accepted from now on; if it throws, the old one stays in use.
     package func reload(tls: TLSConfiguration) throws {
         let encryption = try Self.encryption(tls)
         self.state.withLock { $0.encryption = encryption }
@@ -119,37 +147,37 @@ package final class HTTPServer: Sendable {
 
     /// From now on every answer ends its connection; new connections are still accepted.
     package func beginDraining() {
-        self.core.beginDraining()
+        self.draining.store(true, ordering: .relaxed)
     }
 
     /// Stops listening, closes idle connections, and waits for the running requests.
     ///
-    /// - Parameter grace: how long to wait; what is still open then is closed, and its tasks are cancelled.
+    /// Connections still open after the grace are closed, and their requests' tasks are cancelled.
     package func shutdown(grace: Duration) async {
-        self.core.beginDraining()
+        self.beginDraining()
         let listener = self.state.withLock { $0.listener }
         await listener?.close()
-        self.core.gauge.shut()
-        for lane in self.lanes.values {
-            lane.closeIdle()
+        self.connections.shut()
+        let loops = self.loops.values
+        for loop in loops {
+            loop.closeIdle()
         }
-        let lanes = self.lanes.values
-        let logger = self.core.logger
+        let logger = self.logger
         let expiry = self.eventLoopGroup.next()
             .scheduleTask(in: TimeAmount(grace)) {
-                for lane in lanes {
-                    lane.closeAll(logger: logger)
+                for loop in loops {
+                    loop.closeAll(logger: logger)
                 }
             }
-        await self.core.gauge.waitUntilEmpty()
+        await self.connections.waitUntilEmpty()
         expiry.cancel()
-        // One that is told to hurry is waited for twice.
+        // A forced shutdown waits here a second time.
         let isFirst = self.state.withLock { state in
             defer { state.isStopped = true }
             return !state.isStopped
         }
         guard isFirst else { return }
-        self.core.logger.info("Stopped.", metadata: ["listener": "\(self.core.configuration.name)"])
+        self.logger.info("Stopped.", metadata: ["listener": "\(self.configuration.name)"])
     }
 
     // MARK: Connections
@@ -158,44 +186,64 @@ package final class HTTPServer: Sendable {
     private func admit(_ channel: any Channel) throws {
         let pipeline = channel.pipeline.syncOperations
         let encryption = self.state.withLock { $0.encryption }
-        guard let lane = self.lanes[ObjectIdentifier(channel.eventLoop)] else {
+        guard let loop = self.loops[ObjectIdentifier(channel.eventLoop)] else {
             throw ChannelError.operationUnsupported
         }
-        var admission = self.core.gauge.admit()
-        if case .full = admission, lane.evict() { admission = self.core.gauge.admit(inPlace: true) }
+        var admission = self.connections.admit()
+        if case .full = admission, loop.evict() { admission = self.connections.admit(replacing: true) }
         switch admission {
         case .shut:
             throw ChannelError.alreadyClosed
         case .full:
             // A handshake costs more than there is to give; without one there is no answer to send.
             guard encryption == nil else {
-                self.core.configuration.onCut(.tooManyConnections)
+                self.configuration.onClose(.tooManyConnections)
                 throw ChannelError.alreadyClosed
             }
             let request = HTTPRefusedRequest(remoteAddress: channel.remoteAddress?.ipAddress)
-            let response = self.core.configuration.refusalResponse(.tooManyConnections, request)
-            let date = lane.date(at: channel.eventLoop.now)
-            try pipeline.addHandler(HTTPTurnAwayHandler(response: response, date: date))
+            let response = self.configuration.refusalResponse(.tooManyConnections, request)
+            let date = loop.date(at: channel.eventLoop.now)
+            try pipeline.addHandler(RejectHandler(response: response, date: date))
             return
         case .admitted:
             break
         }
-        let gauge = self.core.gauge
-        channel.closeFuture.whenComplete { _ in gauge.leave() }
+        let connections = self.connections
+        channel.closeFuture.whenComplete { _ in connections.leave() }
+        if let encryption {
+            try pipeline.addHandler(NIOSSLServerHandler(context: encryption))
+        }
         let connection = HTTPServerConnection(
-            core: self.core,
-            lane: lane,
+            server: self,
+            loop: loop,
             info: HTTPConnectionInfo(
                 remoteAddress: channel.remoteAddress?.ipAddress,
                 isTLS: encryption != nil,
                 eventLoop: channel.eventLoop
             )
         )
-        if let encryption {
-            try pipeline.addHandler(NIOSSLServerHandler(context: encryption))
+        try pipeline.addHandler(connection)
+        loop.add(connection)
+    }
+
+    /// Answers a connection there is no room for, and closes it.
+    private final class RejectHandler: ChannelInboundHandler {
+        typealias InboundIn = ByteBuffer
+
+        private let response: HTTPServerResponse
+        private let date: [UInt8]
+
+        init(response: HTTPServerResponse, date: [UInt8]) {
+            self.response = response
+            self.date = date
         }
-        try pipeline.addHandler(HTTPServerWireHandler(connection: connection))
-        lane.add(connection)
+
+        func channelActive(context: ChannelHandlerContext) {
+            context.send(
+                HTTPOutgoingResponse(self.response, omitsBody: false, connection: .close, date: self.date)
+            )
+            context.close(promise: nil)
+        }
     }
 
     private static func encryption(_ configuration: TLSConfiguration) throws -> NIOSSLContext {

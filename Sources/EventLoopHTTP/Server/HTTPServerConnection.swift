@@ -2,12 +2,18 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOSSL
+import NIOTLS
 
-/// One connection of a server: which request it is at, and how long that may take.
+/// One connection of a server: the last handler of its pipeline, which takes requests off the byte stream one by one and
+/// has each answered before it looks at the next.
 ///
-/// Requests are taken off the byte stream one by one; what follows a request waits unread until the request is answered. Everything here happens on the connection's event loop.
-final class HTTPServerConnection {
-    enum Phase {
+/// Requests are bounded in size and time as they arrive; reads are withheld while enough bytes of later requests wait.
+/// Everything here happens on the connection's event loop.
+final class HTTPServerConnection: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+
+    private enum Phase {
         /// Between requests, no byte of the next has come. Next: `head`, `closed`.
         case idle(since: NIODeadline)
         /// A head is arriving; a fresh connection starts here. Next: `body`, `responding`, `lingering`, `closed`.
@@ -25,71 +31,117 @@ final class HTTPServerConnection {
     }
 
     /// The part of a request whose deadline is running.
-    enum AwaitedPart {
+    private enum AwaitedPart {
         case head
         case body
     }
 
-    let core: HTTPServerCore
-    let lane: HTTPServerLane
-    private(set) var info: HTTPConnectionInfo
-    let parser: HTTPRequestHeadParser
-    let timer: RearmingTimer
-    /// The wire handler's context while it is in the pipeline.
-    private(set) var context: ChannelHandlerContext?
+    /// Bytes discarded behind a last answer before the connection is closed all the same.
+    private static let maxLingerBytes = 1024 * 1024
+    /// Bytes of later requests held while one is answered; only a closing peer can reach this.
+    private static let maxHeldBytes = 512 * 1024
+    /// Bytes of an answer that have to leave in the time that a write may stall, unless fewer are left: a peer that
+    /// reads a byte now and then holds no connection for ever.
+    private static let minFlushedBytes = 16 * 1024
 
-    var phase = Phase.head
+    private let server: HTTPServer
+    private let loop: HTTPServerLoop
+    private var info: HTTPConnectionInfo
+    private let rules: HTTPHeadParser.RequestRules
+    private let timer: RearmingTimer
+    /// While the handler is in the pipeline.
+    private var context: ChannelHandlerContext?
+
+    private var phase = Phase.head
     /// Bytes that have arrived and are not read yet.
-    var pending = ByteBuffer()
+    private var pending = ByteBuffer()
     /// Whether pending bytes are being read: an answer made without a pause then comes back while that is going on.
-    var isAdvancing = false
-    var isReadWithheld = false
-    var scanner: HTTPHeadScanner
-    /// The head so far, while it is incomplete or being judged.
-    var head = ByteBuffer()
-    var bodyReader = HTTPBodyReader()
-    var accepted: HTTPAcceptedHead?
-    var task: Task<Void, Never>?
-    /// Bytes of the present request's body that the server's gauge counts.
-    var gaugedBytes = 0
+    private var isAdvancing = false
+    private var isReadWithheld = false
+    private var scanner: HTTPHeadScanner
+    /// The head so far, until it is parsed.
+    private var head = ByteBuffer()
+    private var bodyReader = HTTPBodyReader()
+    private var accepted: HTTPAcceptedRequest?
+    private var task: Task<Void, Never>?
+    /// Bytes of the present request's body that the server's budget counts.
+    private var countedBytes = 0
     /// An answer that waits for its turn.
-    var pacedResponse: HTTPServerResponse?
-    var awaited: AwaitedPart?
+    private var pacedResponse: HTTPServerResponse?
+    private var awaited: AwaitedPart?
     /// Whether bytes may leave: always in plain text, after the handshake with TLS.
-    var isSecured: Bool
+    private var isSecured: Bool
 
-    init(core: HTTPServerCore, lane: HTTPServerLane, info: HTTPConnectionInfo) {
-        self.core = core
-        self.lane = lane
+    init(server: HTTPServer, loop: HTTPServerLoop, info: HTTPConnectionInfo) {
+        self.server = server
+        self.loop = loop
         self.info = info
-        self.parser = HTTPRequestHeadParser(
-            maxURIBytes: core.configuration.maxURIBytes,
+        self.rules = HTTPHeadParser.RequestRules(
+            maxURIBytes: server.configuration.maxURIBytes,
             scheme: info.isTLS ? "https" : "http"
         )
         self.timer = RearmingTimer(eventLoop: info.eventLoop)
-        self.scanner = HTTPHeadScanner(limits: core.scanLimits)
+        self.scanner = HTTPHeadScanner(limits: server.scanLimits)
         self.isSecured = !info.isTLS
+    }
+
+    // MARK: Events of the channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if context.channel.isActive {
+            self.opened()
+        }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.closed()
+        self.context = nil
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.opened()
+        context.fireChannelActive()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.closed()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.receive(self.unwrapInboundIn(data))
+    }
+
+    func read(context: ChannelHandlerContext) {
+        if self.mayRead() {
+            context.read()
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .some(.handshakeCompleted) = event as? TLSUserEvent {
+            self.secured(by: try? context.pipeline.syncOperations.nioSSL_peerCertificate())
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.server.logger.debug("Connection failed.", metadata: ["error": "\(error)"])
+        self.abort()
     }
 
     // MARK: Life
 
-    func attach(_ context: ChannelHandlerContext) {
-        self.context = context
-    }
-
-    func detach() {
-        self.context = nil
-    }
-
     /// The connection is accepted: the first head's deadline runs from here.
-    func opened() {
+    private func opened() {
         self.timer.start { [unowned self] in self.deadlinePassed() }
         self.awaited = .head
-        self.timer.set(self.deadline(in: self.core.timeouts.head))
+        self.timer.set(self.deadline(in: self.server.timeouts.head))
     }
 
-    /// The connection is gone, whoever closed it; heard of once from the channel and once from the pipeline.
-    func closed() {
+    /// The connection is gone; called by the channel's end and by the pipeline's, whichever comes first.
+    private func closed() {
         switch self.phase {
         case .closed: return
         case .responding: break  // The request keeps its body until its task has ended.
@@ -102,29 +154,24 @@ final class HTTPServerConnection {
         self.task = nil
         self.pending = ByteBuffer()
         self.head = ByteBuffer()
-        self.lane.remove(self)
+        self.loop.remove(self)
     }
 
     /// The handshake of TLS is over: bytes may leave, and the client is who its certificate says, if it gave one.
     ///
-    /// A resumed session has the certificate of its first handshake, which nobody has looked at since: one that has
+    /// A resumed session has the certificate of its first handshake, which TLS does not verify again: one that has
     /// expired meanwhile ends the connection.
-    func secured(by certificate: NIOSSLCertificate?) {
+    private func secured(by certificate: NIOSSLCertificate?) {
         self.isSecured = true
         guard let certificate else { return }
-        guard Int64(certificate.notValidAfter) >= self.core.configuration.wallClock().components.seconds else {
+        guard Int64(certificate.notValidAfter) >= self.server.configuration.wallClock().components.seconds else {
             self.abort()
             return
         }
-        self.info.clientNames = HTTPClientNames.names(in: certificate)
+        self.info.clientNames = Self.names(in: certificate)
     }
 
-    func transportFailed(_ error: any Error) {
-        self.core.logger.debug("Connection failed.", metadata: ["error": "\(error)"])
-        self.abort()
-    }
-
-    /// Whether somebody waits for the rest of an answer.
+    /// Whether an answer is being made or has not left yet.
     var isAnswering: Bool {
         switch self.phase {
         case .responding, .flushing: true
@@ -150,21 +197,22 @@ final class HTTPServerConnection {
     /// Closes a fresh connection whose first request does not come at once: it may be on its way.
     private func closeUnlessUsed() {
         self.info.eventLoop.assumeIsolated()
-            .scheduleTask(in: self.core.timeouts.settling) {
+            .scheduleTask(in: self.server.timeouts.settling) {
                 guard case .head = self.phase, self.scanner.isUntouched else { return }
                 self.abort()
             }
     }
 
-    /// Ends a connection between requests; what still comes, as it may while TLS ends, is a request that nobody takes.
+    /// Ends a connection between requests; a request that still comes, as it may while TLS ends, is discarded.
     private func closeIdle() {
         self.phase = .lingering(discardedBytes: 0)
-        self.timer.set(self.deadline(in: self.core.timeouts.linger))
+        self.timer.set(self.deadline(in: self.server.timeouts.linger))
         self.context?.close(promise: nil)
     }
 
-    /// Closes the connection at once, without asking the peer to agree on the end of TLS.
-    func abort() {
+    /// Closes the connection at once, without asking the peer to agree on the end of TLS; a reason is reported.
+    func abort(_ reason: HTTPServerCloseReason? = nil) {
+        if let reason { self.server.configuration.onClose(reason) }
         guard let context = self.context else { return }
         if self.info.isTLS,
             let encryption = try? context.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
@@ -175,15 +223,345 @@ final class HTTPServerConnection {
         }
     }
 
-    /// Closes the connection at once and tells why.
-    func cut(_ reason: HTTPServerCut) {
-        self.core.configuration.onCut(reason)
-        self.abort()
+    /// The DNS names, in lower case, and the URIs among the subject alternative names (RFC 5280, section 4.2.1.6).
+    ///
+    /// A name that has the form of the other kind, or bytes that neither has, is left out: a DNS name must not pass for a
+    /// URI. The subject's common name says nothing.
+    private static func names(in certificate: NIOSSLCertificate) -> [String] {
+        certificate._subjectAlternativeNames()
+            .compactMap { name in
+                let text = String(decoding: name.contents, as: UTF8.self)
+                guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else { return nil }
+                let hasScheme = text.utf8.contains(UInt8(ascii: ":"))
+                switch name.nameType {
+                case .dnsName where !hasScheme: return text.lowercased()
+                case .uri where hasScheme: return text
+                default: return nil
+                }
+            }
+    }
+
+    // MARK: Reading
+
+    private func receive(_ bytes: ByteBuffer) {
+        switch self.phase {
+        case .closed:
+            break
+        case .lingering(let discardedBytes):
+            self.phase = .lingering(discardedBytes: discardedBytes + bytes.readableBytes)
+            if discardedBytes + bytes.readableBytes > Self.maxLingerBytes {
+                self.abort(.flooded)
+            }
+        case .responding, .flushing:
+            self.hold(bytes)
+            if self.pending.readableBytes > Self.maxHeldBytes {
+                self.abort(.flooded)
+            }
+        case .idle, .head, .body:
+            self.hold(bytes)
+            self.advance()
+        }
+    }
+
+    /// Whether the transport may read; if not, it is told later.
+    ///
+    /// One read ahead is left standing while a request is answered: withholding it costs two system calls a request
+    /// and would hide that the peer has gone.
+    private func mayRead() -> Bool {
+        switch self.phase {
+        case .responding, .flushing:
+            self.isReadWithheld = self.pending.readableBytes > 0
+            return !self.isReadWithheld
+        case .idle, .head, .body, .lingering, .closed:
+            return true
+        }
+    }
+
+    private func resumeReading() {
+        guard self.isReadWithheld, self.mayRead() else { return }
+        self.isReadWithheld = false
+        self.context?.read()
+    }
+
+    /// Reads what has arrived, up to the end of one request.
+    private func advance() {
+        // The loop below goes on with the next request once this one is answered.
+        guard !self.isAdvancing else { return }
+        self.isAdvancing = true
+        defer { self.isAdvancing = false }
+        receiving: while self.pending.readableBytes > 0 {
+            switch self.phase {
+            case .idle: self.beginHead()
+            case .head: self.advanceHead()
+            case .body: self.advanceBody()
+            case .responding, .flushing, .lingering, .closed: break receiving
+            }
+        }
+        switch self.phase {
+        case .head:
+            self.await(.head, for: self.server.timeouts.head)
+        case .body:
+            self.await(.body, for: self.server.timeouts.body)
+        case .responding, .flushing:
+            guard self.pending.readableBytes == 0 else { return }
+        case .idle, .lingering, .closed:
+            break
+        }
+        // Dropped rather than emptied: an idle connection should hold no read buffer.
+        self.pending = ByteBuffer()
+    }
+
+    /// Sets the deadline of an unfinished part of a request once; later fragments of the part do not move it.
+    private func await(_ part: AwaitedPart, for amount: TimeAmount) {
+        guard self.awaited != part else { return }
+        self.awaited = part
+        self.timer.set(self.deadline(in: amount))
+    }
+
+    private func hold(_ bytes: ByteBuffer) {
+        if self.pending.readableBytes == 0 {
+            self.pending = bytes
+        } else {
+            self.pending.writeImmutableBuffer(bytes)
+        }
+    }
+
+    private func beginHead() {
+        self.phase = .head
+        self.scanner = HTTPHeadScanner(limits: self.server.scanLimits)
+        self.awaited = nil
+    }
+
+    private func advanceHead() {
+        let arrived = self.pending
+        switch self.scanner.scan(arrived.readableBytesUInt8Span) {
+        case .tooLarge:
+            self.refuse(.headerTooLarge)
+        case .startLineTooLong:
+            self.refuse(.uriTooLong)
+        case .malformed:
+            self.refuse(.badRequest(reason: "The head is malformed."))
+        case .incomplete:
+            self.head.appendBody(self.pending)
+            self.pending = ByteBuffer()
+        case .complete(let byteCount):
+            guard let bytes = self.pending.readSlice(length: byteCount) else { return }
+            self.head.appendBody(bytes)
+            do throws(HTTPServerRefusal) {
+                self.accept(try HTTPHeadParser.request(self.head, self.rules))
+            } catch {
+                self.refuse(error)
+            }
+        }
+    }
+
+    private func accept(_ accepted: HTTPAcceptedRequest) {
+        self.head = ByteBuffer()
+        self.accepted = accepted
+        guard accepted.framing != .none else {
+            self.bodyReader = HTTPBodyReader()
+            self.startResponding()
+            return
+        }
+        let limit = self.server.configuration.bodyLimit(accepted.head)
+        if case .length(let length) = accepted.framing, length > limit {
+            self.refuse(.bodyTooLarge)
+            return
+        }
+        if case .length(let length) = accepted.framing,
+            !self.server.bodies.hasRoom(for: length - self.server.configuration.uncountedBodyBytes)
+        {
+            self.refuse(.tooManyBufferedBytes(path: accepted.head.pathBytes))
+            return
+        }
+        self.phase = .body
+        self.bodyReader = HTTPBodyReader(
+            framing: accepted.framing,
+            maxBodyBytes: limit,
+            maxOverheadBytes: self.server.configuration.maxChunkOverheadBytes
+        )
+        if accepted.expectsContinue, self.pending.readableBytes == 0 {
+            self.writeContinue()
+        }
+    }
+
+    private func advanceBody() {
+        let step = self.bodyReader.read(from: &self.pending)
+        guard self.countBody() else {
+            self.refuse(.tooManyBufferedBytes(path: self.accepted?.head.pathBytes ?? []))
+            return
+        }
+        switch step {
+        case .incomplete: break
+        case .complete: self.startResponding()
+        case .tooLarge: self.refuse(.bodyTooLarge)
+        case .malformed: self.refuse(.badRequest(reason: "The body's framing is malformed."))
+        }
+    }
+
+    /// Counts the bytes of the body that have arrived; false if there is no room for them.
+    private func countBody() -> Bool {
+        let counted = self.bodyReader.body.readableBytes - self.server.configuration.uncountedBodyBytes
+        let arrived = counted - self.countedBytes
+        guard arrived > 0 else { return true }
+        guard self.server.bodies.hold(arrived) else { return false }
+        self.countedBytes += arrived
+        return true
+    }
+
+    /// Takes back the bytes that were counted.
+    private func releaseBody() {
+        guard self.countedBytes > 0 else { return }
+        self.server.bodies.release(self.countedBytes)
+        self.countedBytes = 0
+    }
+
+    private func startResponding() {
+        guard let accepted = self.accepted else { return }
+        self.phase = .responding
+        self.awaited = nil
+        self.timer.clear()
+        let request = HTTPServerRequest(
+            head: accepted.head,
+            body: self.bodyReader.body,
+            connection: self.info,
+            lag: self.loop.noteWork()
+        )
+        self.bodyReader = HTTPBodyReader()
+        let connection = NIOLoopBound(self, eventLoop: self.info.eventLoop)
+        let responder = self.server.responder
+        // Started here and now: only what has to wait is scheduled on the loop.
+        self.task = Task.immediate(executorPreference: self.loop.executor) {
+            let response = await responder.respond(to: request)
+            connection.value.respond(response)
+        }
+    }
+
+    // MARK: Answering
+
+    /// Takes a responder's answer and sends it, at once or in its turn.
+    private func respond(_ response: HTTPServerResponse) {
+        self.releaseBody()
+        self.loop.noteWork()
+        guard case .responding = self.phase else { return }
+        self.task = nil
+        if response.isPaced, self.loop.pace(self) {
+            self.pacedResponse = response
+        } else {
+            self.answer(response)
+        }
+    }
+
+    /// The turn of a paced answer has come.
+    func answerPaced() {
+        guard let response = self.pacedResponse else { return }
+        self.pacedResponse = nil
+        self.answer(response)
+    }
+
+    /// Sends an answer to the present request.
+    private func answer(_ response: HTTPServerResponse) {
+        guard case .responding = self.phase, let accepted = self.accepted else { return }
+        let closes = response.closesConnection || !accepted.keepsAlive || self.server.isDraining
+        self.send(response, omitsBody: accepted.head.method == .head, isHTTP10: accepted.isHTTP10, closes: closes)
+    }
+
+    /// Answers a request that is not understood or not wanted, and ends the connection: where the next request would
+    /// start is unknown.
+    private func refuse(_ refusal: HTTPServerRefusal) {
+        switch self.phase {
+        case .idle, .head, .body: break
+        case .responding, .flushing, .lingering, .closed: return
+        }
+        let request = HTTPRefusedRequest(remoteAddress: self.info.remoteAddress, head: self.accepted?.head)
+        let omitsBody =
+            self.accepted.map { $0.head.method == .head }
+            ?? self.head.readableBytesView.starts(with: "HEAD ".utf8)
+        self.timer.clear()
+        self.head = ByteBuffer()
+        self.bodyReader = HTTPBodyReader()
+        self.releaseBody()
+        self.send(
+            self.server.configuration.refusalResponse(refusal, request),
+            omitsBody: omitsBody,
+            isHTTP10: false,
+            closes: true
+        )
+    }
+
+    /// Tells a waiting client to send its body (RFC 9110, section 10.1.1).
+    private func writeContinue() {
+        let bytes = ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")
+        self.context?.writeAndFlush(NIOAny(bytes), promise: nil)
+    }
+
+    /// Bytes of answers that have not left yet.
+    private func bufferedBytes() -> Int {
+        (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
+    private func send(_ response: HTTPServerResponse, omitsBody: Bool, isHTTP10: Bool, closes: Bool) {
+        guard let context = self.context else { return }
+        let now = context.eventLoop.now
+        let message = HTTPOutgoingResponse(
+            response,
+            omitsBody: omitsBody,
+            connection: closes ? .close : isHTTP10 ? .keepAlive : .unmentioned,
+            date: self.loop.date(at: now)
+        )
+        self.accepted = nil
+        context.send(message)
+        // The write may have found the peer gone.
+        if case .closed = self.phase { return }
+        if context.channel.isWritable {
+            self.finish(closes: closes, at: now)
+        } else {
+            self.waitUntilFlushed(context, bufferedBytes: self.bufferedBytes(), closes: closes)
+        }
+    }
+
+    /// The slow path: the peer does not read as fast as we write.
+    private func waitUntilFlushed(_ context: ChannelHandlerContext, bufferedBytes: Int, closes: Bool) {
+        self.phase = .flushing(bufferedBytes: bufferedBytes, closes: closes)
+        self.timer.set(self.deadline(in: self.server.timeouts.writeStall))
+        // Writes complete in order, so this empty one completes behind the answer.
+        let flushed = context.eventLoop.makePromise(of: Void.self)
+        flushed.futureResult.assumeIsolated()
+            .whenSuccess {
+                // A drain may have decided meanwhile that the connection ends here.
+                guard case .flushing(_, let closes) = self.phase else { return }
+                self.finish(closes: closes, at: context.eventLoop.now)
+            }
+        context.writeAndFlush(NIOAny(ByteBuffer()), promise: flushed)
+    }
+
+    /// The answer has left.
+    private func finish(closes: Bool, at now: NIODeadline) {
+        guard !closes else {
+            self.linger()
+            return
+        }
+        self.phase = .idle(since: now)
+        self.timer.set(now + self.server.timeouts.keepAlive)
+        if self.pending.readableBytes > 0 {
+            self.advance()
+        }
+        self.resumeReading()
+    }
+
+    /// Ends our side and discards what still comes: closing outright while the peer sends would make its system throw
+    /// the answer away (RFC 9112, section 9.6).
+    private func linger() {
+        self.phase = .lingering(discardedBytes: 0)
+        self.pending = ByteBuffer()
+        self.timer.set(self.deadline(in: self.server.timeouts.linger))
+        self.context?.close(mode: .output, promise: nil)
+        self.resumeReading()
     }
 
     // MARK: Deadlines
 
-    func deadline(in amount: TimeAmount) -> NIODeadline {
+    private func deadline(in amount: TimeAmount) -> NIODeadline {
         self.info.eventLoop.now + amount
     }
 
@@ -197,14 +575,14 @@ final class HTTPServerConnection {
             self.refuse(.bodyTimeout)
         case .flushing(let bufferedBytes, let closes):
             let left = self.bufferedBytes()
-            guard bufferedBytes - left >= HTTPServerCore.minFlushedBytes else {
-                self.cut(.writeStalled)
+            guard bufferedBytes - left >= Self.minFlushedBytes else {
+                self.abort(.writeStalled)
                 return
             }
             self.phase = .flushing(bufferedBytes: left, closes: closes)
-            self.timer.set(self.deadline(in: self.core.timeouts.writeStall))
+            self.timer.set(self.deadline(in: self.server.timeouts.writeStall))
         case .head:
-            self.cut(.handshakeTimeout)
+            self.abort(.handshakeTimeout)
         case .lingering:
             self.abort()
         case .responding, .closed:

@@ -3,7 +3,7 @@ package import HTTPTypes
 /// Why the server itself refused a request before any responder saw it.
 ///
 /// Each is answered once, and the connection is closed behind the answer.
-package enum HTTPServerRefusal: Sendable, Hashable {
+package enum HTTPServerRefusal: Error, Hashable {
     /// The request is malformed or ambiguous; the reason is one of a fixed set of sentences.
     case badRequest(reason: String)
     /// The request target exceeds its limit.
@@ -24,7 +24,7 @@ package enum HTTPServerRefusal: Sendable, Hashable {
     case expectationFailed
     /// The server holds as many connections as it may.
     case tooManyConnections
-    /// The bodies that the server holds leave no room for this request's; the path tells in whose words to say so.
+    /// The bodies that the server holds leave no room for this request's; the path selects the form of the answer.
     case tooManyBufferedBytes(path: [UInt8])
 
     /// The status the refusal is answered with.
@@ -58,4 +58,33 @@ package enum HTTPServerRefusal: Sendable, Hashable {
         case .tooManyBufferedBytes: "The server holds as many bytes of requests as it may."
         }
     }
+}
+
+/// A request that the server itself refused.
+package struct HTTPRefusedRequest: Sendable {
+    /// The peer's IP address as text, without the port.
+    package let remoteAddress: String?
+    /// The head, where it was complete and well-formed.
+    package let head: HTTPRequestHead?
+
+    package init(remoteAddress: String?, head: HTTPRequestHead? = nil) {
+        self.remoteAddress = remoteAddress
+        self.head = head
+    }
+}
+
+/// Why the server ended a connection without an answer; the raw value is its name in metrics.
+package enum HTTPServerCloseReason: String, Sendable, CaseIterable {
+    /// The peer did not read its answer in time.
+    case writeStalled = "write_stalled"
+    /// The peer went on sending behind an answer that told it of the connection's end, or behind its own request.
+    case flooded
+    /// The peer did not finish the TLS handshake in time.
+    case handshakeTimeout = "handshake_timeout"
+    /// The server holds as many connections as it may; over TLS an answer would cost a handshake.
+    case tooManyConnections = "too_many_connections"
+    /// The server holds as many connections as it may, and this one was idle when another came.
+    case evicted
+    /// The process has no file descriptor left.
+    case outOfDescriptors = "out_of_descriptors"
 }

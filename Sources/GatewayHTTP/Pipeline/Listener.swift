@@ -162,17 +162,8 @@ extension Listener {
     }
 
     /// Counts a connection that the server ended without an answer.
-    package func note(_ cut: HTTPServerCut) {
-        let reason =
-            switch cut {
-            case .writeStalled: "write_stalled"
-            case .flooded: "flooded"
-            case .handshakeTimeout: "handshake_timeout"
-            case .tooManyConnections: "too_many_connections"
-            case .evicted: "evicted"
-            case .outOfDescriptors: "out_of_descriptors"
-            }
-        self.pipeline.metrics.rejected(reason: reason)
+    package func note(_ reason: HTTPServerCloseReason) {
+        self.pipeline.metrics.rejected(reason: reason.rawValue)
     }
 
     /// What a refusal is counted as.

@@ -135,6 +135,6 @@ extension HTTPServerConfiguration {
         self.maxConnections = maxConnections
         self.tls = certificate?.configuration
         self.refusalResponse = served.response(to:_:)
-        self.onCut = served.note(_:)
+        self.onClose = served.note(_:)
     }
 }

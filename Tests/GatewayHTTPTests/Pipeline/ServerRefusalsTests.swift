@@ -91,8 +91,8 @@ struct ServerRefusalsTests {
         }
     }
 
-    @Test("What ends without an answer is counted by its own reason", arguments: HTTPServerCut.allCases)
-    func cuts(cut: HTTPServerCut) throws {
+    @Test("What ends without an answer is counted by its own reason", arguments: HTTPServerCloseReason.allCases)
+    func cuts(cut: HTTPServerCloseReason) throws {
         let metrics = TestMetrics()
         Listener.withoutRoutes(metrics: metrics).note(cut)
         let reason =

@@ -28,7 +28,7 @@ struct RequestStream {
 
     private enum Phase {
         case head(HTTPHeadScanner)
-        case body(HTTPBodyReader, HTTPAcceptedHead)
+        case body(HTTPBodyReader, HTTPAcceptedRequest)
     }
 
     private static let limits = HTTPHeadScanner.Limits(
@@ -37,7 +37,7 @@ struct RequestStream {
         maxFieldBytes: 256,
         maxFields: 16
     )
-    private static let parser = HTTPRequestHeadParser(maxURIBytes: 200, scheme: "http")
+    private static let rules = HTTPHeadParser.RequestRules(maxURIBytes: 200, scheme: "http")
     private static let maxBodyBytes = 256
     private static let maxOverheadBytes = 256
 
@@ -84,7 +84,11 @@ struct RequestStream {
         case .complete(let byteCount):
             guard var bytes = self.pending.readSlice(length: byteCount) else { return }
             self.head.writeBuffer(&bytes)
-            self.accept(Self.parser.parse(self.head))
+            do throws(HTTPServerRefusal) {
+                self.accept(try HTTPHeadParser.request(self.head, Self.rules))
+            } catch {
+                self.end = .refused(status: error.status.code)
+            }
         case .tooLarge:
             self.end = .refused(status: 431)
         case .startLineTooLong:
@@ -94,28 +98,23 @@ struct RequestStream {
         }
     }
 
-    private mutating func accept(_ verdict: HTTPRequestHeadParser.Verdict) {
-        switch verdict {
-        case .refused(let refusal):
-            self.end = .refused(status: refusal.status.code)
-        case .accepted(let accepted):
-            switch accepted.framing {
-            case .none:
-                self.finish(accepted, body: ByteBuffer())
-            case .length(let length) where length > Self.maxBodyBytes:
-                self.end = .refused(status: 413)
-            case .length, .chunked, .untilClose:
-                let reader = HTTPBodyReader(
-                    framing: accepted.framing,
-                    maxBodyBytes: Self.maxBodyBytes,
-                    maxOverheadBytes: Self.maxOverheadBytes
-                )
-                self.phase = .body(reader, accepted)
-            }
+    private mutating func accept(_ accepted: HTTPAcceptedRequest) {
+        switch accepted.framing {
+        case .none:
+            self.finish(accepted, body: ByteBuffer())
+        case .length(let length) where length > Self.maxBodyBytes:
+            self.end = .refused(status: 413)
+        case .length, .chunked, .untilClose:
+            let reader = HTTPBodyReader(
+                framing: accepted.framing,
+                maxBodyBytes: Self.maxBodyBytes,
+                maxOverheadBytes: Self.maxOverheadBytes
+            )
+            self.phase = .body(reader, accepted)
         }
     }
 
-    private mutating func finish(_ accepted: HTTPAcceptedHead, body: ByteBuffer) {
+    private mutating func finish(_ accepted: HTTPAcceptedRequest, body: ByteBuffer) {
         let fields = accepted.head.fields.fields
         self.requests.append(
             Request(

@@ -91,19 +91,20 @@ enum ResponseProperties {
             case .complete(let byteCount):
                 guard var rest = piece.readSlice(length: byteCount) else { return (.refused, []) }
                 head.writeBuffer(&rest)
-                switch HTTPResponseHeadParser(maxBodyBytes: Self.maxBodyBytes).parse(head, method: method) {
-                case .informational: return (.informational, [])
-                case .refused: return (.refused, [])
-                case .accepted(let response, let framing, let keepsAlive):
-                    let fields = response.fields.fields
+                do throws(HTTPClientError.Code) {
+                    let accepted = try HTTPHeadParser.response(head, to: method, maxBodyBytes: Self.maxBodyBytes)
+                    guard let accepted else { return (.informational, []) }
+                    let fields = accepted.response.fields.fields
                     let reading = Reading.accepted(
-                        status: response.status,
+                        status: accepted.response.status.code,
                         names: fields.map { $0.name.rawName },
                         values: fields.map { $0.value },
-                        framing,
-                        keepsAlive: keepsAlive
+                        accepted.framing,
+                        keepsAlive: accepted.keepsAlive
                     )
                     return (reading, Array(head.readableBytesView))
+                } catch {
+                    return (.refused, [])
                 }
             }
         }

@@ -3,12 +3,12 @@ import Testing
 
 @testable import EventLoopHTTP
 
-@Suite("AnswerPacer")
-struct AnswerPacerTests {
+@Suite("HTTPResponsePacer")
+struct HTTPResponsePacerTests {
     private static let start = NIODeadline.uptimeNanoseconds(5_000_000_000)
 
-    private static var pacer: AnswerPacer {
-        AnswerPacer(interval: .milliseconds(10), burst: .milliseconds(50), maxDelay: .milliseconds(100))
+    private static var pacer: HTTPResponsePacer {
+        HTTPResponsePacer(interval: .milliseconds(10), burst: .milliseconds(50), maxDelay: .milliseconds(100))
     }
 
     @Test("A burst goes out at once, what follows in its turn, and nobody waits longer than the longest wait")

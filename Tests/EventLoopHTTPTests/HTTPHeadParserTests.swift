@@ -5,7 +5,7 @@ import Testing
 @testable import EventLoopHTTP
 
 @Suite("Heads of answers")
-struct HTTPResponseHeadParserTests {
+struct HTTPHeadParserTests {
     // Found by fuzzing: they were accepted where no body follows.
     @Test(
         "A length and a coding, or a length that is none, are refused even where no body can follow",
@@ -32,9 +32,7 @@ struct HTTPResponseHeadParserTests {
     }
 
     private static func framing(_ head: String, _ method: HTTPRequest.Method) -> HTTPBodyFraming? {
-        let verdict = HTTPResponseHeadParser(maxBodyBytes: 100).parse(ByteBuffer(string: head), method: method)
-        guard case .accepted(_, let framing, _) = verdict else { return nil }
-        return framing
+        try? HTTPHeadParser.response(ByteBuffer(string: head), to: method, maxBodyBytes: 100)?.framing
     }
 
     @Test("The lines of an answer are its fields, also where they are longer than a head can be")

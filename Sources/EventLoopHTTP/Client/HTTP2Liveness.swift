@@ -2,7 +2,7 @@ import NIOCore
 
 /// When a connection has to prove that it is alive, and when it has lived long enough.
 ///
-/// Pure: the caller supplies the time, and does what the verdict says.
+/// Pure: the caller supplies the time, and acts on the verdict.
 struct HTTP2Liveness {
     struct Limits: Sendable {
         /// Silence of a connection with exchanges before a ping.
@@ -26,7 +26,7 @@ struct HTTP2Liveness {
         case ping
         /// The last ping stayed unanswered.
         case dead
-        /// Nobody has needed the connection for long enough.
+        /// The connection has not been used for long enough.
         case idle
         /// The connection should take no more exchanges.
         case retire
@@ -38,12 +38,7 @@ struct HTTP2Liveness {
     private var pingedAt: NIODeadline?
     private var idleSince: NIODeadline?
 
-    /// Creates the record of a connection that is ready now.
-    ///
-    /// - Parameters:
-    ///   - limits: the times.
-    ///   - now: when it is ready.
-    ///   - chance: 0 to 1, drawn by lot: how much of the jitter the lifetime loses.
+    /// A connection that is ready now; chance, 0 to 1, is drawn by lot: how much of the jitter the lifetime loses.
     init(limits: Limits, now: NIODeadline, chance: Double) {
         self.limits = limits
         let lifetime = Double(limits.lifetime.nanoseconds) * (1 - limits.lifetimeJitter * chance)
@@ -52,16 +47,14 @@ struct HTTP2Liveness {
         self.idleSince = now
     }
 
-    /// Something arrived: whatever it is, the peer is there.
-    ///
-    /// - Returns: whether a ping was waiting for that, and another verdict holds now.
+    /// Notes that something arrived, and so the peer is there; true if a ping was waiting for that and another verdict
+    /// holds now.
     mutating func heard(at now: NIODeadline) -> Bool {
         self.lastHeard = now
         defer { self.pingedAt = nil }
         return self.pingedAt != nil
     }
 
-    /// A ping was sent.
     mutating func pinged(at now: NIODeadline) {
         self.pingedAt = now
     }

@@ -16,9 +16,7 @@ struct HTTP2ClientSettings: Sendable {
 
     let responseLimits: HTTP2ResponseReader.Limits
     let livenessLimits: HTTP2Liveness.Limits
-    let maxStreamsPerConnection: Int
-    let maxConnections: Int
-    let maxRefusals: Int
+    private let maxStreamsPerConnection: Int
     /// The window of one stream, in bytes: a usual answer that fits its limit never waits for it to be widened.
     ///
     /// Where a request allows more, the window is widened as the answer arrives.
@@ -33,8 +31,6 @@ struct HTTP2ClientSettings: Sendable {
         )
         self.livenessLimits = HTTP2Liveness.Limits(configuration)
         self.maxStreamsPerConnection = configuration.http2.maxStreamsPerConnection
-        self.maxConnections = configuration.http2.maxConnectionsPerLoop
-        self.maxRefusals = configuration.http2.maxRefusals
         let usualBytes = min(configuration.maxResponseBodyBytes, HTTPClientRequest.usualResponseBodyBytes)
         self.streamWindowBytes = max(65_535, usualBytes + 16_384)
         // A list beyond what is announced ends the connection, one beyond our limit only its stream.
@@ -59,5 +55,58 @@ struct HTTP2ClientSettings: Sendable {
         var stream = NIOHTTP2Handler.StreamConfiguration()
         stream.streamResetFrameRateLimit.maximumCount = Self.resetsPerHalfMinute
         return NIOHTTP2Handler(mode: .client, connectionConfiguration: connection, streamConfiguration: stream)
+    }
+}
+
+/// Puts frames that are written between two flushes into one buffer.
+///
+/// Frames come in pieces: nine bytes, then a few dozen or a few hundred. Each write would become an encrypted record of
+/// its own. A buffer as large as a record holds the requests of many streams instead.
+final class HTTP2WriteGatherer: ChannelOutboundHandler {
+    typealias OutboundIn = IOData
+    typealias OutboundOut = ByteBuffer
+
+    /// What fits one TLS record, in bytes.
+    private static let recordBytes = 16 * 1024
+    /// Pieces from this size on are not copied, in bytes.
+    private static let uncopiedBytes = 8 * 1024
+
+    private var gathered = ByteBuffer()
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        guard promise == nil, case .byteBuffer(let bytes) = self.unwrapOutboundIn(data) else {
+            self.emit(context)
+            context.write(data, promise: promise)
+            return
+        }
+        if bytes.readableBytes >= Self.uncopiedBytes {
+            self.emit(context)
+            context.write(self.wrapOutboundOut(bytes), promise: nil)
+            return
+        }
+        if self.gathered.readableBytes + bytes.readableBytes > Self.recordBytes {
+            self.emit(context)
+        }
+        if self.gathered.readableBytes == 0 {
+            self.gathered = context.channel.allocator.buffer(capacity: max(1024, bytes.readableBytes))
+        }
+        self.gathered.writeImmutableBuffer(bytes)
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        self.emit(context)
+        context.flush()
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        self.emit(context)
+        context.close(mode: mode, promise: promise)
+    }
+
+    private func emit(_ context: ChannelHandlerContext) {
+        guard self.gathered.readableBytes > 0 else { return }
+        let bytes = self.gathered
+        self.gathered = ByteBuffer()
+        context.write(self.wrapOutboundOut(bytes), promise: nil)
     }
 }

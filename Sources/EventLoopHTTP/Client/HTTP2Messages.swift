@@ -2,9 +2,66 @@ import HTTPTypes
 import NIOCore
 import NIOHPACK
 
+/// Turns the heads of requests into field blocks.
+///
+/// The requests that follow each other on a connection often differ in their body only, so the last block is kept; and
+/// since fields are compressed against those sent before, a repeated head is a few bytes on the wire.
+struct HTTP2RequestHeadWriter {
+    private struct Last {
+        var method: HTTPRequest.Method
+        var path: String
+        var lines: [UInt8]
+        var block: HPACKHeaders
+    }
+
+    private let scheme: String
+    private let authority: String
+    private var last: Last?
+
+    init(scheme: String, authority: String) {
+        self.scheme = scheme
+        self.authority = authority
+    }
+
+    /// The field block of a request's head.
+    mutating func block(for request: HTTPClientRequest) -> HPACKHeaders {
+        var block = self.blockWithoutLength(for: request)
+        if request.statesLength {
+            // Lengths vary, and would push more useful fields out of the peer's table.
+            block.add(name: "content-length", value: String(request.body.readableBytes), indexing: .nonIndexable)
+        }
+        return block
+    }
+
+    private mutating func blockWithoutLength(for request: HTTPClientRequest) -> HPACKHeaders {
+        if let last, last.path == request.path, last.lines == request.headers.bytes, last.method == request.method {
+            return last.block
+        }
+        var block = HPACKHeaders([
+            (":method", request.method.rawValue),
+            (":scheme", self.scheme),
+            (":authority", self.authority),
+            (":path", HTTPRequestPath(request.path).encoded),
+        ])
+        request.headers.forEachLine { name, value in
+            let name = String(decoding: name.lazy.map(HTTPGrammar.lowercased), as: UTF8.self)
+            guard !Self.left(out: name) else { return }
+            block.add(name: name, value: String(decoding: value, as: UTF8.self))
+        }
+        self.last = Last(method: request.method, path: request.path, lines: request.headers.bytes, block: block)
+        return block
+    }
+
+    /// Fields that belong to one connection, or that a pseudo-header replaces (RFC 9113, section 8.2.2); those that
+    /// frame a message are never among a request's lines.
+    private static func left(out name: String) -> Bool {
+        name == "host" || name == "proxy-connection" || name == "http2-settings"
+    }
+}
+
 /// Puts one answer together from the frames of its stream, within its limits.
 ///
-/// What a field block must not contain is checked before, with the frames.
+/// The frame handler has checked field blocks for what they must not contain.
 struct HTTP2ResponseReader {
     struct Limits: Sendable {
         /// The field block in bytes, counted as RFC 9113, section 6.5.2, counts: with 32 for each field.
@@ -27,7 +84,7 @@ struct HTTP2ResponseReader {
     }
 
     private let limits: Limits
-    private var head: HTTPResponseHead?
+    private var head: HTTPClientResponse?
     private var headBytes = 0
     private var body = ByteBuffer()
     private var informationalHeads = 0
@@ -41,13 +98,13 @@ struct HTTP2ResponseReader {
         self.head != nil || self.informationalHeads > 0
     }
 
-    /// What is held of the answer, in bytes.
+    /// Bytes held of the answer.
     var heldBytes: Int { self.headBytes + self.body.readableBytes }
 
     /// Takes a field block: an interim head, the final one, or trailers.
     mutating func read(_ block: HPACKHeaders, endsStream: Bool) -> Step {
         guard self.head == nil else {
-            // Trailers say nothing that is looked at.
+            // Trailers are not looked at.
             return endsStream ? self.complete() : .malformed
         }
         var status: Int?
@@ -67,7 +124,7 @@ struct HTTP2ResponseReader {
             self.informationalHeads += 1
             return self.informationalHeads <= HTTPClientCore.maxInformationalHeads ? .incomplete : .malformed
         case .some(let status) where (200...599).contains(status):
-            self.head = HTTPResponseHead(status: status, fields: fields)
+            self.head = HTTPClientResponse(status: HTTPResponse.Status(code: status), fields: fields)
             self.headBytes = bytes
             return endsStream ? self.complete() : self.checkedLength(fields)
         default:
@@ -89,14 +146,9 @@ struct HTTP2ResponseReader {
     }
 
     private func complete() -> Step {
-        guard let head = self.head else { return .malformed }
-        return .complete(
-            HTTPClientResponse(
-                status: HTTPResponse.Status(code: head.status),
-                fields: head.fields,
-                body: self.body
-            )
-        )
+        guard var response = self.head else { return .malformed }
+        response.body = self.body
+        return .complete(response)
     }
 
     /// Refuses a body that is announced to exceed its limit before any of it arrives.

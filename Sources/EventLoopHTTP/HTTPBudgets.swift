@@ -1,9 +1,46 @@
 import Synchronization
 
+/// Counts the bytes that are held of incomplete messages, and bounds them: of a server's requests, or of the answers that
+/// pools collect.
+///
+/// Never locked: it is touched for every request that has a body.
+package final class HTTPBodyBudget: Sendable {
+    /// The most bytes that may be held.
+    let limit: Int
+    private let held = Atomic(0)
+
+    package init(limit: Int) {
+        self.limit = limit
+    }
+
+    var heldBytes: Int {
+        self.held.load(ordering: .relaxed)
+    }
+
+    /// Whether that many more bytes would fit now.
+    func hasRoom(for byteCount: Int) -> Bool {
+        byteCount <= self.limit - self.heldBytes
+    }
+
+    /// Counts bytes that have arrived; false, with nothing counted, if they are too many.
+    func hold(_ byteCount: Int) -> Bool {
+        guard self.held.add(byteCount, ordering: .relaxed).newValue <= self.limit else {
+            self.release(byteCount)
+            return false
+        }
+        return true
+    }
+
+    /// Takes back bytes that were counted.
+    func release(_ byteCount: Int) {
+        self.held.subtract(byteCount, ordering: .relaxed)
+    }
+}
+
 /// Counts open connections and bounds them: those of a server, or those of pools that share descriptors.
 ///
 /// Locked once when a connection opens and once when it closes, never for a request.
-package final class HTTPConnectionGauge: Sendable {
+package final class HTTPConnectionBudget: Sendable {
     private struct State {
         var open = 0
         var isShut = false
@@ -11,6 +48,7 @@ package final class HTTPConnectionGauge: Sendable {
     }
 
     enum Admission {
+        /// Counted; it has to leave.
         case admitted
         case full
         case shut
@@ -19,7 +57,6 @@ package final class HTTPConnectionGauge: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// Counts from nothing, up to a limit.
     package init(limit: Int) {
         self.limit = limit
     }
@@ -29,21 +66,18 @@ package final class HTTPConnectionGauge: Sendable {
         self.state.withLock { $0.open }
     }
 
-    /// Counts a new connection, unless there is no room for it.
-    ///
-    /// - Parameter isInPlace: whether it has the place of one that has just been closed, which counts until its channel has
-    ///   told so.
-    /// - Returns: whether it is counted; if so, it has to leave.
-    func admit(inPlace isInPlace: Bool = false) -> Admission {
+    /// Counts a new connection if there is room for it, or if it replaces one that was closed for it and still counts until
+    /// its channel has ended.
+    func admit(replacing isReplacement: Bool = false) -> Admission {
         self.state.withLock { state in
             guard !state.isShut else { return .shut }
-            guard isInPlace || state.open < self.limit else { return .full }
+            guard isReplacement || state.open < self.limit else { return .full }
             state.open += 1
             return .admitted
         }
     }
 
-    /// Counts a connection that was admitted and has closed.
+    /// Takes back a connection that was admitted and has closed.
     func leave() {
         let waiting = self.state.withLock { state in
             state.open -= 1

@@ -1,0 +1,292 @@
+import NIOCore
+
+/// One HTTP/1.1 connection of a pool: which answer it is reading, and whether it may serve again.
+final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private enum Phase {
+        /// In the pool, or about to be. Next: `head`, `closed`.
+        case idle
+        /// The request is written; the head of the answer is arriving. Next: `body`, `settling`, `closed`.
+        case head(HTTPClientExchange)
+        /// The body of the answer is arriving. Next: `settling`, `closed`.
+        case body(HTTPClientExchange, HTTPClientResponse, endsWithConnection: Bool)
+        /// The answer is delivered; bytes that were read with it are still being looked at. Next: `idle`, `closed`.
+        case settling
+        /// Over.
+        case closed
+    }
+
+    private var phase = Phase.idle
+    /// Bytes that have arrived and are not read yet.
+    private var pending = ByteBuffer()
+    private var scanner: HTTPHeadScanner
+    /// The head so far, while it is incomplete.
+    private var partialHead = ByteBuffer()
+    private var bodyReader = HTTPBodyReader()
+    private var informationalHeads = 0
+    private var isReusable = true
+    /// The tenant whose exchange has the connection's place in the pool.
+    private var tenant: Int?
+    /// Bytes counted of the answer that is arriving.
+    private var heldBytes = 0
+
+    init(loop: HTTPClientLoop) {
+        self.scanner = HTTPHeadScanner(limits: loop.core.scanLimits)
+        super.init(loop: loop, places: 1, maxConnections: loop.core.configuration.maxConnectionsPerLoop)
+    }
+
+    // MARK: Events of the channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.timer.start { [unowned self] in self.deadlinePassed() }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.transportClosed()
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.transportClosed()
+        context.fireChannelInactive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.receive(self.unwrapInboundIn(data))
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.readCompleted()
+        context.fireChannelReadComplete()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.abort(.connectionClosed, cause: error)
+    }
+
+    // MARK: In the pool
+
+    override var isUsable: Bool {
+        guard case .idle = self.phase, let context = self.context else { return false }
+        return context.channel.isActive
+    }
+
+    override var tenants: [Int] { self.tenant.map { [$0] } ?? [] }
+
+    override func joined() {
+        self.timer.set(self.loop.eventLoop.now + self.core.idleTimeout)
+    }
+
+    override func start(_ exchange: HTTPClientExchange) -> Bool {
+        guard exchange.run(on: self) else { return false }
+        self.tenant = exchange.request.tenant
+        self.phase = .head(exchange)
+        self.scanner = HTTPHeadScanner(limits: self.core.scanLimits)
+        self.informationalHeads = 0
+        self.isReusable = true
+        self.timer.set(exchange.deadline)
+        self.context?.send(HTTPOutgoingRequest(request: exchange.request, authority: self.core.authority))
+        return true
+    }
+
+    override func cancel(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
+        self.abort(code)
+    }
+
+    /// Ends the exchange under way, if any, with an error, and the connection with it.
+    override func abort(_ code: HTTPClientError.Code, cause: (any Error)? = nil) {
+        switch self.phase {
+        case .idle, .settling:
+            self.leave()
+            self.closeAtOnce()
+        case .head(let exchange), .body(let exchange, _, _):
+            self.leave()
+            self.closeAtOnce()
+            exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
+        case .closed:
+            break
+        }
+    }
+
+    override func closeIfIdle() {
+        if case .idle = self.phase { self.close() }
+    }
+
+    /// Ends a connection that serves no exchange, in good order.
+    private func close() {
+        self.leave()
+        self.context?.close(promise: nil)
+    }
+
+    private func transportClosed() {
+        if case .body(let exchange, let response, endsWithConnection: true) = self.phase {
+            self.deliver(response, to: exchange)
+            self.leave()
+        } else {
+            self.abort(.connectionClosed)
+        }
+    }
+
+    /// Gives up the place in the pool.
+    private func leave() {
+        self.phase = .closed
+        self.timer.stop()
+        self.pending = ByteBuffer()
+        self.partialHead = ByteBuffer()
+        self.releaseAnswer()
+        self.loop.ended(self)
+    }
+
+    private func deadlinePassed() {
+        switch self.phase {
+        case .idle: self.close()
+        case .head, .body: self.abort(.deadlineExceeded)
+        case .settling, .closed: break
+        }
+    }
+
+    // MARK: Reading
+
+    private func receive(_ bytes: ByteBuffer) {
+        let byteCount = bytes.readableBytes
+        switch self.phase {
+        case .head, .body:
+            if self.pending.readableBytes == 0 {
+                self.pending = bytes
+            } else {
+                self.pending.writeImmutableBuffer(bytes)
+            }
+            self.advance()
+            self.hold(byteCount)
+        case .settling:
+            self.isReusable = false
+        case .idle:
+            // Unrequested bytes would be taken for the answer to the next request.
+            self.abort(.invalidResponse)
+        case .closed:
+            break
+        }
+    }
+
+    /// The transport has handed over everything it read at once.
+    private func readCompleted() {
+        guard case .settling = self.phase else { return }
+        guard self.isReusable, self.context?.channel.isActive == true else {
+            self.close()
+            return
+        }
+        self.phase = .idle
+        self.joined()
+        guard let tenant = self.tenant else { return }
+        self.tenant = nil
+        self.loop.released(self, of: tenant)
+    }
+
+    /// Hands the answer to the caller.
+    private func deliver(_ head: HTTPClientResponse, to exchange: HTTPClientExchange) {
+        var response = head
+        response.body = self.bodyReader.body
+        self.bodyReader = HTTPBodyReader()
+        self.releaseAnswer()
+        self.phase = .settling
+        self.timer.clear()
+        exchange.finish(.success(response))
+    }
+
+    /// Counts bytes that have just arrived, if the answer is not complete with them.
+    private func hold(_ byteCount: Int) {
+        switch self.phase {
+        case .head, .body:
+            guard self.core.hold(byteCount) else {
+                self.abort(.responseTooLarge)
+                return
+            }
+            self.heldBytes += byteCount
+        case .idle, .settling, .closed:
+            break
+        }
+    }
+
+    /// Nothing is held of an answer any more.
+    private func releaseAnswer() {
+        self.core.release(self.heldBytes)
+        self.heldBytes = 0
+    }
+
+    private func advance() {
+        reading: while self.pending.readableBytes > 0 {
+            switch self.phase {
+            case .head(let exchange):
+                self.advanceHead(of: exchange)
+            case .body(let exchange, let response, _):
+                self.advanceBody(of: exchange, response)
+            case .settling:
+                // More bytes than the answer has.
+                self.isReusable = false
+                break reading
+            case .idle, .closed:
+                break reading
+            }
+        }
+        self.pending = ByteBuffer()
+    }
+
+    private func advanceHead(of exchange: HTTPClientExchange) {
+        let arrived = self.pending
+        switch self.scanner.scan(arrived.readableBytesUInt8Span) {
+        case .tooLarge, .startLineTooLong:
+            self.abort(.responseTooLarge)
+        case .malformed:
+            self.abort(.invalidResponse)
+        case .incomplete:
+            self.partialHead.appendBody(self.pending)
+            self.pending = ByteBuffer()
+        case .complete(let byteCount):
+            guard let bytes = self.pending.readSlice(length: byteCount) else { return }
+            self.partialHead.appendBody(bytes)
+            let head = self.partialHead
+            self.partialHead = ByteBuffer()
+            do throws(HTTPClientError.Code) {
+                try self.accept(head, for: exchange)
+            } catch {
+                self.abort(error)
+            }
+        }
+    }
+
+    private func accept(_ head: ByteBuffer, for exchange: HTTPClientExchange) throws(HTTPClientError.Code) {
+        let limit = self.core.maxBodyBytes(for: exchange.request)
+        guard
+            let accepted = try HTTPHeadParser.response(head, to: exchange.request.method, maxBodyBytes: limit)
+        else {
+            self.informationalHeads += 1
+            guard self.informationalHeads <= HTTPClientCore.maxInformationalHeads else { throw .invalidResponse }
+            self.scanner = HTTPHeadScanner(limits: self.core.scanLimits)
+            return
+        }
+        // An answer that overtakes its request leaves the rest of the request on the wire.
+        self.isReusable = accepted.keepsAlive && (self.context?.channel.isWritable ?? true)
+        if accepted.framing == .none {
+            self.deliver(accepted.response, to: exchange)
+            return
+        }
+        self.bodyReader = HTTPBodyReader(
+            framing: accepted.framing,
+            maxBodyBytes: limit,
+            maxOverheadBytes: limit + 16 * 1024
+        )
+        self.phase = .body(exchange, accepted.response, endsWithConnection: accepted.framing == .untilClose)
+    }
+
+    private func advanceBody(of exchange: HTTPClientExchange, _ response: HTTPClientResponse) {
+        switch self.bodyReader.read(from: &self.pending) {
+        case .incomplete: break
+        case .complete: self.deliver(response, to: exchange)
+        case .tooLarge: self.abort(.responseTooLarge)
+        case .malformed: self.abort(.invalidResponse)
+        }
+    }
+}

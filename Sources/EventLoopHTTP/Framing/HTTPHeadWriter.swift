@@ -1,0 +1,205 @@
+import HTTPTypes
+import NIOCore
+
+/// A message of ours that is ready to be written in HTTP/1.1: a request, or an answer.
+protocol HTTPOutgoingMessage {
+    /// Room enough for the head, in bytes.
+    var headBytes: Int { get }
+    var body: ByteBuffer { get }
+    func writeHead(to bytes: inout ByteBuffer)
+}
+
+extension ChannelHandlerContext {
+    /// Writes and flushes a message.
+    ///
+    /// A small body is copied behind its head, so that both leave in one write.
+    func send(_ message: some HTTPOutgoingMessage) {
+        let body = message.body
+        if body.readableBytes <= 16 * 1024 {
+            var bytes = self.channel.allocator.buffer(capacity: message.headBytes + body.readableBytes)
+            message.writeHead(to: &bytes)
+            bytes.writeImmutableBuffer(body)
+            self.writeAndFlush(NIOAny(bytes), promise: nil)
+        } else {
+            var bytes = self.channel.allocator.buffer(capacity: message.headBytes)
+            message.writeHead(to: &bytes)
+            self.write(NIOAny(bytes), promise: nil)
+            self.writeAndFlush(NIOAny(body), promise: nil)
+        }
+    }
+}
+
+extension ChannelOptions.Types.WriteBufferWaterMark {
+    /// A channel is writable while nothing written waits for the system to take it.
+    ///
+    /// Asking a channel whether it is writable costs a fraction of asking how much it has buffered.
+    static let unwritableUntilFlushed = Self(low: 1, high: 1)
+}
+
+/// An answer with the fields that frame it.
+struct HTTPOutgoingResponse: HTTPOutgoingMessage {
+    /// What the head says about the connection.
+    enum Connection {
+        case unmentioned
+        case keepAlive
+        case close
+    }
+
+    private let status: HTTPResponse.Status
+    private let phrase: String
+    private let headers: HTTPHeaderLines
+    private let contentLength: Int?
+    private let connection: Connection
+    private let date: [UInt8]
+    let body: ByteBuffer
+
+    /// Prepares an answer, to `HEAD` without its body.
+    ///
+    /// An informational status is replaced by 500, since no final answer would follow it; the date is the line of that
+    /// name.
+    init(_ response: HTTPServerResponse, omitsBody: Bool, connection: Connection, date: [UInt8]) {
+        self.date = date
+        self.connection = connection
+        self.headers = response.headers
+        switch response.status.code {
+        case 200...599:
+            self.status = response.status
+        default:
+            self.status = .internalServerError
+        }
+        self.phrase = self.status == .ok ? "OK" : Self.phrase(of: self.status)
+        // RFC 9110, section 8.6: 204 has no length, 304 would have that of another answer.
+        if self.status == .noContent || self.status == .notModified {
+            self.contentLength = nil
+            self.body = ByteBuffer()
+        } else {
+            self.contentLength = response.body.readableBytes
+            self.body = omitsBody ? ByteBuffer() : response.body
+        }
+    }
+
+    var headBytes: Int {
+        96 + self.date.count + self.phrase.utf8.count + self.headers.bytes.count
+    }
+
+    func writeHead(to bytes: inout ByteBuffer) {
+        if self.status == .ok {
+            bytes.writeStaticString("HTTP/1.1 200 OK\r\n")
+        } else {
+            bytes.writeStaticString("HTTP/1.1 ")
+            bytes.writeString(String(self.status.code))
+            bytes.writeStaticString(" ")
+            bytes.writeString(self.phrase)
+            bytes.writeStaticString("\r\n")
+        }
+        bytes.writeBytes(self.date)
+        bytes.writeBytes(self.headers.bytes)
+        if let contentLength {
+            bytes.writeStaticString("Content-Length: ")
+            bytes.writeString(String(contentLength))
+            bytes.writeStaticString("\r\n")
+        }
+        switch self.connection {
+        case .unmentioned: bytes.writeStaticString("\r\n")
+        case .keepAlive: bytes.writeStaticString("Connection: keep-alive\r\n\r\n")
+        case .close: bytes.writeStaticString("Connection: close\r\n\r\n")
+        }
+    }
+
+    /// The usual phrase where only a number was given, and none for numbers that have none.
+    private static func phrase(of status: HTTPResponse.Status) -> String {
+        status.reasonPhrase.isEmpty ? Self.usualPhrases[status.code] ?? "" : status.reasonPhrase
+    }
+
+    private static let usualPhrases: [Int: String] = {
+        let named: [HTTPResponse.Status] = [
+            .ok, .created, .accepted, .nonAuthoritativeInformation, .noContent, .resetContent, .partialContent,
+            .multipleChoices, .movedPermanently, .found, .seeOther, .notModified, .temporaryRedirect,
+            .permanentRedirect, .badRequest, .unauthorized, .forbidden, .notFound, .methodNotAllowed, .notAcceptable,
+            .proxyAuthenticationRequired, .requestTimeout, .conflict, .gone, .lengthRequired, .preconditionFailed,
+            .contentTooLarge, .uriTooLong, .unsupportedMediaType, .rangeNotSatisfiable, .expectationFailed,
+            .misdirectedRequest, .unprocessableContent, .tooEarly, .upgradeRequired, .preconditionRequired,
+            .tooManyRequests, .requestHeaderFieldsTooLarge, .unavailableForLegalReasons, .internalServerError,
+            .notImplemented, .badGateway, .serviceUnavailable, .gatewayTimeout, .httpVersionNotSupported,
+            .networkAuthenticationRequired,
+        ]
+        return Dictionary(uniqueKeysWithValues: named.map { ($0.code, $0.reasonPhrase) })
+    }()
+}
+
+/// A request with the fields that frame it.
+struct HTTPOutgoingRequest: HTTPOutgoingMessage {
+    let request: HTTPClientRequest
+    let authority: String
+
+    var body: ByteBuffer { self.request.body }
+
+    /// Unless the path has to be encoded.
+    var headBytes: Int {
+        96 + self.request.path.utf8.count + self.authority.utf8.count + self.request.headers.bytes.count
+    }
+
+    func writeHead(to bytes: inout ByteBuffer) {
+        bytes.writeString(self.request.method.rawValue)
+        bytes.writeStaticString(" ")
+        HTTPRequestPath(self.request.path).write(to: &bytes)
+        bytes.writeStaticString(" HTTP/1.1\r\nHost: ")
+        bytes.writeString(self.authority)
+        bytes.writeStaticString("\r\n")
+        bytes.writeBytes(self.request.headers.bytes)
+        if self.request.statesLength {
+            bytes.writeStaticString("Content-Length: ")
+            bytes.writeString(String(self.request.body.readableBytes))
+            bytes.writeStaticString("\r\n")
+        }
+        bytes.writeStaticString("\r\n")
+    }
+}
+
+/// The path and query of a request as they may stand on the wire.
+///
+/// Bytes that may not stand there are percent-encoded, and a missing first slash is added: a path can't end its line
+/// early, and can't become another field.
+struct HTTPRequestPath {
+    private let text: String
+
+    init(_ text: String) {
+        self.text = text
+    }
+
+    /// The path as text.
+    var encoded: String {
+        guard self.text.utf8.first != UInt8(ascii: "/") || !self.isPlain else { return self.text }
+        var bytes = ByteBuffer()
+        self.write(to: &bytes)
+        return String(buffer: bytes)
+    }
+
+    /// Writes the path.
+    func write(to bytes: inout ByteBuffer) {
+        if self.text.utf8.first != UInt8(ascii: "/") {
+            bytes.writeStaticString("/")
+        }
+        guard !self.isPlain else {
+            bytes.writeString(self.text)
+            return
+        }
+        for byte in self.text.utf8 {
+            if HTTPGrammar.isTarget(byte) {
+                bytes.writeInteger(byte)
+            } else {
+                bytes.writeStaticString("%")
+                bytes.writeInteger(Self.hexDigit(byte >> 4))
+                bytes.writeInteger(Self.hexDigit(byte & 0x0F))
+            }
+        }
+    }
+
+    private var isPlain: Bool {
+        self.text.utf8.allSatisfy(HTTPGrammar.isTarget)
+    }
+
+    private static func hexDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    }
+}
