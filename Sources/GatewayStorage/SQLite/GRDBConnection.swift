@@ -90,9 +90,10 @@ struct GRDBConnection: SQLConnection {
             return text.withUTF8 { bytes in
                 // An empty text may have no address, which would stand for NULL.
                 guard let start = bytes.baseAddress else { return unsafe sqlite3_bind_text(raw, index, "", 0, copy) }
-                return unsafe UnsafeRawPointer(start).withMemoryRebound(to: CChar.self, capacity: bytes.count) {
-                    unsafe sqlite3_bind_text(raw, index, $0, CInt(bytes.count), copy)
-                }
+                return unsafe UnsafeRawPointer(start)
+                    .withMemoryRebound(to: CChar.self, capacity: bytes.count) {
+                        unsafe sqlite3_bind_text(raw, index, $0, CInt(bytes.count), copy)
+                    }
             }
         case .blob(let bytes):
             if bytes.isEmpty { return unsafe sqlite3_bind_zeroblob(raw, index, 0) }

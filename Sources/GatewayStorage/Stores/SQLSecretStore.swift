@@ -156,6 +156,7 @@ package struct SQLSecretStore: GatewaySecretStore {
 
 /// What a store looks like from outside, for an operator who asks whether it is well.
 package struct StoreInspection: Sendable, Hashable {
+    /// A tenant and its credentials, sealed as they are stored.
     package struct TenantCredentials: Sendable, Hashable {
         package var tenant: Tenant
         package var credentials: [StoredCredential]

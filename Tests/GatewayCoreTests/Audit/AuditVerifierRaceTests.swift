@@ -104,7 +104,10 @@ struct AuditVerifierRaceTests {
         let fixture = try await AuditFixture((10, .open))
         let hash = [UInt8](repeating: 1, count: 32)
         let cut = AuditCut(writer: 1, sequence: .max, hash: hash, time: .sample, signature: [])
-        let store = InterposedAuditStore(fixture.store, beforeRows: { _ in fixture.store.tamper { $0.ledger.cuts = [cut] } })
+        let store = InterposedAuditStore(
+            fixture.store,
+            beforeRows: { _ in fixture.store.tamper { $0.ledger.cuts = [cut] } }
+        )
         let verdict = try await AuditVerifier(store: store, sealer: fixture.sealer).verify(isLive: true)
         #expect(verdict.badPlace?.writer == 1)
     }

@@ -54,7 +54,10 @@ struct SQLDatabaseTests {
                 #expect(secret == [.string(""), .blob([]), .blob([0, 255, 39])])
                 for number in [Int64.min, -1, 0, .max] {
                     let values: [SQLValue] = [.integer(number), .blob([1]), .blob([2])]
-                    try db.execute("INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)", values)
+                    try db.execute(
+                        "INSERT INTO audit_checkpoints (number, content, signature) VALUES ($1, $2, $3)",
+                        values
+                    )
                 }
                 let numbers = try db.rows("SELECT number FROM audit_checkpoints ORDER BY number") { try $0.int64(0) }
                 #expect(numbers == [Int64.min, -1, 0, .max])
