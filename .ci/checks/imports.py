@@ -43,8 +43,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     # Level 3: the adapters.
     "GatewayUpstream": (
         ["EventLoopHTTP", "FCMModel", "GatewayCore", "StrictJSON"],
-        ["AsyncHTTPClient", "CoreMetrics", "HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOHTTP1", "NIOSSL",
-         "ServiceLifecycle"],
+        ["HTTPTypes", "JWTKit", "Logging", "Metrics", "NIOCore", "NIOSSL", "ServiceLifecycle"],
     ),
     "GatewayStorage": (
         ["FCMModel", "GatewayCore"],

@@ -2,28 +2,61 @@ import Synchronization
 
 /// The calls that a list becomes: which is next, and what the earlier ones came to.
 final class FanOut<Reading: Sendable>: Sendable {
+    /// What else a reading tells about.
+    enum Scope {
+        /// The one call, and that the API is there.
+        case served
+        /// The one call.
+        case one
+        /// Every further call would come to the same.
+        case all
+        /// As `all`, unless another call was served.
+        case allUnlessServed
+    }
+
     private struct State {
         var next = 0
         var readings: [Reading?]
         /// An answer that every further call would get as well.
         var verdict: Reading?
+        var hasServed = false
     }
 
     private let state: Mutex<State>
-    private let notStarted: Reading
 
-    /// Calls none of which has been made.
-    ///
-    /// - Parameters:
-    ///   - count: how many.
-    ///   - notStarted: what a call comes to whose time was up before it was made.
-    init(count: Int, notStarted: Reading) {
+    private init(count: Int) {
         self.state = Mutex(State(readings: Array(repeating: nil, count: count)))
-        self.notStarted = notStarted
     }
 
-    /// Takes the next call; `nil` when none is left or is worth making.
-    func next() -> Int? {
+    /// Makes the calls of a list, in their order and so many at a time: a few workers take one after the other, which
+    /// costs less than a task for each.
+    ///
+    /// - Returns: what they came to, in their order; those that were not made share a verdict, or are `notStarted`.
+    static func readings(
+        count: Int,
+        width: Int,
+        until deadline: ContinuousClock.Instant,
+        notStarted: Reading,
+        _ make: @escaping @Sendable (Int) async -> (Reading, Scope)
+    ) async -> [Reading] {
+        let calls = FanOut(count: count)
+        await withDiscardingTaskGroup { group in
+            for _ in 0..<min(width, count) {
+                group.addTask {
+                    while !Task.isCancelled, ContinuousClock.now < deadline, let index = calls.next() {
+                        let (reading, scope) = await make(index)
+                        calls.finish(index, reading, scope)
+                    }
+                }
+            }
+        }
+        return calls.state.withLock { state in
+            let unmade = state.verdict ?? notStarted
+            return state.readings.map { $0 ?? unmade }
+        }
+    }
+
+    private func next() -> Int? {
         self.state.withLock { state in
             guard state.next < state.readings.count, state.verdict == nil else { return nil }
             defer { state.next += 1 }
@@ -31,18 +64,15 @@ final class FanOut<Reading: Sendable>: Sendable {
         }
     }
 
-    /// Notes what a call came to, and whether every further one would come to the same.
-    func finish(_ index: Int, _ reading: Reading, holdsForAll: Bool) {
+    private func finish(_ index: Int, _ reading: Reading, _ scope: Scope) {
         self.state.withLock { state in
             state.readings[index] = reading
-            if holdsForAll, state.verdict == nil { state.verdict = reading }
+            switch scope {
+            case .one: break
+            case .served: state.hasServed = true
+            case .allUnlessServed where state.hasServed: break
+            case .all, .allUnlessServed: state.verdict = state.verdict ?? reading
+            }
         }
-    }
-
-    /// What the calls came to, in their order; those that were not made share the verdict.
-    func readings() -> [Reading] {
-        let (readings, verdict) = self.state.withLock { ($0.readings, $0.verdict) }
-        let unmade = verdict ?? self.notStarted
-        return readings.map { $0 ?? unmade }
     }
 }

@@ -1,12 +1,12 @@
-package import EventLoopHTTP
+import EventLoopHTTP
 import FCMModel
-package import GatewayCore
-package import Logging
-package import NIOCore
+import GatewayCore
+import Logging
+import NIOCore
 import Synchronization
 
-/// The connection pools, one for each server that calls to FCM go to, whatever they are for.
-package final class OriginPools: Sendable {
+/// The connection pools: one for each server, whatever its calls are for; token endpoints have one too.
+final class OriginPools: Sendable {
     private struct State {
         var pools: [String: HTTPClientPool] = [:]
         /// Endpoints that were found to be refused, for the log to have each once.
@@ -23,13 +23,7 @@ package final class OriginPools: Sendable {
     private let logger: Logger
 
     /// Pools whose connections live on the event loops of a group; not to be made on one of these.
-    ///
-    /// - Parameters:
-    ///   - configuration: how to connect, and the limits.
-    ///   - plainHTTP: which servers may be called without encryption.
-    ///   - eventLoopGroup: the loops.
-    ///   - logger: hears of servers that can't or may not be called.
-    package init(
+    init(
         configuration: HTTPClientConfiguration,
         plainHTTP: PlainHTTP = PlainHTTP(),
         eventLoopGroup: any EventLoopGroup,
@@ -42,31 +36,33 @@ package final class OriginPools: Sendable {
         self.logger = logger
     }
 
-    /// How many servers there are pools for.
     var count: Int { self.state.withLock { $0.pools.count } }
 
-    /// Why there is no pool for an endpoint, in the outcome's code and in a word of a bounded set.
-    func obstacle(at endpoint: String) -> (code: OutcomeCode, name: String) {
+    /// The pool for an endpoint such as `https://fcm.googleapis.com`, or why secrets can't be sent there.
+    func pool(for endpoint: String) -> Result<HTTPClientPool, CallFailure> {
         // It may have been allowed when it was put.
-        HTTPOrigin(endpoint) == nil || self.plainHTTP.admits(endpoint: endpoint)
-            ? (.upstreamUnavailable, "no_endpoint") : (.upstreamCredentials, "plain_http")
+        guard HTTPOrigin(endpoint) == nil || self.plainHTTP.admits(endpoint: endpoint) else {
+            if self.state.withLock({ $0.refused.insert(endpoint).inserted }) {
+                self.logger.error(
+                    "A credential is not used, because it would be sent in clear to a host that upstream.allowPlainHTTP lacks.",
+                    metadata: ["endpoint": "\(endpoint)"]
+                )
+            }
+            return .failure(CallFailure(code: .upstreamCredentials, upstreamCode: "plain_http"))
+        }
+        return self.admittedPool(for: endpoint)
     }
 
-    /// The pool for an endpoint such as `https://fcm.googleapis.com`; `nil` for text that is no origin, for one that secrets
-    /// may not be sent to, or where TLS can't be set up.
-    func pool(for endpoint: String) -> HTTPClientPool? {
-        self.state.withLock { state in
-            if let pool = state.pools[endpoint] { return pool }
-            guard !state.isShutDown, let origin = HTTPOrigin(endpoint) else { return nil }
-            guard self.plainHTTP.admits(endpoint: endpoint) else {
-                if state.refused.insert(endpoint).inserted {
-                    self.logger.error(
-                        "A credential is not used, because it would be sent in clear to a host that upstream.allowPlainHTTP lacks.",
-                        metadata: ["endpoint": "\(endpoint)"]
-                    )
-                }
-                return nil
-            }
+    /// The pool for a token endpoint, which ``TokenHosts`` has admitted.
+    func pool(forTokensAt uri: TokenURI) -> Result<HTTPClientPool, CallFailure> {
+        self.admittedPool(for: uri.origin)
+    }
+
+    private func admittedPool(for endpoint: String) -> Result<HTTPClientPool, CallFailure> {
+        let none = CallFailure(code: .upstreamUnavailable, upstreamCode: "no_endpoint")
+        return self.state.withLock { state in
+            if let pool = state.pools[endpoint] { return .success(pool) }
+            guard !state.isShutDown, let origin = HTTPOrigin(endpoint) else { return .failure(none) }
             do {
                 let pool = try HTTPClientPool(
                     origin: origin,
@@ -76,16 +72,16 @@ package final class OriginPools: Sendable {
                     logger: self.logger
                 )
                 state.pools[endpoint] = pool
-                return pool
+                return .success(pool)
             } catch {
                 self.logger.error("TLS can't be set up for upstream calls", metadata: ["error": "\(error)"])
-                return nil
+                return .failure(none)
             }
         }
     }
 
-    /// Lets go of the pools of servers that nobody needs any more; calls that are under way end as they would.
-    package func keep(_ endpoints: Set<String>) {
+    /// Lets go of the pools of all but these servers; calls that are under way end as they would.
+    func keep(_ endpoints: Set<String>) {
         let unneeded = self.state.withLock { state in
             let unneeded = state.pools.filter { !endpoints.contains($0.key) }
             for endpoint in unneeded.keys { state.pools[endpoint] = nil }
@@ -95,7 +91,7 @@ package final class OriginPools: Sendable {
     }
 
     /// Closes every connection.
-    package func shutdown() async {
+    func shutdown() async {
         let pools = self.state.withLock { state in
             state.isShutDown = true
             defer { state.pools = [:] }

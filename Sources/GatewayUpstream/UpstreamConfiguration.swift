@@ -2,11 +2,43 @@ package import EventLoopHTTP
 package import GatewayCore
 package import NIOSSL
 
+/// The APIs of FCM that the gateway calls.
+///
+/// Each tenant has a breaker, a budget of retries and a pause of its own for each of them, so that trouble with topics
+/// keeps no message back.
+enum FCMAPI: Int, CaseIterable {
+    case legacy
+    case v1
+    case v1Topics
+    case instanceID
+    case deviceGroups
+
+    /// The value of the metrics' label `api`.
+    var label: String {
+        switch self {
+        case .legacy: "legacy"
+        case .v1: "v1"
+        case .v1Topics: "v1_topics"
+        case .instanceID: "iid"
+        case .deviceGroups: "device_groups"
+        }
+    }
+}
+
+/// The APIs by which FCM keeps subscriptions.
+package enum TopicAPI: String, Sendable, Hashable, CaseIterable {
+    /// HTTP v1's own: one call for each device.
+    case v1
+    /// The Instance ID API: one call for up to a thousand.
+    case instanceID = "iid"
+}
+
 /// The section `upstream`: how the gateway reaches FCM.
 package struct UpstreamConfiguration: Sendable, Equatable {
-    /// Where legacy messages go unless a tenant's credential names another server: a base URL without a trailing slash.
+    /// Where legacy messages, and legacy tenants' requests about device groups, go unless a tenant's credential names
+    /// another server: a base URL without a trailing slash.
     package var legacyEndpoint = "https://fcm.googleapis.com"
-    /// The same for messages of the v1 protocol.
+    /// The same for calls by the v1 protocol.
     package var v1Endpoint = "https://fcm.googleapis.com"
     /// The same for the Instance ID API.
     package var iidEndpoint = "https://iid.googleapis.com"
@@ -25,7 +57,7 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     package var connectTimeout = Duration.seconds(2)
     /// The most connections each event loop opens to one server.
     package var maxConnectionsPerLoop = 256
-    /// How many calls one message to a list of recipients may have in flight by the v1 protocol; no key sets it.
+    /// How many calls one list of recipients or devices may have in flight, at least 1; no key sets it.
     package var fanOut = 100
 
     package init() {}
@@ -69,9 +101,9 @@ package struct UpstreamSettings: Sendable {
     package let requestDeadline: DurationSetting
     /// Where service accounts may ask for access tokens, as it is in force.
     package let tokenHosts: Setting<TokenHosts>
-    /// How connections are made, and what is put up with.
+    /// How connections are made, and their bounds.
     package let client: HTTPClientConfiguration
-    /// Waits before a repeat; throws when the caller is gone.
+    /// Waits before a retry; throws when the caller is gone.
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
     package init(

@@ -36,14 +36,14 @@ struct RetirementOverEmulatorTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await emulator.run() }
                 let endpoint = "http://127.0.0.1:\(try await emulator.boundPort())"
-                try await LegacySender.run { sender in
+                try await FCMClient.run { sender in
                     try await body(try Fixture(emulator: emulator, endpoint: endpoint, sender: sender))
                 }
                 group.cancelAll()
             }
         }
 
-        private init(emulator: FCMEmulator, endpoint: String, sender: LegacySender) throws {
+        private init(emulator: FCMEmulator, endpoint: String, sender: FCMClient) throws {
             self.emulator = emulator
             self.retired = .sample(clock: self.clock)
             self.pipeline = SendPipeline(

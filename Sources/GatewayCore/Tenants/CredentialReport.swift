@@ -1,3 +1,9 @@
+/// Proves credentials against FCM without sending anything.
+package protocol CredentialProver: Sendable {
+    /// Uses a tenant's credential for a dry run and says what came of it; trouble on the way is a finding too.
+    func prove(_ kind: UpstreamKind, of profile: TenantProfile, origin: RequestOrigin) async -> CredentialReport
+}
+
 /// What came of proving a credential.
 package struct CredentialReport: Sendable, Hashable {
     /// What was found, a bounded set that is safe to show anybody.

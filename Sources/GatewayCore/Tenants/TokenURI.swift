@@ -36,6 +36,15 @@ package struct TokenURI: Sendable, Hashable {
     /// The host in lower case; an IPv6 address in brackets.
     package var host: String { Self.split(self.authority).host }
 
+    /// Scheme, host and port.
+    package var origin: String { "\(self.isEncrypted ? "https" : "http")://\(self.authority)" }
+
+    /// The path, a solidus at least.
+    package var path: String {
+        let path = self.text.dropFirst(self.isEncrypted ? 8 : 7).drop { $0 != "/" }
+        return path.isEmpty ? "/" : String(path)
+    }
+
     /// Whether the host is this machine itself, by address or by its usual name.
     package var isLoopback: Bool { ["127.0.0.1", "[::1]", "localhost"].contains(self.host) }
 

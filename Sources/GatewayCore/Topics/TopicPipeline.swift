@@ -112,12 +112,12 @@ package struct TopicPipeline: Sendable {
         case .none(let denial):
             return Delivery(answer: TopicAnswer(.refused(Refusal(denial)), quotas: quotas))
         case .all:
-            let result = await self.upstream.change(SubscriptionCall(command, tokens: distinct.tokens))
+            let result = await self.upstream.change(command.of(distinct.tokens))
             let content = Self.content(distinct.spread(result.outcomes), of: command.principal.profile)
             return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
         case .some(let denials):
             let admitted = zip(distinct.tokens, denials).compactMap { $1 == nil ? $0 : nil }
-            let result = await self.upstream.change(SubscriptionCall(command, tokens: admitted))
+            let result = await self.upstream.change(command.of(admitted))
             var made = result.outcomes.makeIterator()
             let outcomes = denials.map { denial in
                 denial.map { .rejected($0.rejection) } ?? made.next() ?? .rejected(.upstreamProtocol)
@@ -167,7 +167,7 @@ package struct TopicPipeline: Sendable {
         case .none(let denial):
             return Delivery(answer: TopicAnswer(.refused(Refusal(denial)), quotas: quotas))
         case .all, .some:
-            let result = await self.upstream.look(up: RegistrationCall(command))
+            let result = await self.upstream.lookUp(command)
             let content: TopicAnswer<RegistrationInfo>.Content =
                 switch result.answer {
                 case .found(let info): .value(info.showing(to: command.principal))
@@ -205,31 +205,6 @@ package struct TopicPipeline: Sendable {
     /// Charges the tenant for each device; neither devices nor topics receive a message by it.
     private func charge(_ principal: Principal, _ count: Int, now: Timestamp) async -> LimitDecision {
         await self.limiter.admit(LimitRequest(calls: count, of: principal.profile), now: now)
-    }
-}
-
-extension SubscriptionCall {
-    fileprivate init(_ command: SubscriptionCommand, tokens: [String]) {
-        self.init(
-            profile: command.principal.profile,
-            change: command.change,
-            topic: command.topic,
-            tokens: tokens,
-            deadline: command.deadline,
-            origin: command.origin
-        )
-    }
-}
-
-extension RegistrationCall {
-    fileprivate init(_ command: RegistrationCommand) {
-        self.init(
-            profile: command.principal.profile,
-            token: command.token,
-            part: command.part,
-            deadline: command.deadline,
-            origin: command.origin
-        )
     }
 }
 

@@ -68,7 +68,8 @@ struct CredentialRoutes {
         writer.key("checks")
         writer.beginArray()
         for kind in kinds {
-            writer.write(await self.prover.prove(kind, of: profile), of: kind, isInUse: kind == inUse)
+            let report = await self.prover.prove(kind, of: profile, origin: exchange.origin)
+            writer.write(report, of: kind, isInUse: kind == inUse)
         }
         writer.endArray()
         writer.endObject()

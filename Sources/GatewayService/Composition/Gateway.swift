@@ -135,17 +135,17 @@ package struct Gateway: Sendable {
                 perLoop: plan.upstreamConnectionsPerLoop
             )
         )
-        let upstreams = Upstreams(
+        let upstream = FCMClient(
             settings: upstreamSettings,
             eventLoopGroup: eventLoops,
             clock: clock,
             metrics: metrics,
             logger: logger.part(.upstream)
         )
-        directory.whenChanged { upstreams.keep($0.tenants) }
+        directory.whenChanged { upstream.keep($0.tenants) }
         let groups = DeviceGroups(
             store: SQLGroupStore(database: database),
-            upstream: upstreams.groups,
+            upstream: upstream,
             limiter: limiter,
             audit: audit,
             clock: clock,
@@ -172,7 +172,7 @@ package struct Gateway: Sendable {
         let pipeline = SendPipeline(
             retired: retired,
             limiter: limiter,
-            upstream: upstreams.router,
+            upstream: upstream,
             audit: audit,
             clock: clock,
             metrics: metrics,
@@ -193,7 +193,7 @@ package struct Gateway: Sendable {
             keyed: keyed,
             topics: TopicPipeline(
                 limiter: limiter,
-                upstream: upstreams.topics,
+                upstream: upstream,
                 audit: audit,
                 clock: clock,
                 metrics: metrics
@@ -219,7 +219,7 @@ package struct Gateway: Sendable {
         let admin = Listener.admin(
             token: AdminToken(Secret(secrets.adminToken.revealed)),
             administration: self.administration,
-            prover: upstreams.prover,
+            prover: upstream,
             tokenHosts: upstreamSettings.tokenHosts,
             audit: auditStore,
             auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
@@ -288,10 +288,9 @@ package struct Gateway: Sendable {
             tracing.services + [
                 ForcedShutdownService(forced: forced), ClosingService("store") { try database.close() },
                 ClosingService("limits") { keptLimits.save(under: directory.snapshot) }, directory, trail.checkpoints,
-                audit, trail.retention(audit), retired,
+                audit, trail.retention(audit), retired, ClosingService("upstream", close: upstream.shutdown),
+                upstream.tokens, keyed, self.adminListener, self.dataListener,
             ]
-            + upstreams.services
-            + [keyed, self.adminListener, self.dataListener]
     }
 
     /// How long an operator's request may take that is being answered when the admin listener ends.

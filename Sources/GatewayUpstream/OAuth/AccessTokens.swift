@@ -1,11 +1,234 @@
-package import GatewayCore
+import EventLoopHTTP
+import GatewayCore
 import Metrics
 import ServiceLifecycle
 import Synchronization
 
-/// Runs the exchanges for access tokens that sends ask for.
+/// What authorises calls, in the form of header fields, which are made once.
 ///
-/// A service of its own: an exchange outlives the send that began it, since others wait for the same token.
+/// A class: tokens are told apart by identity.
+final class Authorization: Sendable {
+    /// The fields of a message.
+    let fields: HTTPHeaderLines
+    /// The fields of a call to one of Google's older servers: the Instance ID API, device groups.
+    let olderFields: HTTPHeaderLines
+
+    init(accessToken: String) {
+        var fields = HTTPHeaderLines()
+        fields.append(.authorization, "Bearer \(accessToken)")
+        var olderFields = fields
+        fields.append(.contentType, "application/json; charset=UTF-8")
+        olderFields.append(.contentType, "application/json")
+        olderFields.append(.accessTokenAuth, "true")
+        (self.fields, self.olderFields) = (fields, olderFields)
+    }
+
+    init(serverKey: Secret) {
+        var fields = HTTPHeaderLines()
+        fields.append(.authorization, Array("key=".utf8) + serverKey.revealBytes())
+        fields.append(.contentType, "application/json")
+        (self.fields, self.olderFields) = (fields, fields)
+    }
+}
+
+extension Authorization: CustomStringConvertible, CustomReflectable {
+    /// A constant that tells nothing.
+    var description: String { "<redacted>" }
+    /// A mirror without children, so that dumps tell nothing either.
+    var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// Where the authorisation of calls comes from.
+enum Authorizer: Sendable {
+    /// It is what it is: a server key, or a token that is being tried.
+    case fixed(Authorization)
+    /// The access tokens of a service account.
+    case tokens(AccessTokenSource)
+
+    /// The authorisation that calls can be made with at once.
+    var current: Authorization? {
+        switch self {
+        case .fixed(let authorization): authorization
+        case .tokens(let source): source.current()
+        }
+    }
+
+    /// Waits for an authorisation until a deadline.
+    func authorization(
+        until deadline: ContinuousClock.Instant,
+        in trace: RequestTrace?
+    ) async -> AccessTokenSource.Outcome {
+        switch self {
+        case .fixed(let authorization): .success(authorization)
+        case .tokens(let source): await source.token(until: deadline, in: trace)
+        }
+    }
+
+    /// Notes that FCM refused an authorisation with 401.
+    ///
+    /// - Returns: whether a retry with another is worth it.
+    func refused(_ authorization: Authorization) -> Bool {
+        switch self {
+        case .fixed: false
+        case .tokens(let source): source.refused(authorization)
+        }
+    }
+}
+
+/// The access tokens of one credential: the current one, and the next one in time.
+///
+/// However many callers wait, one exchange is in flight at most, and all of them share its result.
+final class AccessTokenSource: Sendable {
+    typealias Outcome = Result<Authorization, TokenFailure>
+
+    fileprivate struct State {
+        var tokens = TokenState<Authorization, ContinuousClock.Instant>()
+        var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
+        /// Callers that gave up before they began to wait.
+        var gone: Set<Int> = []
+        var lastWaiter = 0
+    }
+
+    let credential: ServiceAccountCredential
+    private let state = Mutex(State())
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let startExchange: @Sendable (AccessTokenSource) -> Bool
+
+    /// A source without a token; `startExchange` has ``exchange(with:counting:)`` called soon, or returns false.
+    init(
+        _ credential: ServiceAccountCredential,
+        now: @escaping @Sendable () -> ContinuousClock.Instant,
+        startExchange: @escaping @Sendable (AccessTokenSource) -> Bool
+    ) {
+        self.credential = credential
+        self.now = now
+        self.startExchange = startExchange
+    }
+
+    /// The current token; where its renewal is due, that begins without the caller's waiting for it.
+    func current() -> Authorization? {
+        let now = self.now()
+        guard let (token, renews) = self.state.withLock({ $0.tokens.current(at: now) }) else { return nil }
+        if renews { self.start() }
+        return token
+    }
+
+    /// Waits for a token until a deadline; where there is something to wait for, the request's trace has a span of it.
+    func token(until deadline: ContinuousClock.Instant, in trace: RequestTrace?) async -> Outcome {
+        if let token = self.current() { return .success(token) }
+        guard let trace else { return await self.nextToken(until: deadline) }
+        return await trace.step("access token", failure: { $0.failure?.code }) {
+            await self.nextToken(until: deadline)
+        }
+    }
+
+    private func nextToken(until deadline: ContinuousClock.Instant) async -> Outcome {
+        let now = self.now()
+        switch self.state.withLock({ $0.tokens.next(at: now) }) {
+        case .use(let token): return .success(token)
+        case .refuse(let failure): return .failure(failure)
+        case .wait: break
+        case .exchange: self.start()
+        }
+        return await withTaskGroup(of: Outcome.self) { group in
+            group.addTask { await self.outcome() }
+            group.addTask {
+                try? await Task.sleep(until: deadline, clock: .continuous)
+                return .failure(.timedOut)
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? .failure(.timedOut)
+        }
+    }
+
+    /// Notes that FCM refused a token with 401.
+    ///
+    /// - Returns: whether a retry with another token is worth it.
+    func refused(_ token: Authorization) -> Bool {
+        let now = self.now()
+        return self.state.withLock { $0.tokens.refused(token, at: now) }
+    }
+
+    /// Asks for a token and tells all that wait for it.
+    func exchange(with exchange: any TokenExchange, counting refreshes: [TokenRefresh: Counter]) async {
+        let start = self.now()
+        let outcome = await exchange.issue(for: self.credential)
+        refreshes[TokenRefresh(outcome)]?.increment()
+        self.finish(outcome, since: start)
+    }
+
+    private func start() {
+        if !self.startExchange(self) { self.finish(.failure(.shutDown), since: self.now()) }
+    }
+
+    private func finish(_ outcome: Result<IssuedToken, TokenFailure>, since start: ContinuousClock.Instant) {
+        let now = self.now()
+        let chance = Double.random(in: 0..<1)
+        let result = outcome.map { Authorization(accessToken: $0.text) }
+        let waiters = self.state.withLock { state in
+            switch (outcome, result) {
+            case (.success(let issued), .success(let token)):
+                let lifetime = Duration.seconds(issued.lifetimeSeconds)
+                state.tokens.succeeded(token, lifetime: lifetime, since: start, chance: chance)
+            case (.failure(let failure), _), (_, .failure(let failure)):
+                state.tokens.failed(failure, at: now, chance: chance)
+            }
+            defer { state.waiters = [:] }
+            return state.waiters.values.map(\.self)
+        }
+        for waiter in waiters { waiter.resume(returning: result) }
+    }
+
+    /// The result of the exchange in flight, or of the one that has ended meanwhile.
+    private func outcome() async -> Outcome {
+        let number = self.state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
+        }
+        defer { self.state.withLock { _ = $0.gone.remove(number) } }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let now = self.now()
+                if let outcome = self.state.withLock({ $0.wait(number, continuation, at: now) }) {
+                    continuation.resume(returning: outcome)
+                }
+            }
+        } onCancel: {
+            let waiter = self.state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: number)
+                if waiter == nil { state.gone.insert(number) }
+                return waiter
+            }
+            waiter?.resume(returning: .failure(.timedOut))
+        }
+    }
+}
+
+extension AccessTokenSource.Outcome {
+    fileprivate var failure: TokenFailure? {
+        if case .failure(let failure) = self { failure } else { nil }
+    }
+}
+
+extension AccessTokenSource.State {
+    /// Adds a waiter, unless there is nothing to wait for.
+    fileprivate mutating func wait(
+        _ number: Int,
+        _ continuation: CheckedContinuation<AccessTokenSource.Outcome, Never>,
+        at now: ContinuousClock.Instant
+    ) -> AccessTokenSource.Outcome? {
+        if self.gone.remove(number) != nil { return .failure(.timedOut) }
+        if self.tokens.isExchanging {
+            self.waiters[number] = continuation
+            return nil
+        }
+        return self.tokens.settled(at: now)
+    }
+}
+
+/// Runs the exchanges for access tokens that calls ask for.
+///
+/// A service of its own: an exchange outlives the call that began it, since others wait for the same token.
 package final class AccessTokens: Service {
     private let exchange: any TokenExchange
     private let refreshes: [TokenRefresh: Counter]
@@ -15,20 +238,20 @@ package final class AccessTokens: Service {
     private let hasRun = Atomic(false)
     private let sources = Mutex<[SourceKey: WeakSource]>([:])
 
-    /// What tells credentials apart; where they are used does not matter.
+    /// What tells credentials apart; the endpoint that they are used at does not matter.
     private struct SourceKey: Hashable {
         var fingerprint: String
         var clientEmail: String
         var privateKeyID: String
     }
 
-    /// A source that somebody may still hold.
+    /// A source that an account may still hold.
     private struct WeakSource {
         weak var source: AccessTokenSource?
     }
 
-    /// Tokens by way of an exchange, which is shut down when the service ends.
-    package init(
+    /// Tokens' lives are measured by `now`.
+    init(
         exchange: any TokenExchange,
         metrics: GatewayMetrics = GatewayMetrics(),
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -53,7 +276,6 @@ package final class AccessTokens: Service {
             self.requester.finish()
         }
         self.requester.finish()
-        await self.exchange.shutdown()
     }
 
     /// The source of tokens for a credential: the one that is in use already, or a new one without a token.

@@ -1,10 +1,237 @@
-package import GatewayCore
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import JWTKit
+import Logging
+import NIOCore
+import StrictJSON
 
 /// Exchanges a service account's signature for an access token.
-package protocol TokenExchange: Sendable {
+protocol TokenExchange: Sendable {
     /// Asks once; nothing is retried.
     func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure>
+}
 
-    /// Closes what it holds; later calls fail.
-    func shutdown() async
+/// An access token that was issued.
+struct IssuedToken: Sendable {
+    /// A secret.
+    let text: String
+    /// How long it is valid, in seconds from when it was asked for.
+    let lifetimeSeconds: Int
+}
+
+extension IssuedToken: CustomStringConvertible, CustomReflectable {
+    /// A constant that tells nothing.
+    var description: String { "<redacted>" }
+    /// A mirror without children, so that dumps tell nothing either.
+    var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// Why there is no access token.
+struct TokenFailure: Error, Sendable, Hashable {
+    /// Who must act.
+    enum Kind: Sendable, Hashable {
+        /// The credential is not accepted: an operator.
+        case refused
+        /// The token endpoint can't be reached or is in trouble: a later attempt can succeed.
+        case unreachable
+    }
+
+    let kind: Kind
+    /// What happened, from a bounded set.
+    let code: String
+    /// The token endpoint's own words, cut where they are long; for operators.
+    var detail: String?
+    /// Seconds to wait, where the token endpoint named them.
+    var retryAfter: Int?
+    /// How many seconds this machine's clock is ahead of the token endpoint's, where that told the time.
+    var clockOffset: Int?
+
+    init(
+        _ kind: Kind,
+        _ code: String,
+        detail: String? = nil,
+        retryAfter: Int? = nil,
+        clockOffset: Int? = nil
+    ) {
+        self.kind = kind
+        self.code = code
+        self.detail = detail.map(AnswerBounds.beginning)
+        self.retryAfter = retryAfter
+        self.clockOffset = clockOffset
+    }
+
+    /// What callers are told.
+    var outcomeCode: OutcomeCode {
+        switch self.kind {
+        case .refused: .upstreamCredentials
+        case .unreachable: .upstreamUnavailable
+        }
+    }
+
+    /// The caller's time was up before the token endpoint's answer came.
+    static let timedOut = TokenFailure(.unreachable, "token_timeout")
+    /// The gateway no longer asks for tokens.
+    static let shutDown = TokenFailure(.unreachable, "shutDown")
+    /// The account's token endpoint is none that may be asked.
+    static let hostRefused = TokenFailure(.refused, "token_host_refused")
+    /// The private key is none that can sign.
+    static let keyUnusable = TokenFailure(.refused, "key_unusable")
+}
+
+/// Asks an account's token endpoint for access tokens (RFC 7523, 2.1).
+final class JWTBearerExchange: TokenExchange {
+    private static let grantType = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
+    private static let headers: HTTPHeaderLines = {
+        var headers = HTTPHeaderLines()
+        headers.append(.contentType, "application/x-www-form-urlencoded")
+        return headers
+    }()
+
+    private let pools: OriginPools
+    private let hosts: Setting<TokenHosts>
+    private let timeout: DurationSetting
+    private let clock: any WallClock
+    private let logger: Logger
+
+    init(settings: UpstreamSettings, pools: OriginPools, clock: any WallClock, logger: Logger) {
+        self.pools = pools
+        self.hosts = settings.tokenHosts
+        self.timeout = settings.attemptTimeout
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// Signs an assertion and hands it in.
+    func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure> {
+        guard self.hosts.current.admits(credential.tokenURI) else { return .failure(.hostRefused) }
+        let now = self.clock.now()
+        let assertion: String
+        do {
+            assertion = try await Self.assertion(of: credential, now: now)
+        } catch {
+            return .failure(.keyUnusable)
+        }
+        do {
+            let pool = try self.pools.pool(forTokensAt: credential.tokenURI).get()
+            let request = HTTPClientRequest(
+                method: .post,
+                path: credential.tokenURI.path,
+                headers: Self.headers,
+                // An assertion is made of letters that a form leaves alone.
+                body: ByteBuffer(string: "grant_type=\(Self.grantType)&assertion=\(assertion)")
+            )
+            // A token serves many requests, so that getting it belongs to no trace.
+            let response = try await pool.execute(request, deadline: .now() + TimeAmount(self.timeout.current))
+            return TokenReply(
+                status: response.status.code,
+                retryAfter: response.fields[.retryAfter],
+                date: response.fields[.date],
+                body: response.body
+            )
+            .read(now: self.clock.now().seconds)
+        } catch {
+            self.logger.debug(
+                "The token endpoint gave no answer",
+                metadata: ["endpoint": "\(credential.tokenURI.authority)", "error": "\(error)"]
+            )
+            return .failure(TokenFailure(.unreachable, "token_endpoint"))
+        }
+    }
+
+    private static func assertion(of credential: ServiceAccountCredential, now: Timestamp) async throws -> String {
+        let key = try Insecure.RSA.PrivateKey(pem: credential.privateKey.revealText())
+        let keyID = JWKIdentifier(string: credential.privateKeyID)
+        let keys = JWTKeyCollection()
+        await keys.add(rsa: key, digestAlgorithm: .sha256, kid: keyID)
+        return try await keys.sign(AssertionClaims(credential, now: now), kid: keyID)
+    }
+}
+
+extension HTTPFieldKey {
+    fileprivate static let date = HTTPFieldKey(.date)
+}
+
+/// The claims by which a service account asks for an access token (RFC 7523, 3).
+struct AssertionClaims: JWTPayload {
+    /// All that sending needs.
+    private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
+    /// The longest life that Google accepts.
+    private static let lifeSeconds = 3_600
+
+    var iss: String
+    var scope: String
+    var aud: String
+    var iat: Int
+    var exp: Int
+
+    init(_ credential: ServiceAccountCredential, now: Timestamp) {
+        self.iss = credential.clientEmail
+        self.scope = Self.scope
+        self.aud = credential.tokenURI.text
+        self.iat = now.seconds
+        self.exp = now.seconds + Self.lifeSeconds
+    }
+
+    /// Never called: the gateway verifies no assertions.
+    func verify(using algorithm: some JWTAlgorithm) {}
+}
+
+/// A token endpoint's answer as it came in.
+struct TokenReply {
+    /// Seconds of difference that the service and the assertion's life put up with.
+    static let toleratedSkew = 60
+
+    /// Errors of RFC 6749, 5.2, by which the failure is called; any other text is not from a bounded set.
+    private static let knownErrors: Set<String> = [
+        "invalid_grant", "invalid_scope", "invalid_client", "invalid_request", "unauthorized_client",
+        "unsupported_grant_type", "access_denied",
+    ]
+    /// What a token without a stated life is trusted for.
+    private static let assumedLifeSeconds = 300
+    /// A day, twice what Google grants at most: a longer life is not believed.
+    private static let longestLifeSeconds = 86_400
+
+    let status: Int
+    let retryAfter: String?
+    /// The value of `Date`.
+    let date: String?
+    let body: ByteBuffer
+
+    /// What the answer means; `now` is in seconds since 1970 by the gateway's clock.
+    func read(now: Int) -> Result<IssuedToken, TokenFailure> {
+        let root = (try? JSONDocument(parsing: self.body))?.root
+        guard (200...299).contains(self.status) else {
+            return .failure(self.failure(root, now: now))
+        }
+        // What stands in a header's field is visible ASCII (RFC 6750, 2.1).
+        guard let text = root?["access_token"]?.string, AnswerBounds.isToken(text) else {
+            return .failure(TokenFailure(.unreachable, "token_unreadable"))
+        }
+        let life = root?["expires_in"]?.number?.integer ?? Self.assumedLifeSeconds
+        guard life > 0 else { return .failure(TokenFailure(.unreachable, "token_unreadable")) }
+        return .success(IssuedToken(text: text, lifetimeSeconds: min(life, Self.longestLifeSeconds)))
+    }
+
+    private func failure(_ root: JSONValue?, now: Int) -> TokenFailure {
+        let delay = self.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+        switch self.status {
+        case 408, 429, 500...599:
+            return TokenFailure(.unreachable, "token_http_\(self.status)", retryAfter: delay)
+        default:
+            let error = root?["error"]?.string ?? ""
+            return TokenFailure(
+                .refused,
+                Self.knownErrors.contains(error) ? error : "token_http_\(self.status)",
+                detail: root?["error_description"]?.string,
+                clockOffset: self.clockOffset(now: now)
+            )
+        }
+    }
+
+    private func clockOffset(now: Int) -> Int? {
+        guard let date = self.date, let theirs = HTTPDate.seconds(date), theirs > 1_000_000_000 else { return nil }
+        return now - theirs
+    }
 }

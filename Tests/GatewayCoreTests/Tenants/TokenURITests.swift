@@ -17,6 +17,8 @@ struct TokenURITests {
         let uri = try #require(TokenURI(text))
         #expect(uri.authority == authority)
         #expect(uri.isEncrypted == text.hasPrefix("https"))
+        #expect(uri.origin == (uri.isEncrypted ? "https://" : "http://") + authority)
+        #expect(uri.path == (text == "https://host" ? "/" : "/token"))
         #expect(uri.text == text)
     }
 

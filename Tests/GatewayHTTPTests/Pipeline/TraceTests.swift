@@ -47,7 +47,7 @@ struct TraceTests {
             let answer = await gateway.send(#"{"token":"t"}"#, key: key, headers: headers)
             #expect(answer.status == 200)
             let call = try #require(gateway.upstream.calls.last)
-            #expect(call.trace?.traceID == RequestTrace.sampleID)
+            #expect(call.origin.trace?.traceID == RequestTrace.sampleID)
             #expect(call.origin.requestID == answer.header("X-Request-ID"))
         }
     }

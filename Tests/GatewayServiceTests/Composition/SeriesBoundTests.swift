@@ -224,12 +224,14 @@ struct SeriesBoundTests {
     }
 
     private func openBreakers() async {
-        for api in UpstreamKind.allCases {
-            let resilience = ResilienceMetrics(api, self.metrics)
-            for principal in self.principals[..<Self.busyCount] { resilience.show(.open, of: principal.profile.id) }
+        let resilience = ResilienceMetrics(self.metrics)
+        for api in FCMAPI.allCases {
+            for principal in self.principals[..<Self.busyCount] {
+                resilience.show(.open, api, of: principal.profile.id)
+            }
         }
         await Task.yield()
-        for api in UpstreamMetrics.API.allCases {
+        for api in FCMAPI.allCases {
             let calls = UpstreamMetrics(api, self.metrics)
             calls.began()
             calls.answered(in: .zero)

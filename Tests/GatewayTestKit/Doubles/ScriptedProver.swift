@@ -16,7 +16,11 @@ package struct ScriptedProver: CredentialProver {
     }
 
     /// Finds it.
-    package func prove(_ kind: UpstreamKind, of profile: TenantProfile) async -> CredentialReport {
+    package func prove(
+        _ kind: UpstreamKind,
+        of profile: TenantProfile,
+        origin: RequestOrigin
+    ) async -> CredentialReport {
         self.finding(kind, profile)
     }
 }

@@ -24,7 +24,7 @@ struct CredentialCheckTests {
         try await V1Fixture.run { fixture in
             let profile = try fixture.call().profile
             for _ in 0..<2 {
-                let report = await fixture.check.prove(.v1, of: profile)
+                let report = await fixture.client.prove(.v1, of: profile, origin: .sample)
                 #expect(report.finding == .valid)
                 #expect(report.detail.contains("demo-project"))
             }
@@ -38,13 +38,13 @@ struct CredentialCheckTests {
     func refusedKey() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.removeServiceAccount(clientEmail: fixture.file.clientEmail)
-            let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+            let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
             #expect(report.finding == .keyRefused)
             #expect(report.upstreamCode == "invalid_grant")
             #expect(report.detail.contains(fixture.file.clientEmail))
         }
         try await V1Fixture.run(skewSeconds: -7_200) { fixture in
-            let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+            let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
             #expect(report.finding == .clockSkew)
         }
     }
@@ -54,7 +54,11 @@ struct CredentialCheckTests {
         try await V1Fixture.run { fixture in
             _ = try await fixture.emulator.makeServiceAccount(projectID: "other-project")
             for project in ["other-project", "nobodys"] {
-                let report = await fixture.check.prove(.v1, of: try fixture.call(projectID: project).profile)
+                let report = await fixture.client.prove(
+                    .v1,
+                    of: try fixture.call(projectID: project).profile,
+                    origin: .sample
+                )
                 #expect(report.finding == .projectMismatch)
                 #expect(report.detail.contains(project))
                 #expect(report.detail.contains("demo-project"))
@@ -75,7 +79,7 @@ struct CredentialCheckTests {
             ]
             for (action, finding, code) in cases {
                 fixture.emulator.addFault(Fault(path: Self.path, action: action))
-                let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+                let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
                 #expect(report.finding == finding)
                 #expect(report.upstreamCode == code)
             }
@@ -86,14 +90,15 @@ struct CredentialCheckTests {
     func tokens() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.addFault(Fault(path: "/token", action: .page(502)))
-            let report = await fixture.check.prove(.v1, of: try fixture.call().profile)
+            let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
             #expect((report.finding, report.upstreamCode) == (.tokenEndpointUnreachable, "token_http_502"))
             fixture.emulator.addFault(Fault(path: "/token", action: .reset))
             #expect(
-                await fixture.check.prove(.v1, of: try fixture.call().profile).finding == .tokenEndpointUnreachable
+                await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample).finding
+                    == .tokenEndpointUnreachable
             )
             let foreign = try fixture.call(credential: .sample()).profile
-            #expect(await fixture.check.prove(.v1, of: foreign).finding == .tokenHostRefused)
+            #expect(await fixture.client.prove(.v1, of: foreign, origin: .sample).finding == .tokenHostRefused)
             var file = ServiceAccountCredential.sampleMembers()
             file["token_uri"] = fixture.file.tokenURI
             let unusable = try ServiceAccountCredential(
@@ -102,7 +107,7 @@ struct CredentialCheckTests {
                 allowing: TokenHosts([String(fixture.endpoint.dropFirst("http://".count))])
             )
             let profile = try fixture.call(credential: unusable).profile
-            #expect(await fixture.check.prove(.v1, of: profile).finding == .keyUnusable)
+            #expect(await fixture.client.prove(.v1, of: profile, origin: .sample).finding == .keyUnusable)
         }
     }
 
@@ -114,16 +119,36 @@ struct CredentialCheckTests {
                 return try UpstreamCall.sample(credential: credential).profile
             }
             let (good, bad) = (try profile("good"), try profile("bad"))
-            let report = await fixture.check.prove(.legacy, of: good)
+            let report = await fixture.client.prove(.legacy, of: good, origin: .sample)
             #expect(report.finding == .valid)
             // The tenant has no sender id.
             #expect(report.detail.contains("--sender-id"))
             #expect(fixture.emulator.deliveries().isEmpty)
-            #expect(await fixture.check.prove(.legacy, of: bad).finding == .keyRefused)
+            #expect(await fixture.client.prove(.legacy, of: bad, origin: .sample).finding == .keyRefused)
             fixture.emulator.addFault(Fault(path: "/fcm/send", action: .page(404)))
-            #expect(await fixture.check.prove(.legacy, of: good).finding == .unexpected)
+            #expect(await fixture.client.prove(.legacy, of: good, origin: .sample).finding == .unexpected)
             fixture.emulator.addFault(Fault(path: "/fcm/send", action: .page(503)))
-            #expect(await fixture.check.prove(.legacy, of: good).finding == .endpointUnreachable)
+            #expect(await fixture.client.prove(.legacy, of: good, origin: .sample).finding == .endpointUnreachable)
+        }
+    }
+
+    @Test("An open breaker keeps no check back, and what checks find counts for it", arguments: UpstreamKind.allCases)
+    func breaker(kind: UpstreamKind) async throws {
+        try await V1Fixture.run { fixture in
+            let call: UpstreamCall =
+                switch kind {
+                case .legacy: try .sample(endpoint: fixture.endpoint)
+                case .v1: try fixture.call()
+                }
+            let path = kind == .v1 ? Self.path : "/fcm/send"
+            fixture.emulator.addFault(Fault(path: path, times: 1_000, action: .page(503)))
+            for _ in 0..<7 {
+                let report = await fixture.client.prove(kind, of: call.profile, origin: .sample)
+                #expect((report.finding, report.upstreamCode) == (.endpointUnreachable, "503"))
+            }
+            fixture.emulator.deleteFaults()
+            #expect(await fixture.client.send(call).upstreamCode == "breaker_open")
+            #expect(await fixture.client.prove(kind, of: call.profile, origin: .sample).finding == .valid)
         }
     }
 
@@ -131,7 +156,7 @@ struct CredentialCheckTests {
     func missing(kind: UpstreamKind) async throws {
         try await V1Fixture.run { fixture in
             let profile = try UpstreamCall.sample(credential: nil).profile
-            let report = await fixture.check.prove(kind, of: profile)
+            let report = await fixture.client.prove(kind, of: profile, origin: .sample)
             #expect(report.finding == .missing)
             #expect(report.detail.contains("credential put") == (kind == .legacy))
             #expect(fixture.emulator.journal().isEmpty)

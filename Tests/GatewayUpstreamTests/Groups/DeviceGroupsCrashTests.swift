@@ -117,7 +117,7 @@ struct DeviceGroupsCrashTests {
         until fuse: Fuse
     ) async {
         fixture.store.ask { fuse.burns() }
-        let groups = fixture.groups(over: MortalUpstream(upstream: fixture.sender, fuse: fuse))
+        let groups = fixture.groups(over: MortalUpstream(upstream: fixture.client, fuse: fuse))
         if tokens.isEmpty {
             try? await groups.delete(name, by: fixture.caller())
         } else {

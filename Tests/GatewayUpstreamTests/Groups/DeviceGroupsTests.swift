@@ -41,7 +41,7 @@ struct DeviceGroupsTests {
             // The old key still works, so that FCM has not deleted the group in between.
             let key = try #require(before.key)
             let change = GroupChange(.remove, name: "g", key: key, tokens: ["new-0"])
-            let result = await fixture.sender.perform(
+            let result = await fixture.client.perform(
                 .change(change),
                 of: fixture.profile,
                 deadline: .now + .seconds(600),
@@ -95,7 +95,7 @@ struct DeviceGroupsTests {
     func adopted() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["stranger"]))
-            _ = await fixture.sender.perform(
+            _ = await fixture.client.perform(
                 create,
                 of: fixture.profile,
                 deadline: .now + .seconds(600),
@@ -117,7 +117,7 @@ struct DeviceGroupsTests {
     func lookedUpOnce() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
-            _ = await fixture.sender.perform(
+            _ = await fixture.client.perform(
                 create,
                 of: fixture.profile,
                 deadline: .now + .seconds(600),

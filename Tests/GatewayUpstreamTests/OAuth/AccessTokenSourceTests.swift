@@ -13,7 +13,6 @@ struct AccessTokenSourceTests {
         struct State: Sendable {
             var asked = 0
             var answers: [Result<IssuedToken, TokenFailure>] = []
-            var isShutDown = false
         }
 
         let state = Observed(State())
@@ -25,10 +24,6 @@ struct AccessTokenSourceTests {
             }
             try? await self.state.wait { $0.answers.count >= number }
             return self.state.current.answers[number - 1]
-        }
-
-        func shutdown() async {
-            self.state.change { $0.isShutDown = true }
         }
     }
 
@@ -45,7 +40,6 @@ struct AccessTokenSourceTests {
                 try await group.waitForAll()
             }
         }
-        #expect(exchange.state.current.isShutDown)
     }
 
     @Test("All who wait share one result", arguments: [true, false])
@@ -98,7 +92,7 @@ struct AccessTokenSourceTests {
 
     @Test("A token never shows itself")
     func redaction() {
-        let token = AccessToken("ya29.secret")
+        let token = Authorization(accessToken: "ya29.secret")
         var dumped = "\(token)"
         dump(token, to: &dumped)
         #expect(!dumped.contains("secret"))

@@ -1,8 +1,6 @@
 import FCMEmulator
 import GatewayCore
 import GatewayTestKit
-import Logging
-import NIOPosix
 import Testing
 
 @testable import GatewayUpstream
@@ -27,16 +25,16 @@ struct JWTBearerExchangeTests {
             var file = try Self.account.get()
             file.tokenURI = server.endpoint + "/token"
             let hosts = TokenHosts(["127.0.0.1:\(server.port)"])
+            let pools = OriginPools.sample()
             let exchange = JWTBearerExchange(
                 settings: .sample(tokenHosts: hosts) { $0.timeout = .milliseconds(100) },
-                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                clock: ManualClock(),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                pools: pools,
+                clock: ManualClock()
             )
             let credential = try ServiceAccountCredential(json: Array(file.json.utf8), endpoint: nil, allowing: hosts)
             let result = await exchange.issue(for: credential)
             // Whatever comes out, and though a connection may have been made too late to be used.
-            await exchange.shutdown()
+            await pools.shutdown()
             guard case .failure(let failure) = result else {
                 Issue.record("a token without an answer")
                 return

@@ -9,10 +9,10 @@ import Testing
 
 @testable import GatewayUpstream
 
-/// An emulator, and what keeps subscriptions there for tenants of both protocols.
+/// An emulator that keeps subscriptions for tenants of both protocols.
 struct TopicFixture: Sendable {
     let v1: V1Fixture
-    let caller: TopicCaller
+    var client: FCMClient { self.v1.client }
 
     /// Runs a body, then shuts everything down.
     static func run(
@@ -22,21 +22,8 @@ struct TopicFixture: Sendable {
         log: AttemptLog = AttemptLog(),
         _ body: (TopicFixture) async throws -> Void
     ) async throws {
-        try await V1Fixture.run { fixture in
-            let caller = TopicCaller(
-                settings: .sample {
-                    $0.v1Endpoint = fixture.endpoint
-                    $0.iidEndpoint = fixture.endpoint
-                    $0.topicAPI = api
-                    $0.fanOut = fanOut
-                },
-                accounts: fixture.accounts,
-                pools: fixture.pools,
-                clock: fixture.clock,
-                metrics: GatewayMetrics(factory: metrics),
-                log: log
-            )
-            try await body(TopicFixture(v1: fixture, caller: caller))
+        try await V1Fixture.run(fanOut: fanOut, topicAPI: api, metrics: metrics, log: log) { fixture in
+            try await body(TopicFixture(v1: fixture))
         }
     }
 
@@ -72,15 +59,8 @@ struct TopicFixture: Sendable {
         of profile: TenantProfile? = nil,
         timeLeft: Duration = .seconds(600)
     ) async throws -> SubscriptionResult {
-        await self.caller.change(
-            SubscriptionCall(
-                profile: try profile ?? self.profile(),
-                change: change,
-                topic: try #require(TopicName(topic)),
-                tokens: tokens,
-                deadline: .now + timeLeft,
-                origin: .sample
-            )
+        await self.client.change(
+            try .sample(tokens, change, topic: topic, of: profile ?? self.profile(), timeLeft: timeLeft)
         )
     }
 
@@ -97,18 +77,10 @@ struct TopicFixture: Sendable {
     /// Looks a device up.
     func look(
         up token: String,
-        _ part: RegistrationCall.Part = .subscriptions,
+        _ part: RegistrationCommand.Part = .subscriptions,
         of profile: TenantProfile? = nil
     ) async throws -> RegistrationResult {
-        await self.caller.look(
-            up: RegistrationCall(
-                profile: try profile ?? self.profile(),
-                token: token,
-                part: part,
-                deadline: .now + .seconds(600),
-                origin: .sample
-            )
-        )
+        await self.client.lookUp(try .sample(token, part, of: profile ?? self.profile()))
     }
 
     /// The requests about subscriptions so far, oldest first.
@@ -132,5 +104,44 @@ extension JournalEntry {
     /// A request's field by its name in lower case.
     func field(_ name: String) -> String? {
         self.headers.first { $0.name.lowercased() == name }?.value
+    }
+}
+
+extension SubscriptionCommand {
+    /// A change that a tenant asks for.
+    static func sample(
+        _ tokens: [String],
+        _ change: SubscriptionChange = .subscribe,
+        topic: String = "news",
+        of profile: TenantProfile,
+        origin: RequestOrigin = .sample,
+        timeLeft: Duration = .seconds(600)
+    ) throws -> SubscriptionCommand {
+        SubscriptionCommand(
+            principal: Principal(profile: profile, key: try .sample(of: .generate())),
+            change: change,
+            topic: try #require(TopicName(topic)),
+            tokens: tokens,
+            origin: origin,
+            deadline: .now + timeLeft
+        )
+    }
+}
+
+extension RegistrationCommand {
+    /// A look-up that a tenant asks for.
+    static func sample(
+        _ token: String,
+        _ part: Part,
+        of profile: TenantProfile,
+        origin: RequestOrigin = .sample
+    ) throws -> RegistrationCommand {
+        RegistrationCommand(
+            principal: Principal(profile: profile, key: try .sample(of: .generate())),
+            token: token,
+            part: part,
+            origin: origin,
+            deadline: .now + .seconds(600)
+        )
     }
 }

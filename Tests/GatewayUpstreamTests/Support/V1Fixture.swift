@@ -1,17 +1,15 @@
 import CoreMetrics
-import EventLoopHTTP
 import FCMEmulator
 import FCMModel
 import Foundation
 import GatewayCore
 import GatewayTestKit
 import Logging
-import NIOPosix
 import ServiceLifecycle
 
 @testable import GatewayUpstream
 
-/// An emulator with one service account, and everything that sends to it by the v1 protocol.
+/// An emulator with one service account, and a client of it.
 struct V1Fixture: Sendable {
     static let projectID = "demo-project"
     /// One key for all tests, since making one takes its time.
@@ -25,12 +23,7 @@ struct V1Fixture: Sendable {
     let endpoint: String
     let file: ServiceAccountFile
     let credential: ServiceAccountCredential
-    let sender: V1Sender
-    let check: CredentialCheck
-    /// The ways to the emulator, for others that call it.
-    let pools: OriginPools
-    /// What calls of one tenant share.
-    let accounts: V1Accounts
+    let client: FCMClient
 
     /// Runs a body, then shuts everything down.
     ///
@@ -38,19 +31,24 @@ struct V1Fixture: Sendable {
     ///   - settings: how the emulator is made.
     ///   - skewSeconds: how far the emulator's clock is ahead.
     ///   - fanOut: calls that a list may have in flight.
+    ///   - topicAPI: by which API subscriptions are kept.
     ///   - allowsTokenHost: whether the emulator may be asked for tokens.
     ///   - metrics: where metrics go.
+    ///   - log: hears of calls.
     ///   - body: the test.
     /// - Throws: what the body throws, or what kept the emulator from listening.
     static func run(
         emulator settings: EmulatorConfiguration = EmulatorConfiguration(port: 0),
         skewSeconds: TimeInterval = 0,
         fanOut: Int = 100,
+        topicAPI: TopicAPI = .v1,
         allowsTokenHost: Bool = true,
         metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        log: AttemptLog = AttemptLog(),
         _ body: (V1Fixture) async throws -> Void
     ) async throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let metrics = GatewayMetrics(factory: metrics)
         let clock = ManualClock(at: SystemWallClock().now())
         let emulator = FCMEmulator(configuration: settings, logger: logger) {
             Date(timeIntervalSince1970: Double(clock.now().microseconds) / 1_000_000 + skewSeconds)
@@ -61,39 +59,27 @@ struct V1Fixture: Sendable {
             file.tokenURI = endpoint + "/token"
             try emulator.addServiceAccount(file)
             let hosts = TokenHosts([String(endpoint.dropFirst("http://".count))])
-            let upstream = UpstreamSettings.sample(tokenHosts: allowsTokenHost ? hosts : .google, client: .patient) {
+            let upstream = UpstreamSettings.sample(tokenHosts: allowsTokenHost ? hosts : .google) {
                 $0.v1Endpoint = endpoint
+                $0.iidEndpoint = endpoint
+                $0.topicAPI = topicAPI
                 $0.fanOut = fanOut
             }
-            let exchange = JWTBearerExchange(
-                settings: upstream,
-                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                clock: clock,
-                logger: logger
-            )
+            let pools = OriginPools.sample()
+            let exchange = JWTBearerExchange(settings: upstream, pools: pools, clock: clock)
             let (start, origin) = (ContinuousClock.now, clock.now())
-            let tokens = AccessTokens(exchange: exchange, metrics: GatewayMetrics(factory: metrics)) {
+            let tokens = AccessTokens(exchange: exchange, metrics: metrics) {
                 start.advanced(by: .microseconds(clock.now().microseconds - origin.microseconds))
             }
             try await Self.whileRunning(tokens, logger: logger) {
-                let pools = OriginPools.sample()
-                let accounts = V1Accounts(
-                    defaultEndpoint: endpoint,
+                let client = FCMClient(
+                    settings: upstream,
                     pools: pools,
-                    tokens: tokens,
-                    metrics: GatewayMetrics(factory: metrics)
-                )
-                let sender = V1Sender(
-                    settings: upstream,
-                    accounts: accounts,
-                    clock: clock,
-                    metrics: GatewayMetrics(factory: metrics)
-                )
-                let check = CredentialCheck(
-                    settings: upstream,
                     exchange: exchange,
-                    pools: pools,
-                    clock: clock
+                    tokens: tokens,
+                    clock: clock,
+                    metrics: metrics,
+                    log: log
                 )
                 let fixture = V1Fixture(
                     emulator: emulator,
@@ -105,13 +91,10 @@ struct V1Fixture: Sendable {
                         endpoint: nil,
                         allowing: hosts
                     ),
-                    sender: sender,
-                    check: check,
-                    pools: pools,
-                    accounts: accounts
+                    client: client
                 )
                 let result = await Result { try await body(fixture) }
-                await pools.shutdown()
+                await client.shutdown()
                 try result.get()
             }
         }
@@ -160,7 +143,7 @@ struct V1Fixture: Sendable {
             credential: credential,
             timeLeft: timeLeft
         )
-        return await self.sender.send(call)
+        return await self.client.send(call)
     }
 
     /// The requests for access tokens so far, oldest first.

@@ -1,4 +1,3 @@
-import EventLoopHTTP
 import FCMEmulator
 import FCMModel
 import GatewayCore
@@ -40,7 +39,7 @@ struct TracingTests {
     @Test("A caller's trace is handed on to a legacy server; without one, no field is there")
     func handedOn() async throws {
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
-            try await LegacySender.run { sender in
+            try await FCMClient.run { sender in
                 _ = await sender.send(try Self.call(upstream, .sample))
                 _ = await sender.send(try Self.call(upstream, nil))
             }
@@ -55,7 +54,7 @@ struct TracingTests {
         let tracer = RecordingTracer()
         let busy = WireAnswer.text("503 Service Unavailable", "")
         try await RawUpstream.run(.script { $0 <= 2 ? busy : WireAnswer.accepted }) { upstream in
-            try await LegacySender.run { sender in
+            try await FCMClient.run { sender in
                 let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
                 #expect(result.upstreamCode == "200")
             }
@@ -78,7 +77,7 @@ struct TracingTests {
     func failures(reply: RawUpstream.Reply) async throws {
         let tracer = RecordingTracer()
         try await RawUpstream.run(reply) { upstream in
-            try await LegacySender.run(attemptTimeout: .milliseconds(200)) { sender in
+            try await FCMClient.run(attemptTimeout: .milliseconds(200)) { sender in
                 let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
                 let call = try #require(tracer.spans.last)
                 #expect(call.attributes["error.type"] == result.upstreamCode)
@@ -94,7 +93,7 @@ struct TracingTests {
     func cancelled() async throws {
         let tracer = RecordingTracer()
         try await RawUpstream.run(.hang) { upstream in
-            try await LegacySender.run { sender in
+            try await FCMClient.run { sender in
                 let call = try Self.call(upstream, .recorded(by: tracer))
                 let task = Task { await sender.send(call) }
                 try await upstream.seen.wait { $0.requests.count == 1 }
@@ -109,7 +108,7 @@ struct TracingTests {
     @Test("A call that can't be made has no span")
     func obstacles() async throws {
         let tracer = RecordingTracer()
-        try await LegacySender.run { sender in
+        try await FCMClient.run { sender in
             let result = await sender.send(try .sample(credential: nil, trace: .recorded(by: tracer)))
             #expect(result.upstreamCode == "no_credential")
         }
@@ -120,7 +119,7 @@ struct TracingTests {
     func baggage() async throws {
         let tracer = RecordingTracer()
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
-            try await LegacySender.run { sender in
+            try await FCMClient.run { sender in
                 _ = await sender.send(try Self.call(upstream, .recorded(by: tracer, baggage: "user=canary")))
             }
             let request = upstream.seen.current.requests.first
@@ -137,7 +136,7 @@ struct TracingTests {
         let tracer = RecordingTracer()
         try await V1Fixture.run { fixture in
             let tokens = (0..<5).map { "device-\($0)" }
-            _ = await fixture.sender.send(try fixture.call(to: .tokens(tokens), trace: .recorded(by: tracer)))
+            _ = await fixture.client.send(try fixture.call(to: .tokens(tokens), trace: .recorded(by: tracer)))
             let calls = tracer.spans.filter { $0.kind == .client }
             #expect(calls.map(\.name) == Array(repeating: "POST /v1/projects/{project}/messages:send", count: 5))
             #expect(calls.allSatisfy { $0.parentID == tracer.spans[0].id && $0.ends == 1 })
@@ -152,8 +151,8 @@ struct TracingTests {
     @Test("A caller's trace is handed on by v1 as well")
     func v1() async throws {
         try await V1Fixture.run { fixture in
-            _ = await fixture.sender.send(try fixture.call(trace: .sample))
-            _ = await fixture.sender.send(try fixture.call(trace: nil))
+            _ = await fixture.client.send(try fixture.call(trace: .sample))
+            _ = await fixture.client.send(try fixture.call(trace: nil))
             #expect(
                 fixture.messages.map { Self.value(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []]
             )
@@ -171,29 +170,10 @@ struct TracingTests {
     func topics(api: TopicAPI, name: String) async throws {
         let tracer = RecordingTracer()
         try await TopicFixture.run(api: api) { fixture in
-            let trace = RequestTrace.recorded(by: tracer)
-            let topic = try #require(TopicName("news"))
+            let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
             let profile = try fixture.profile()
-            let deadline = ContinuousClock.now + .seconds(600)
-            _ = await fixture.caller.change(
-                SubscriptionCall(
-                    profile: profile,
-                    change: .subscribe,
-                    topic: topic,
-                    tokens: ["canary-device"],
-                    deadline: deadline,
-                    origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
-                )
-            )
-            _ = await fixture.caller.look(
-                up: RegistrationCall(
-                    profile: profile,
-                    token: "canary-device",
-                    part: .everything,
-                    deadline: deadline,
-                    origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
-                )
-            )
+            _ = await fixture.client.change(try .sample(["canary-device"], of: profile, origin: origin))
+            _ = await fixture.client.lookUp(try .sample("canary-device", .everything, of: profile, origin: origin))
             let calls = tracer.spans.filter { $0.kind == .client }
             #expect(calls.map(\.name) == [name, "GET /iid/info/{token}"])
             #expect(calls.allSatisfy { $0.ends == 1 && !"\($0)".contains("canary") })
@@ -206,15 +186,9 @@ struct TracingTests {
     func unsubscribing(api: TopicAPI) async throws {
         let tracer = RecordingTracer()
         try await TopicFixture.run(api: api) { fixture in
-            _ = await fixture.caller.change(
-                SubscriptionCall(
-                    profile: try fixture.profile(),
-                    change: .unsubscribe,
-                    topic: try #require(TopicName("canary")),
-                    tokens: ["canary"],
-                    deadline: .now + .seconds(600),
-                    origin: RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
-                )
+            let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
+            _ = await fixture.client.change(
+                try .sample(["canary"], .unsubscribe, topic: "canary", of: fixture.profile(), origin: origin)
             )
         }
         let call = try #require(tracer.spans.last)
@@ -244,22 +218,17 @@ struct TracingTests {
             try await GroupFixture.v1 { fixture in
                 fixture.emulator.addFault(fault)
                 let (request, deadline) = (GroupRequest.lookUp(name: "g"), ContinuousClock.now + .seconds(600))
-                _ = await fixture.sender.perform(request, of: fixture.profile, deadline: deadline, origin: origin)
+                _ = await fixture.client.perform(request, of: fixture.profile, deadline: deadline, origin: origin)
             }
         } else {
             try await TopicFixture.run { fixture in
                 fixture.emulator.addFault(fault)
                 if kind == "send" {
-                    _ = await fixture.v1.sender.send(try fixture.v1.call(trace: origin.trace))
+                    _ = await fixture.v1.client.send(try fixture.v1.call(trace: origin.trace))
                 } else {
-                    let call = RegistrationCall(
-                        profile: try fixture.profile(),
-                        token: "device",
-                        part: .everything,
-                        deadline: .now + .seconds(600),
-                        origin: origin
+                    _ = await fixture.client.lookUp(
+                        try .sample("device", .everything, of: fixture.profile(), origin: origin)
                     )
-                    _ = await fixture.caller.look(up: call)
                 }
             }
         }
@@ -276,16 +245,9 @@ struct TracingTests {
         let tracer = RecordingTracer()
         try await TopicFixture.run { fixture in
             let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
-            let call = SubscriptionCall(
-                profile: try fixture.profile(),
-                change: .subscribe,
-                topic: try #require(TopicName("news")),
-                tokens: ["a", "b"],
-                deadline: .now + .seconds(600),
-                origin: origin
-            )
-            _ = await fixture.caller.change(call)
-            _ = await fixture.caller.change(call)
+            let call = try SubscriptionCommand.sample(["a", "b"], of: fixture.profile(), origin: origin)
+            _ = await fixture.client.change(call)
+            _ = await fixture.client.change(call)
         }
         #expect(tracer.spans.dropFirst().map(\.kind) == [.internal] + Array(repeating: .client, count: 4))
         #expect(tracer.spans.filter { $0.kind == .internal }.allSatisfy { $0.status == nil && $0.ends == 1 })
@@ -297,7 +259,7 @@ struct TracingTests {
         try await GroupFixture.legacy { fixture in
             let change = GroupChange(.create, name: "canary-group", tokens: ["canary-device"])
             for trace in [RequestTrace.recorded(by: tracer), .sample] {
-                _ = await fixture.sender.perform(
+                _ = await fixture.client.perform(
                     .change(change),
                     of: fixture.profile,
                     deadline: .now + .seconds(600),
@@ -318,13 +280,20 @@ struct TracingTests {
     func lines() async throws {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }
-        for level in [Logger.Level.debug, .info] {
-            logger.logLevel = level
-            let log = AttemptLog(logger)
-            let origin = try #require(OriginPools.sample().pool(for: "http://127.0.0.1:8085")).origin
+        try await FCMClient.run(defaultEndpoint: "http://127.0.0.1:8085") { client in
             let call = try UpstreamCall.sample(credential: Self.key, trace: .sample)
-            let subject = AttemptRecorder.Subject(server: origin, profile: call.profile, origin: call.origin)
-            log.ended("503", subject, in: .milliseconds(2))
+            let account = try #require(try client.accounts.account(of: call.profile, .legacy)?.get())
+            let context = CallContext(
+                .legacy,
+                by: account,
+                for: call.profile,
+                origin: call.origin,
+                deadline: call.deadline
+            )
+            for level in [Logger.Level.debug, .info] {
+                logger.logLevel = level
+                AttemptLog(logger).ended("503", context, in: .milliseconds(2))
+            }
         }
         #expect(logs.entries.count == 1)
         #expect(
@@ -339,7 +308,7 @@ struct TracingTests {
     func missing() async throws {
         let logs = InMemoryLogHandler()
         let log = AttemptLog(Logger(label: "test") { _ in logs })
-        try await LegacySender.run(log: log) { sender in
+        try await FCMClient.run(log: log) { sender in
             let call = try UpstreamCall.sample(credential: nil)
             for _ in 1...3 { #expect(await sender.send(call).upstreamCode == "no_credential") }
         }

@@ -1,0 +1,141 @@
+import EventLoopHTTP
+import GatewayCore
+import HTTPTypes
+import Logging
+import Metrics
+
+/// Observes the calls to one API: how long each takes, its span, and its line in the log.
+struct AttemptRecorder: Sendable {
+    /// A call under way; ``answered(_:status:_:)`` or ``failed(_:_:_:)`` ends it.
+    struct Attempt {
+        let start: ContinuousClock.Instant
+        /// Where the request behind it belongs to a trace.
+        fileprivate let span: UpstreamSpan?
+    }
+
+    let metrics: UpstreamMetrics
+    let log: AttemptLog
+
+    /// Begins a call, whose request gets the trace that it belongs to and its tenant; the route is its path's template.
+    func begin(
+        _ request: inout HTTPClientRequest,
+        of route: String,
+        _ context: CallContext,
+        at start: ContinuousClock.Instant,
+        retries: Int
+    ) -> Attempt {
+        self.metrics.began()
+        request.tenant = context.profile.load.number
+        guard let trace = context.origin.trace else { return Attempt(start: start, span: nil) }
+        let server = context.pool.origin
+        let span = trace.begin(
+            UpstreamAttempt(
+                method: request.method.rawValue,
+                route: route,
+                host: server.host,
+                port: server.port,
+                tenant: context.profile.id.text,
+                repeats: retries
+            )
+        )
+        for field in span.fields {
+            switch field.name {
+            case .parent: request.headers.append(.traceParent, field.value)
+            case .state: request.headers.append(.traceState, field.value)
+            }
+        }
+        return Attempt(start: start, span: span)
+    }
+
+    /// Ends a call that the server answered; returns when.
+    func answered(_ attempt: Attempt, status: Int, _ context: CallContext) -> ContinuousClock.Instant {
+        let now = ContinuousClock.now
+        self.metrics.answered(in: now - attempt.start)
+        attempt.span?.answered(status: status)
+        self.log.ended(String(status), context, in: now - attempt.start)
+        return now
+    }
+
+    /// Ends a call that got no answer; returns when.
+    func failed(_ attempt: Attempt, _ error: HTTPClientError, _ context: CallContext) -> ContinuousClock.Instant {
+        let now = ContinuousClock.now
+        let name = error.code.rawValue
+        self.metrics.failed(name, in: now - attempt.start)
+        attempt.span?.failed(name)
+        self.log.ended(name, context, in: now - attempt.start)
+        return now
+    }
+}
+
+/// What is measured of calls to one API.
+final class UpstreamMetrics: Sendable {
+    private let api: FCMAPI
+    private let attempts: MetricFamily<Timer>
+    private let answered: Timer
+    private let inFlight: Meter
+
+    init(_ api: FCMAPI, _ metrics: GatewayMetrics) {
+        self.api = api
+        self.attempts = metrics.timers(.upstreamAttemptDuration)
+        self.answered = self.attempts[api.label, "answered"]
+        self.inFlight = metrics.gauge(.upstreamInFlight, api.label)
+    }
+
+    func began() {
+        self.inFlight.increment()
+    }
+
+    func answered(in duration: Duration) {
+        self.inFlight.decrement()
+        self.answered.record(duration: duration)
+    }
+
+    /// Notes that an attempt failed with a named error of the client's.
+    func failed(_ failure: String, in duration: Duration) {
+        self.inFlight.decrement()
+        self.attempts[self.api.label, failure].record(duration: duration)
+    }
+}
+
+/// The lines about calls to FCM: nothing of the message, and no name but the tenant's.
+///
+/// One is written at `debug` for every call, and one at `warning` where a tenant lacks what calls need.
+struct AttemptLog: Sendable {
+    private let logger: Logger?
+
+    /// A log; without a logger nothing is written.
+    init(_ logger: Logger? = nil) {
+        self.logger = logger
+    }
+
+    /// Writes that a call can't be made until an operator provides something, once until a tenant is changed.
+    func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) {
+        guard let logger = self.logger, profile.isGapNews() else { return }
+        logger.warning(
+            "FCM can't be asked for a tenant",
+            metadata: [
+                "tenant": "\(profile.id.text)", "cause": "\(cause)", "detail": "\(text ?? "")",
+                "request_id": "\(origin.requestID)",
+            ]
+        )
+    }
+
+    /// Writes the line of a call that was answered with a status, or failed with a named error.
+    func ended(_ outcome: @autoclosure () -> String, _ context: CallContext, in duration: Duration) {
+        guard let logger = self.logger, logger.logLevel <= .debug else { return }
+        let origin = context.origin
+        var metadata: Logger.Metadata = [
+            "outcome": "\(outcome())", "server": "\(context.pool.origin.authority)",
+            "tenant": "\(context.profile.id.text)", "duration_us": "\(Int(duration / .microseconds(1)))",
+            "request_id": "\(origin.requestID)",
+        ]
+        if let traceID = origin.traceID { metadata["trace_id"] = "\(traceID)" }
+        if let spanID = origin.trace?.spanID { metadata["span_id"] = "\(spanID)" }
+        logger.debug("A call to FCM has ended", metadata: metadata)
+    }
+}
+
+extension HTTPFieldKey {
+    fileprivate static let traceParent = HTTPFieldKey(HTTPField.Name(constant: "traceparent"))
+    fileprivate static let traceState = HTTPFieldKey(HTTPField.Name(constant: "tracestate"))
+}

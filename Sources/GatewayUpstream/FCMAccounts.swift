@@ -1,0 +1,173 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import Synchronization
+
+/// What the calls of one tenant by one of its credentials share.
+///
+/// Another credential, or another tenant of the same name, has another account, whose breakers begin closed.
+final class FCMAccount: Sendable {
+    private enum Credential {
+        case serverKey(version: Int, endpoint: String?)
+        case serviceAccount(ServiceAccountCredential)
+    }
+
+    /// The server that messages and device groups go to.
+    let pool: HTTPClientPool
+    let authorizer: Authorizer
+    /// The project that calls by v1 are for; empty for a server key.
+    let projectID: String
+    /// Where messages go by v1.
+    let messagePath: String
+    private let credential: Credential
+    private let tenantID: TenantID
+    /// Tells a tenant from an earlier one of the same name.
+    private let tenant: LimitKey
+    /// The API that the tenant's messages go by.
+    private let messagingAPI: FCMAPI
+    private let messaging: UpstreamHealth
+    private let others = Mutex<[FCMAPI: UpstreamHealth]>([:])
+    private let metrics: ResilienceMetrics
+
+    init(_ credential: LegacyCredential, of profile: TenantProfile, pool: HTTPClientPool, metrics: ResilienceMetrics) {
+        self.credential = .serverKey(version: profile.legacyCredentialVersion, endpoint: credential.endpoint)
+        (self.tenantID, self.tenant) = (profile.id, profile.limitKey)
+        self.pool = pool
+        self.authorizer = .fixed(Authorization(serverKey: credential.serverKey))
+        (self.projectID, self.messagePath) = ("", "")
+        self.messagingAPI = .legacy
+        self.messaging = UpstreamHealth(.legacy, of: profile.id, metrics: metrics)
+        self.metrics = metrics
+    }
+
+    init(
+        _ credential: ServiceAccountCredential,
+        of profile: TenantProfile,
+        pool: HTTPClientPool,
+        tokens: AccessTokenSource,
+        metrics: ResilienceMetrics
+    ) {
+        self.credential = .serviceAccount(credential)
+        (self.tenantID, self.tenant) = (profile.id, profile.limitKey)
+        self.pool = pool
+        self.authorizer = .tokens(tokens)
+        self.projectID = profile.v1ProjectID ?? credential.projectID
+        self.messagePath = V1Path.send(project: self.projectID)
+        self.messagingAPI = .v1
+        self.messaging = UpstreamHealth(.v1, of: profile.id, metrics: metrics)
+        self.metrics = metrics
+    }
+
+    /// What is known of the way to one of FCM's APIs.
+    func health(of api: FCMAPI) -> UpstreamHealth {
+        if api == self.messagingAPI { return self.messaging }
+        return self.others.withLock { others in
+            if let known = others[api] { return known }
+            let made = UpstreamHealth(api, of: self.tenantID, metrics: self.metrics)
+            others[api] = made
+            return made
+        }
+    }
+
+    /// Whether the account is right for a tenant's present credential and project; for no tenant it never is.
+    func serves(_ profile: TenantProfile?) -> Bool {
+        guard let profile, self.tenant == profile.limitKey else { return false }
+        switch self.credential {
+        case .serverKey(let version, let endpoint):
+            guard let present = profile.legacyCredential else { return false }
+            return version == profile.legacyCredentialVersion && endpoint == present.endpoint
+        case .serviceAccount(let credential):
+            guard let present = profile.v1Credential else { return false }
+            return
+                (credential === present
+                || (credential.fingerprint == present.fingerprint && credential.endpoint == present.endpoint))
+                && self.projectID == profile.v1ProjectID
+        }
+    }
+
+    /// No calls but those under way ask any more.
+    func retire() {
+        self.messaging.retire()
+    }
+}
+
+/// The tenants' accounts, each made with its first call and again when its credential changes.
+final class FCMAccounts: Sendable {
+    private struct Key: Hashable {
+        let tenant: TenantID
+        let kind: UpstreamKind
+    }
+
+    private struct State {
+        var accounts: [Key: FCMAccount] = [:]
+        /// The tenants that there are; `nil` before that was told.
+        var tenants: [TenantID: TenantProfile]?
+    }
+
+    private let state = Mutex(State())
+    private let settings: UpstreamSettings
+    private let pools: OriginPools
+    private let tokens: AccessTokens
+    private let metrics: ResilienceMetrics
+
+    init(
+        settings: UpstreamSettings,
+        pools: OriginPools,
+        tokens: AccessTokens,
+        metrics: ResilienceMetrics
+    ) {
+        self.settings = settings
+        self.pools = pools
+        self.tokens = tokens
+        self.metrics = metrics
+    }
+
+    var count: Int { self.state.withLock { $0.accounts.count } }
+
+    /// Forgets the accounts of all but these tenants, and of credentials that were replaced; calls under way go on by
+    /// theirs.
+    func keep(_ tenants: [TenantID: TenantProfile]) {
+        let forgotten = self.state.withLock { state in
+            state.tenants = tenants
+            let forgotten = state.accounts.filter { key, account in !account.serves(tenants[key.tenant]) }
+            for key in forgotten.keys { state.accounts[key] = nil }
+            return forgotten.values
+        }
+        for account in forgotten { account.retire() }
+    }
+
+    /// A tenant's account by a protocol: `nil` without a credential for it, a failure where its server can't be called.
+    func account(of profile: TenantProfile, _ kind: UpstreamKind) -> Result<FCMAccount, CallFailure>? {
+        let key = Key(tenant: profile.id, kind: kind)
+        if let known = self.state.withLock({ $0.accounts[key] }), known.serves(profile) { return .success(known) }
+        return self.makeAccount(of: profile, kind)?
+            .map { account in
+                self.state.withLock { state in
+                    if let earlier = state.accounts[key], earlier.serves(profile) { return earlier }
+                    // A call may still be under way for a tenant that is gone, or by a credential that was replaced.
+                    if let tenants = state.tenants, !account.serves(tenants[profile.id]) { return account }
+                    state.accounts[key] = account
+                    return account
+                }
+            }
+    }
+
+    private func makeAccount(of profile: TenantProfile, _ kind: UpstreamKind) -> Result<FCMAccount, CallFailure>? {
+        switch kind {
+        case .legacy:
+            profile.legacyCredential.map { credential in
+                self.pools.pool(for: credential.endpoint ?? self.settings.configuration.legacyEndpoint)
+                    .map { FCMAccount(credential, of: profile, pool: $0, metrics: self.metrics) }
+            }
+        case .v1:
+            profile.v1Credential.map { credential in
+                self.pools.pool(for: credential.endpoint ?? self.settings.configuration.v1Endpoint)
+                    .map { pool in
+                        // A token does not depend on where it is used.
+                        let tokens = self.tokens.source(for: credential)
+                        return FCMAccount(credential, of: profile, pool: pool, tokens: tokens, metrics: self.metrics)
+                    }
+            }
+        }
+    }
+}

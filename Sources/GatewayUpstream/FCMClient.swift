@@ -1,0 +1,297 @@
+import EventLoopHTTP
+package import FCMModel
+package import GatewayCore
+import HTTPTypes
+package import Logging
+package import NIOCore
+
+/// The gateway's one client of FCM: sends by both protocols, subscriptions, device groups and credential checks.
+///
+/// Every call of every API takes the same way through ``perform(_:)``: authorisation, breaker, attempts, retries. What
+/// differs stands in an ``FCMCall``: what it says, what its answer means.
+package final class FCMClient: Sendable {
+    let settings: UpstreamSettings
+    let pools: OriginPools
+    let accounts: FCMAccounts
+    let exchange: any TokenExchange
+    let clock: any WallClock
+    let log: AttemptLog
+    let missingTopicAPIs = MissingTopicAPIs()
+    /// One for each API, in the order of ``FCMAPI``.
+    private let recorders: [AttemptRecorder]
+    /// Gets access tokens; it has to run, or calls by service accounts time out.
+    package let tokens: AccessTokens
+
+    init(
+        settings: UpstreamSettings,
+        pools: OriginPools,
+        exchange: any TokenExchange,
+        tokens: AccessTokens,
+        clock: any WallClock,
+        metrics: GatewayMetrics = GatewayMetrics(),
+        log: AttemptLog = AttemptLog()
+    ) {
+        self.settings = settings
+        self.pools = pools
+        self.exchange = exchange
+        self.tokens = tokens
+        self.clock = clock
+        self.log = log
+        self.accounts = FCMAccounts(
+            settings: settings,
+            pools: pools,
+            tokens: tokens,
+            metrics: ResilienceMetrics(metrics)
+        )
+        self.recorders = FCMAPI.allCases.map { api in
+            AttemptRecorder(metrics: UpstreamMetrics(api, metrics), log: log)
+        }
+    }
+
+    /// A client whose connections live on the loops of a group; not to be made on one of these.
+    package convenience init(
+        settings: UpstreamSettings,
+        eventLoopGroup: any EventLoopGroup,
+        clock: any WallClock,
+        metrics: GatewayMetrics,
+        logger: Logger
+    ) {
+        // One pool for each server, whatever the calls are for: FCM sees as few connections as will do.
+        let pools = OriginPools(
+            configuration: settings.client,
+            plainHTTP: settings.tokenHosts.current.plainHTTP,
+            eventLoopGroup: eventLoopGroup,
+            logger: logger
+        )
+        let exchange = JWTBearerExchange(settings: settings, pools: pools, clock: clock, logger: logger)
+        self.init(
+            settings: settings,
+            pools: pools,
+            exchange: exchange,
+            tokens: AccessTokens(exchange: exchange, metrics: metrics),
+            clock: clock,
+            metrics: metrics,
+            log: AttemptLog(logger)
+        )
+    }
+
+    /// Forgets the accounts of all but these tenants, and the pools of servers that none of them needs.
+    package func keep(_ tenants: [TenantID: TenantProfile]) {
+        self.accounts.keep(tenants)
+        let configuration = self.settings.configuration
+        var endpoints: Set = [configuration.legacyEndpoint, configuration.v1Endpoint, configuration.iidEndpoint]
+        for profile in tenants.values {
+            if let endpoint = profile.legacyCredential?.endpoint { endpoints.insert(endpoint) }
+            guard let credential = profile.v1Credential else { continue }
+            if let endpoint = credential.endpoint { endpoints.insert(endpoint) }
+            endpoints.insert(credential.tokenURI.origin)
+        }
+        self.pools.keep(endpoints)
+    }
+
+    /// Closes every connection.
+    package func shutdown() async {
+        await self.pools.shutdown()
+    }
+
+    /// The account by which a tenant's calls are made, or why there is none.
+    func account(
+        of profile: TenantProfile,
+        by kind: UpstreamKind,
+        _ origin: RequestOrigin
+    ) -> Result<FCMAccount, CallFailure> {
+        self.accounts.account(of: profile, kind) ?? .failure(self.missing("no_credential", of: profile, origin))
+    }
+
+    /// Notes in the log what an operator has to provide before calls can be made.
+    func missing(
+        _ cause: String,
+        _ text: String? = nil,
+        of profile: TenantProfile,
+        _ origin: RequestOrigin
+    ) -> CallFailure {
+        let text = text ?? profile.missingCredential
+        self.log.missing(cause, text, of: profile, origin)
+        return .missing(cause, text)
+    }
+
+    // MARK: Calls
+
+    /// Makes a call and says what it came to.
+    ///
+    /// What did not leave the gateway is sent again at once; after ``AnswerSign/busy(retryAfter:)`` the same is sent
+    /// again after a wait, within the budget and the caller's time; after a refused access token once with another.
+    func perform<Call: FCMCall>(_ call: Call) async -> Call.Reading {
+        let context = call.context
+        if let authorization = context.authorizer.current { return await self.perform(call, authorization) }
+        switch await context.authorizer.authorization(until: context.deadline, in: context.origin.trace) {
+        case .success(let authorization): return await self.perform(call, authorization)
+        case .failure(let failure): return call.unanswered(CallFailure(failure))
+        }
+    }
+
+    private func perform<Call: FCMCall>(_ call: Call, _ authorization: Authorization) async -> Call.Reading {
+        if let failure = call.context.refusal(at: .now) { return call.unanswered(failure) }
+        let end = await self.attempt(call, authorization, retries: 0)
+        guard let next = end.next else { return end.reading }
+        return await self.goOn(with: call, authorization, after: end.reading, next)
+    }
+
+    /// Goes on after a first attempt that need not be the last.
+    private func goOn<Call: FCMCall>(
+        with call: Call,
+        _ first: Authorization,
+        after reading: Call.Reading,
+        _ next: Next
+    ) async -> Call.Reading {
+        let context = call.context
+        var (authorization, reading, next) = (first, reading, Optional(next))
+        var attempts = 1
+        var isReplacement = false
+        while let step = next {
+            switch step {
+            case .authorizeAgain:
+                guard !isReplacement, context.authorizer.refused(authorization) else {
+                    // No other token mends it.
+                    context.health.report(server: .silent, credential: .trouble, at: .now)
+                    return reading
+                }
+                isReplacement = true
+                switch await context.authorizer.authorization(until: context.deadline, in: context.origin.trace) {
+                case .success(let other): authorization = other
+                case .failure(let failure): return call.unanswered(CallFailure(failure))
+                }
+                if let failure = context.refusal(at: .now) { return call.unanswered(failure) }
+            case .retry(let reason, let retryAfter):
+                guard attempts < Backoff.maxAttempts else { return reading }
+                let wait = Backoff.wait(after: attempts, for: reason, retryAfter: retryAfter)
+                guard .now + wait < context.deadline else { return reading }
+                if wait > .zero {
+                    guard context.health.mightRetry(for: reason), (try? await self.settings.pause(wait)) != nil
+                    else { return reading }
+                }
+                // After the wait: the breaker decides by what is known then, and the budget serves others meanwhile.
+                guard context.health.mayRetry(for: reason, at: .now) else { return reading }
+            }
+            let end = await self.attempt(call, authorization, retries: attempts)
+            (reading, next) = (end.reading, end.next)
+            attempts += 1
+        }
+        return reading
+    }
+
+    // MARK: One attempt
+
+    /// What may follow an attempt.
+    private enum Next {
+        case authorizeAgain
+        case retry(RetryReason, retryAfter: Int?)
+    }
+
+    private struct AttemptEnd<Reading> {
+        let reading: Reading
+        /// `nil` where the attempt is the last.
+        let next: Next?
+    }
+
+    private func attempt<Call: FCMCall>(
+        _ call: Call,
+        _ authorization: Authorization,
+        retries: Int
+    ) async -> AttemptEnd<Call.Reading> {
+        let start = ContinuousClock.now
+        let fullTime = self.settings.attemptTimeout.current
+        let timeLeft = min(fullTime, call.context.deadline - start)
+        guard timeLeft > .zero else {
+            call.context.health.report(server: .silent, credential: .silent, at: start)
+            return AttemptEnd(reading: call.unanswered(.notStarted), next: nil)
+        }
+        let (request, attempt) = self.begin(call, authorization, at: start, retries: retries)
+        do {
+            let response = try await call.context.pool.execute(request, deadline: .now() + TimeAmount(timeLeft))
+            return self.end(of: call, response, attempt)
+        } catch {
+            return self.end(of: call, error, attempt, hadFullTime: timeLeft == fullTime)
+        }
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func begin<Call: FCMCall>(
+        _ call: Call,
+        _ authorization: Authorization,
+        at start: ContinuousClock.Instant,
+        retries: Int
+    ) -> (HTTPClientRequest, AttemptRecorder.Attempt) {
+        var request = call.request(authorizedBy: authorization)
+        let attempt = self.recorders[call.context.api.rawValue]
+            .begin(&request, of: call.route, call.context, at: start, retries: retries)
+        return (request, attempt)
+    }
+
+    @inline(never)  // As for `begin`.
+    private func end<Call: FCMCall>(
+        of call: Call,
+        _ response: HTTPClientResponse,
+        _ attempt: AttemptRecorder.Attempt
+    ) -> AttemptEnd<Call.Reading> {
+        let context = call.context
+        let now = self.recorders[context.api.rawValue].answered(attempt, status: response.status.code, context)
+        let (reading, sign) = call.read(response, now: self.clock.now().seconds)
+        let (server, credential) = sign.verdicts
+        context.health.report(server: server, credential: credential, at: now)
+        switch sign {
+        case .tokenRefused:
+            return AttemptEnd(reading: reading, next: .authorizeAgain)
+        case .busy(let retryAfter):
+            return AttemptEnd(reading: reading, next: .retry(.trouble, retryAfter: retryAfter))
+        case .quotaExhausted(let pause):
+            context.health.pause(for: pause, at: now)
+            return AttemptEnd(reading: reading, next: nil)
+        case .well, .trouble, .excess, .credentialRefused:
+            return AttemptEnd(reading: reading, next: nil)
+        }
+    }
+
+    @inline(never)  // As for `begin`.
+    private func end<Call: FCMCall>(
+        of call: Call,
+        _ error: HTTPClientError,
+        _ attempt: AttemptRecorder.Attempt,
+        hadFullTime: Bool
+    ) -> AttemptEnd<Call.Reading> {
+        let context = call.context
+        let now = self.recorders[context.api.rawValue].failed(attempt, error, context)
+        context.health.report(server: error.verdict(hadFullTime: hadFullTime), credential: .silent, at: now)
+        return AttemptEnd(
+            reading: call.unanswered(CallFailure(error)),
+            next: error.isWorthRetrying ? .retry(.notSent, retryAfter: nil) : nil
+        )
+    }
+}
+
+extension FCMClient: UpstreamSender {
+    package func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
+        switch profile.tenant.upstream {
+        case .legacy: Self.legacyRefusal(of: target)
+        case .v1: Self.v1Refusal(of: target)
+        }
+    }
+
+    package func send(_ call: UpstreamCall) async -> UpstreamResult {
+        switch call.profile.tenant.upstream {
+        case .legacy: await self.sendByLegacy(call)
+        case .v1: await self.sendByV1(call)
+        }
+    }
+}
+
+extension UpstreamResult {
+    /// A call that failed as a whole without an answer.
+    init(_ failure: CallFailure) {
+        self.init(
+            answer: .failed(failure.code),
+            retryAfter: failure.retryAfter,
+            upstreamCode: failure.upstreamCode
+        )
+    }
+}

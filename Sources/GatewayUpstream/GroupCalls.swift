@@ -1,0 +1,81 @@
+import EventLoopHTTP
+package import FCMModel
+package import GatewayCore
+import HTTPTypes
+
+/// Device groups, which are managed at `/fcm/notification` by the credential that the tenant's messages go by.
+extension FCMClient: GroupUpstream {
+    /// Makes a request by the tenant's sender id and the credential of its protocol (G-PROJECT).
+    package func perform(
+        _ request: GroupRequest,
+        of profile: TenantProfile,
+        deadline: ContinuousClock.Instant,
+        origin: RequestOrigin
+    ) async -> GroupResult {
+        guard let senderID = profile.tenant.senderID else {
+            return GroupResult(self.missing("no_sender_id", profile.missingForGroups, of: profile, origin))
+        }
+        switch self.account(of: profile, by: profile.tenant.upstream, origin) {
+        case .failure(let failure):
+            return GroupResult(failure)
+        case .success(let account):
+            let context = CallContext(.deviceGroups, by: account, for: profile, origin: origin, deadline: deadline)
+            return await self.perform(GroupCall(context: context, content: request, senderID: senderID))
+        }
+    }
+}
+
+/// One request to manage device groups.
+private struct GroupCall: FCMCall {
+    let context: CallContext
+    let content: GroupRequest
+    let senderID: String
+
+    var route: String { GroupRequestEncoder.path }
+
+    func request(authorizedBy authorization: Authorization) -> HTTPClientRequest {
+        let method: HTTPRequest.Method =
+            switch self.content {
+            case .change: .post
+            case .lookUp: .get
+            }
+        var headers = authorization.olderFields
+        headers.append(.projectID, self.senderID)
+        return HTTPClientRequest(
+            method: method,
+            path: GroupRequestEncoder.path(of: self.content),
+            headers: headers,
+            body: GroupRequestEncoder.body(of: self.content)
+        )
+    }
+
+    func read(_ response: HTTPClientResponse, now: Int) -> (GroupResult, AnswerSign) {
+        let status = response.status.code
+        let wire = LegacyResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body)
+        let sign: AnswerSign =
+            switch status {
+            case 401: .tokenRefused
+            case 403: .credentialRefused
+            case 429: .excess
+            case 500...599: .trouble
+            default: .well
+            }
+        return (GroupResponseReader.read(wire, now: now), sign)
+    }
+
+    func unanswered(_ failure: CallFailure) -> GroupResult { GroupResult(failure) }
+}
+
+extension GroupResult {
+    /// A request that was not made or got no answer.
+    ///
+    /// Whether it was carried out may be unknown; since every change can be repeated, that makes no difference.
+    fileprivate init(_ failure: CallFailure) {
+        let kind: GroupFailure.Kind =
+            failure.code == .upstreamCredentials ? .upstreamCredentials : .upstreamUnavailable
+        self.init(
+            .failure(GroupFailure(kind, retryAfter: failure.retryAfter, text: failure.text)),
+            upstreamCode: failure.upstreamCode
+        )
+    }
+}

@@ -1,0 +1,107 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+import NIOCore
+
+/// Messages by the legacy protocol: one `POST /fcm/send` for each.
+extension FCMClient {
+    /// The legacy protocol knows no installation ids, no negation and at most two operators in a condition.
+    static func legacyRefusal(of target: Target) -> Refusal? {
+        switch target {
+        case .token, .tokens, .topic, .notificationKey:
+            nil
+        case .installation, .installations:
+            Refusal(
+                .invalidTarget,
+                "This tenant sends by the legacy protocol, which knows registration tokens only",
+                field: target.kind.rawValue
+            )
+        case .condition(let condition):
+            condition.fits(.legacy)
+                ? nil
+                : Refusal(
+                    .invalidField,
+                    "This tenant sends by the legacy protocol: at most two operators and no negation",
+                    field: target.kind.rawValue
+                )
+        }
+    }
+
+    func sendByLegacy(_ call: UpstreamCall) async -> UpstreamResult {
+        switch self.prepareLegacy(call) {
+        case .failure(let failure): UpstreamResult(failure)
+        case .success(let send): await self.perform(send)
+        }
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func prepareLegacy(_ call: UpstreamCall) -> Result<LegacySend, CallFailure> {
+        self.account(of: call.profile, by: .legacy, call.origin)
+            .flatMap { account in
+                guard let body = try? LegacyRequestEncoder.encode(call.message, to: call.target) else {
+                    return .failure(CallFailure(code: .invalidTarget, upstreamCode: "inexpressible"))
+                }
+                return .success(
+                    LegacySend(
+                        context: CallContext(
+                            .legacy,
+                            by: account,
+                            for: call.profile,
+                            origin: call.origin,
+                            deadline: call.deadline
+                        ),
+                        body: body,
+                        target: call.target,
+                        isIdempotent: call.gate != nil
+                    )
+                )
+            }
+    }
+}
+
+/// A message by the legacy protocol.
+struct LegacySend: FCMCall {
+    let context: CallContext
+    let body: ByteBuffer
+    let target: Target
+    /// Whether it has an idempotency key, so that it must not be sent twice (R-LOST).
+    let isIdempotent: Bool
+
+    var route: String { "/fcm/send" }
+
+    func request(authorizedBy authorization: Authorization) -> HTTPClientRequest {
+        var request = HTTPClientRequest(
+            method: .post,
+            path: self.route,
+            headers: authorization.fields,
+            body: self.body
+        )
+        request.maxResponseBodyBytes = Target.maxAnswerBytes(recipients: self.target.recipientCount)
+        return request
+    }
+
+    func read(_ response: HTTPClientResponse, now: Int) -> (UpstreamResult, AnswerSign) {
+        let status = response.status.code
+        let result = LegacyResponseReader.read(
+            LegacyResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body),
+            for: self.target,
+            now: now,
+            isIdempotent: self.isIdempotent
+        )
+        guard case .failed(let code) = result.answer else { return (result, .well) }
+        switch code {
+        case _ where status == 429:
+            return (result, .excess)
+        case .upstreamUnavailable, .upstreamInternal, .outcomeUnknown:
+            // A proxy's 502 or 504 may stand for a message that arrived; 200 has an error's name in its body.
+            return (result, [200, 500, 503].contains(status) ? .busy(retryAfter: result.retryAfter) : .trouble)
+        case .upstreamCredentials:
+            return (result, .credentialRefused)
+        default:
+            return (result, .well)
+        }
+    }
+
+    func unanswered(_ failure: CallFailure) -> UpstreamResult { UpstreamResult(failure) }
+}

@@ -1,0 +1,294 @@
+import EventLoopHTTP
+import FCMModel
+package import GatewayCore
+import HTTPTypes
+import Synchronization
+
+/// Subscriptions by v1's own API or by the Instance ID API (V-TOPICS).
+///
+/// A legacy tenant's are kept by the Instance ID API. Those of a tenant that sends by the v1 protocol are kept by v1's,
+/// unless the configuration or FCM itself says otherwise.
+extension FCMClient: TopicUpstream {
+    /// Changes subscriptions, each device's by a call of its own or all by one.
+    package func change(_ command: SubscriptionCommand) async -> SubscriptionResult {
+        switch self.route(for: command.principal.profile, command.origin, command.deadline) {
+        case .failure(let failure):
+            return SubscriptionResult(TopicReading(failure), command)
+        case .success(let route):
+            // Once for all calls: without a token none of them can be made.
+            if let failure = await route.instanceID.missingToken() {
+                return SubscriptionResult(TopicReading(failure), command)
+            }
+            guard let v1 = route.v1 else {
+                return SubscriptionResult(await self.changeAll(command, command.tokens, by: route), command)
+            }
+            return await self.changeEach(command, by: route, v1)
+        }
+    }
+
+    /// Looks a device up by v1's own API, or by the Instance ID API where that knows more or alone is there.
+    package func lookUp(_ command: RegistrationCommand) async -> RegistrationResult {
+        switch self.route(for: command.principal.profile, command.origin, command.deadline) {
+        case .failure(let failure):
+            return RegistrationResult(TopicReading(failure))
+        case .success(let route):
+            if command.part == .subscriptions, let v1 = route.v1 {
+                let reading = await self.list(command.token, by: v1, of: route.account)
+                if reading.signal != .apiMissing { return RegistrationResult(reading) }
+            }
+            let call = TopicCall(context: route.instanceID, content: InstanceIDRequest.info(command.token)) {
+                InstanceIDResponseReader.info($0, now: $1)
+            }
+            return RegistrationResult(await self.perform(call))
+        }
+    }
+
+    // MARK: Where to
+
+    private func route(
+        for profile: TenantProfile,
+        _ origin: RequestOrigin,
+        _ deadline: ContinuousClock.Instant
+    ) -> Result<TopicRoute, CallFailure> {
+        let kind = profile.tenant.upstream
+        return self.account(of: profile, by: kind, origin)
+            .flatMap { account in
+                func context(_ api: FCMAPI, over pool: HTTPClientPool) -> CallContext {
+                    CallContext(api, by: account, over: pool, for: profile, origin: origin, deadline: deadline)
+                }
+                // A server that a credential names takes the place of all of Google's: its secrets go nowhere else.
+                let endpoint = kind == .legacy ? profile.legacyCredential?.endpoint : profile.v1Credential?.endpoint
+                let prefersV1 =
+                    kind == .v1 && self.settings.configuration.topicAPI == .v1
+                    && !self.missingTopicAPIs.contains(account, at: .now)
+                return self.pools.pool(for: endpoint ?? self.settings.configuration.iidEndpoint)
+                    .map { pool in
+                        TopicRoute(
+                            account: account,
+                            instanceID: context(.instanceID, over: pool),
+                            v1: prefersV1 ? context(.v1Topics, over: account.pool) : nil
+                        )
+                    }
+            }
+    }
+
+    // MARK: Changes
+
+    private func changeAll(
+        _ command: SubscriptionCommand,
+        _ tokens: [String],
+        by route: TopicRoute
+    ) async -> TopicReading {
+        let request = InstanceIDRequest.batch(command.change, tokens, command.topic)
+        let call = TopicCall(context: route.instanceID, content: request) {
+            InstanceIDResponseReader.batch($0, count: tokens.count, now: $1)
+        }
+        let reading = await self.perform(call)
+        if reading.signal == .apiMissing { self.missingTopicAPIs.remove(route.account) }
+        return reading
+    }
+
+    /// Makes a call for each device, and asks the Instance ID API about those that v1's was not there for.
+    private func changeEach(
+        _ command: SubscriptionCommand,
+        by route: TopicRoute,
+        _ v1: CallContext
+    ) async -> SubscriptionResult {
+        let requests = V1TopicRequest(project: route.account.projectID)
+        var readings = await FanOut.readings(
+            count: command.tokens.count,
+            width: self.settings.configuration.fanOut,
+            until: command.deadline,
+            notStarted: TopicReading(.notStarted)
+        ) { index in
+            let request = requests.change(command.change, command.tokens[index], command.topic)
+            let call = TopicCall(context: v1, content: request) {
+                V1TopicResponseReader.change($0, command.change, now: $1)
+            }
+            let reading = await self.perform(call)
+            return (reading, reading.scope)
+        }
+        let missing = readings.indices.filter { readings[$0].signal == .apiMissing }
+        if !missing.isEmpty {
+            let reading = await self.changeAll(command, missing.map { command.tokens[$0] }, by: route)
+            if missing.count == readings.count, case .changed(let outcomes) = reading.answer, outcomes.contains(.done) {
+                self.missingTopicAPIs.insert(route.account, at: .now)
+            }
+            for (index, outcome) in zip(missing, reading.outcomes(count: missing.count)) {
+                readings[index] = TopicReading(.changed([outcome]), upstreamCode: reading.upstreamCode)
+            }
+        }
+        return SubscriptionResult(
+            readings.map { $0.outcomes(count: 1).first ?? .rejected(.upstreamProtocol) },
+            upstreamCode: readings.first { $0.answer != .changed([.done]) }?.upstreamCode
+                ?? readings.first?.upstreamCode ?? "none"
+        )
+    }
+
+    // MARK: Look-ups
+
+    /// The most pages that are asked for: a device has 2,000 subscriptions at most.
+    private static let maxPages = 20
+
+    private func list(_ token: String, by v1: CallContext, of account: FCMAccount) async -> TopicReading {
+        let requests = V1TopicRequest(project: account.projectID)
+        var subscriptions: [TopicSubscription] = []
+        var page: String?
+        for _ in 0..<Self.maxPages {
+            let call = TopicCall(context: v1, content: requests.list(token, page: page)) {
+                V1TopicResponseReader.list($0, now: $1)
+            }
+            let reading = await self.perform(call)
+            guard case .registration(let info, let next) = reading.answer else { return reading }
+            subscriptions += info.subscriptions
+            guard let next else {
+                return TopicReading(
+                    .registration(RegistrationInfo(subscriptions: subscriptions), nextPage: nil),
+                    upstreamCode: reading.upstreamCode
+                )
+            }
+            page = next
+        }
+        return TopicReading(rejected: .upstreamProtocol, upstreamCode: "endless_list")
+    }
+}
+
+/// By what a tenant's subscriptions are kept.
+private struct TopicRoute {
+    let account: FCMAccount
+    let instanceID: CallContext
+    /// v1's own API, where it is preferred.
+    let v1: CallContext?
+}
+
+/// One call about subscriptions.
+private struct TopicCall: FCMCall {
+    let context: CallContext
+    let content: TopicRequest
+    let reader: @Sendable (_ response: V1Response, _ now: Int) -> TopicReading
+
+    var route: String { self.content.template }
+
+    func request(authorizedBy authorization: Authorization) -> HTTPClientRequest {
+        let method: HTTPRequest.Method =
+            switch self.content.method {
+            case .get: .get
+            case .post: .post
+            case .delete: .delete
+            }
+        var request = HTTPClientRequest(
+            method: method,
+            path: self.content.path,
+            headers: self.context.api == .instanceID ? authorization.olderFields : authorization.fields,
+            body: self.content.body
+        )
+        request.maxResponseBodyBytes = self.content.maxAnswerBytes
+        return request
+    }
+
+    func read(_ response: HTTPClientResponse, now: Int) -> (TopicReading, AnswerSign) {
+        let reading = self.reader(V1Response(response), now)
+        return (reading, AnswerSign(reading, status: response.status.code))
+    }
+
+    func unanswered(_ failure: CallFailure) -> TopicReading { TopicReading(failure) }
+}
+
+/// The accounts that v1's own API was not there for, so that not every request finds out anew.
+final class MissingTopicAPIs: Sendable {
+    /// How long that is believed.
+    private static let life = Duration.seconds(600)
+
+    /// An account that is not there any more has no entry that matters.
+    private struct Miss {
+        weak var account: FCMAccount?
+        let until: ContinuousClock.Instant
+    }
+
+    private let misses = Mutex<[ObjectIdentifier: Miss]>([:])
+
+    func contains(_ account: FCMAccount, at now: ContinuousClock.Instant) -> Bool {
+        self.misses.withLock { misses in
+            guard let miss = misses[ObjectIdentifier(account)] else { return false }
+            if now < miss.until, miss.account === account { return true }
+            misses[ObjectIdentifier(account)] = nil
+            return false
+        }
+    }
+
+    func insert(_ account: FCMAccount, at now: ContinuousClock.Instant) {
+        self.misses.withLock { misses in
+            misses = misses.filter { now < $0.value.until && $0.value.account != nil }
+            misses[ObjectIdentifier(account)] = Miss(account: account, until: now.advanced(by: Self.life))
+        }
+    }
+
+    func remove(_ account: FCMAccount) {
+        self.misses.withLock { $0[ObjectIdentifier(account)] = nil }
+    }
+}
+
+extension TopicReading {
+    /// A call that was not made or got no answer.
+    ///
+    /// Unlike a message, a change that may have been made can be repeated without harm.
+    fileprivate init(_ failure: CallFailure) {
+        self.init(
+            rejected: failure.code == .outcomeUnknown ? .upstreamUnavailable : failure.code,
+            retryAfter: failure.retryAfter,
+            signal: failure.code == .upstreamCredentials ? .holdsForAll : .none,
+            upstreamCode: failure.upstreamCode
+        )
+    }
+
+    /// The outcomes of a change of some devices' subscriptions.
+    fileprivate func outcomes(count: Int) -> [SubscriptionOutcome] {
+        switch self.answer {
+        case .changed(let outcomes): outcomes
+        case .rejected(let rejection): Array(repeating: .rejected(rejection), count: count)
+        case .registration: Array(repeating: .rejected(.upstreamProtocol), count: count)
+        }
+    }
+
+    /// What the reading of one device's call tells about the others'.
+    fileprivate var scope: FanOut<TopicReading>.Scope {
+        switch self.signal {
+        case .none: if case .changed = self.answer { .served } else { .one }
+        // Once another device was served, this is about the one device.
+        case .apiMissing: .allUnlessServed
+        case .tokenRefused, .holdsForAll: .all
+        }
+    }
+}
+
+extension AnswerSign {
+    fileprivate init(_ reading: TopicReading, status: Int) {
+        switch (reading.signal, reading.answer) {
+        case (.tokenRefused, _): self = .tokenRefused
+        case (.holdsForAll, .rejected(let rejection)) where rejection.code == .tenantRateExceeded:
+            // Subscriptions are rationed for the project as a whole.
+            self = AnswerSign(exhaustedQuota: rejection.retryAfter)
+        case (.holdsForAll, _): self = .credentialRefused
+        case (.none, _), (.apiMissing, _): self = (500...599).contains(status) ? .trouble : .well
+        }
+    }
+}
+
+extension SubscriptionResult {
+    /// The outcomes of a change that was made as a whole.
+    fileprivate init(_ reading: TopicReading, _ command: SubscriptionCommand) {
+        self.init(reading.outcomes(count: command.tokens.count), upstreamCode: reading.upstreamCode)
+    }
+}
+
+extension RegistrationResult {
+    fileprivate init(_ reading: TopicReading) {
+        let answer: Answer =
+            switch reading.answer {
+            case .registration(let info, _): .found(info)
+            case .rejected(let rejection): .rejected(rejection)
+            case .changed: .rejected(Rejection(code: .upstreamProtocol))
+            }
+        self.init(answer, upstreamCode: reading.upstreamCode)
+    }
+}

@@ -1,0 +1,184 @@
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import HTTPTypes
+
+/// Messages by HTTP v1: one `messages:send` for each recipient.
+extension FCMClient {
+    /// HTTP v1 has a form for every target; a condition must keep to its profile.
+    static func v1Refusal(of target: Target) -> Refusal? {
+        guard case .condition(let condition) = target, !condition.fits(.v1) else { return nil }
+        return Refusal(.invalidField, "A condition names at most five topics", field: target.kind.rawValue)
+    }
+
+    func sendByV1(_ call: UpstreamCall) async -> UpstreamResult {
+        switch self.prepareV1(call) {
+        case .failure(let failure): UpstreamResult(failure)
+        case .success(let send) where send.kind.isList: await self.sendEach(send)
+        case .success(let send): UpstreamResult(await self.perform(send))
+        }
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func prepareV1(_ call: UpstreamCall) -> Result<V1Send, CallFailure> {
+        self.account(of: call.profile, by: .v1, call.origin)
+            .map { account in
+                V1Send(
+                    context: CallContext(
+                        .v1,
+                        by: account,
+                        for: call.profile,
+                        origin: call.origin,
+                        deadline: call.deadline
+                    ),
+                    path: account.messagePath,
+                    calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
+                    kind: call.target.kind,
+                    mayBeGroup: call.mayBeGroup,
+                    keepsAnswer: call.message.verbatim != nil,
+                    gate: call.gate
+                )
+            }
+    }
+
+    private func sendEach(_ send: V1Send) async -> UpstreamResult {
+        // Once for all calls: without a token none of them can be made.
+        if let failure = await send.context.missingToken() { return UpstreamResult(failure) }
+        let readings = await FanOut.readings(
+            count: send.calls.count,
+            width: self.settings.configuration.fanOut,
+            until: send.context.deadline,
+            notStarted: send.unanswered(.notStarted)
+        ) { index in
+            var call = send
+            call.index = index
+            if let gate = call.gate, !(await gate.pass(index)) { return (V1Send.notKept, .all) }
+            let reading = await self.perform(call)
+            call.gate?.finish(index, reading.outcome)
+            return (reading, reading.signal.holdsForAll ? .all : .one)
+        }
+        return UpstreamResult(gathering: readings)
+    }
+}
+
+extension CallContext {
+    /// Waits for an access token where one is needed and none is there; a failure where there will be none.
+    func missingToken() async -> CallFailure? {
+        guard self.authorizer.current == nil,
+            case .failure(let failure) = await self.authorizer.authorization(
+                until: self.deadline,
+                in: self.origin.trace
+            )
+        else { return nil }
+        return CallFailure(failure)
+    }
+}
+
+/// A message to one recipient, which may be one of a list.
+struct V1Send: FCMCall {
+    let context: CallContext
+    let path: String
+    let calls: V1Calls
+    /// Which of the calls this is.
+    var index = 0
+    /// What they address together.
+    let kind: TargetKind
+    let mayBeGroup: Bool
+    /// Whether the caller speaks v1 too and gets FCM's own answer.
+    let keepsAnswer: Bool
+    /// What each call of a list has to pass before it leaves; `nil` without an idempotency key.
+    let gate: StartGate?
+
+    /// A call whose leaving could not be kept, so that it did not leave.
+    static let notKept = V1Reading(answer: .rejected(Rejection(code: .overloaded)), upstreamCode: "not_started")
+
+    var route: String { V1Path.template }
+
+    func request(authorizedBy authorization: Authorization) -> HTTPClientRequest {
+        HTTPClientRequest(
+            method: .post,
+            path: self.path,
+            headers: authorization.fields,
+            body: self.calls.body(at: self.index)
+        )
+    }
+
+    func read(_ response: HTTPClientResponse, now: Int) -> (V1Reading, AnswerSign) {
+        let reading = V1ResponseReader.read(
+            V1Response(response),
+            for: self.kind,
+            mayBeGroup: self.mayBeGroup,
+            now: now,
+            keepsAnswer: self.keepsAnswer,
+            isIdempotent: self.gate != nil
+        )
+        return (reading, AnswerSign(reading))
+    }
+
+    func unanswered(_ failure: CallFailure) -> V1Reading {
+        guard !failure.isTransport else {
+            return V1Reading(transportFailure: failure.code, upstreamCode: failure.upstreamCode)
+        }
+        return V1Reading(
+            answer: .rejected(Rejection(code: failure.code, retryAfter: failure.retryAfter)),
+            signal: failure.code == .upstreamCredentials ? .credentialRefused : .none,
+            upstreamCode: failure.upstreamCode
+        )
+    }
+}
+
+/// The path that a project's messages go to.
+enum V1Path {
+    static let template = "/v1/projects/{project}/messages:send"
+
+    /// A project of a domain, `example.com:project`, keeps its colon.
+    static func send(project: String) -> String {
+        "/v1/projects/\(PercentEncoding.encoded(project, keeping: UInt8(ascii: ":")))/messages:send"
+    }
+}
+
+extension V1Response {
+    init(_ response: HTTPClientResponse) {
+        self.init(
+            status: response.status.code,
+            retryAfter: response.fields[.retryAfter],
+            contentType: response.fields[.contentType],
+            body: response.body
+        )
+    }
+}
+
+extension AnswerSign {
+    init(_ reading: V1Reading) {
+        switch reading.signal {
+        case .none, .targetQuota: self = .well
+        case .tokenRefused: self = .tokenRefused
+        case .credentialRefused: self = .credentialRefused
+        case .trouble: self = .trouble
+        case .projectQuota:
+            var delay: Int?
+            if case .rejected(let rejection) = reading.answer { delay = rejection.retryAfter }
+            self = AnswerSign(exhaustedQuota: delay)
+        }
+    }
+}
+
+extension V1Reading.Signal {
+    /// Whether the answer is about the credential or the project, hence the same for every recipient.
+    fileprivate var holdsForAll: Bool {
+        switch self {
+        case .tokenRefused, .credentialRefused, .projectQuota: true
+        case .none, .targetQuota, .trouble: false
+        }
+    }
+}
+
+extension TargetKind {
+    /// Whether the answer is a list of outcomes, even for one recipient.
+    fileprivate var isList: Bool {
+        switch self {
+        case .tokens, .installations: true
+        case .token, .installation, .topic, .condition, .group: false
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct LegacySendFailureTests {
+    @Test("Where nobody listens nothing was sent, and that can be repeated")
+    func connectionRefused() async throws {
+        try await ClosedPort.with { port in
+            try await FCMClient.run { sender in
+                let result = await sender.send(try .sample(endpoint: "http://127.0.0.1:\(port)"))
+                #expect(
+                    result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "connectFailed")
+                )
+            }
+        }
+    }
+
+    @Test("An endpoint that speaks no TLS where TLS is asked for is not there, and never sees the key")
+    func noTLS() async throws {
+        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+            try await FCMClient.run(attemptTimeout: .milliseconds(200)) { sender in
+                let result = await sender.send(try .sample(endpoint: "https://127.0.0.1:\(upstream.port)"))
+                #expect(result.answer == .failed(.upstreamUnavailable))
+                #expect(upstream.seen.current.requests.isEmpty)
+            }
+        }
+    }
+
+    @Test("An attempt that hangs ends at its own deadline with the outcome open, and its connection is closed")
+    func attemptDeadline() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            try await FCMClient.run(attemptTimeout: .seconds(3)) { sender in
+                let result = await sender.send(try .sample(endpoint: upstream.endpoint))
+                #expect(
+                    result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "deadlineExceeded")
+                )
+                try await upstream.seen.wait { $0.closed == 1 }
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test("A caller's nearer deadline counts instead")
+    func callDeadline() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            try await FCMClient.run(attemptTimeout: .seconds(3_600)) { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(3))
+                #expect(await sender.send(call).answer == .failed(.outcomeUnknown))
+            }
+        }
+    }
+
+    @Test("A deadline that has passed lets nothing out")
+    func passedDeadline() async throws {
+        let metrics = TestMetrics()
+        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
+            try await FCMClient.run(metrics: metrics) { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(-1))
+                #expect(
+                    await sender.send(call)
+                        == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "not_started")
+                )
+                #expect(upstream.seen.current.requests.isEmpty)
+            }
+        }
+        // Nor is a call measured that never was.
+        let timers = metrics.timers(label: "fcmgw_upstream_attempt_duration_seconds")
+        #expect(timers.flatMap(\.values) == [])
+    }
+
+    @Test("A caller that goes away leaves the outcome open and closes the exchange")
+    func cancelled() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            try await FCMClient.run { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+                try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+                    group.addTask { await sender.send(call) }
+                    try await upstream.seen.wait { $0.requests.count == 1 }
+                    group.cancelAll()
+                    let result = try await group.next()
+                    #expect(
+                        result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "cancelled")
+                    )
+                }
+                try await upstream.seen.wait { $0.closed == 1 }
+            }
+        }
+    }
+
+    @Test("A sender whose connections are shut down leaves what is under way open and lets nothing more out")
+    func shutdown() async throws {
+        try await RawUpstream.run(.hang) { upstream in
+            let pools = OriginPools.sample()
+            try await FCMClient.run(pools: pools) { sender in
+                let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+                try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+                    group.addTask { await sender.send(call) }
+                    try await upstream.seen.wait { $0.requests.count == 1 }
+                    await pools.shutdown()
+                    let result = try await group.next()
+                    #expect(result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "shutDown"))
+                }
+                let late = await sender.send(call)
+                #expect(late.answer == .failed(.upstreamUnavailable))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+}

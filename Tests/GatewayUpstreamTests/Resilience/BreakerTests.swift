@@ -1,0 +1,138 @@
+import FCMEmulator
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct BreakerTests {
+    @Test("A server in trouble is soon left alone in the midst of a list, and each token may be repeated")
+    func trouble() async throws {
+        try await V1Fixture.run(fanOut: 4) { fixture in
+            _ = try await fixture.send()
+            fixture.emulator.addFault(
+                Fault(
+                    path: "/v1/projects/\(V1Fixture.projectID)/messages:send",
+                    times: 1_000,
+                    action: .status(503, body: nil, headers: [])
+                )
+            )
+            let result = try await fixture.send(to: .tokens((0..<300).map { "device-\($0)" }))
+            #expect(result.answer == .failed(.upstreamUnavailable))
+            // Five in a row open the breaker; three more may have been under way. A busy server is not asked again.
+            #expect((5...8).contains(fixture.messages.count - 1))
+            fixture.emulator.deleteFaults()
+            // The server is well again, but nobody asks it before its rest is over.
+            let later = try await fixture.send()
+            #expect(later.upstreamCode == "breaker_open")
+            #expect((1...30).contains(later.retryAfter ?? 0))
+        }
+    }
+
+    @Test("A project's quota that is used up pauses the project, a device's own does not")
+    func quota() async throws {
+        try await V1Fixture.run { fixture in
+            for _ in 1...6 {
+                let result = try await fixture.send(to: .token("ERROR_QUOTA_EXCEEDED"))
+                guard case .recipients(let outcomes) = result.answer, case .rejected(let rejection)? = outcomes.first
+                else {
+                    Issue.record("\(result)")
+                    return
+                }
+                #expect(rejection.code == .deviceRateExceeded)
+            }
+            #expect(fixture.messages.count == 6)
+            let other = try await fixture.send()
+            #expect(other.upstreamCode == "200")
+        }
+    }
+
+    @Test(
+        "A server in trouble with subscriptions is soon left alone, and messages are not",
+        arguments: TopicAPI.allCases
+    )
+    func topics(api: TopicAPI) async throws {
+        try await TopicFixture.run(api: api, fanOut: 1) { fixture in
+            _ = try await fixture.change(["first"])
+            let path = api == .v1 ? nil : "/iid/v1:batchAdd"
+            let token = api == .v1 ? "troubled" : nil
+            fixture.emulator.addFault(Fault(path: path, token: token, times: 1_000, action: .page(503)))
+            let before = fixture.requests.count
+            for _ in 1...20 {
+                #expect(TopicFixture.codes(try await fixture.change(["troubled"])) == [.upstreamUnavailable])
+            }
+            #expect(fixture.requests.count - before == 5)
+            let refused = try await fixture.change(["troubled"])
+            #expect(refused.upstreamCode == "breaker_open")
+            guard case .rejected(let rejection)? = refused.outcomes.first else {
+                Issue.record("\(refused)")
+                return
+            }
+            #expect((1...30).contains(rejection.retryAfter ?? 0))
+            #expect(try await fixture.v1.send().upstreamCode == "200")
+        }
+    }
+
+    @Test("A project's quota of subscriptions that is used up keeps the next change back, and no message")
+    func topicQuota() async throws {
+        try await TopicFixture.run { fixture in
+            fixture.emulator.addFault(Fault(token: "device", action: .status(429, body: "{}", headers: [])))
+            _ = try await fixture.change(["device"])
+            let before = fixture.requests.count
+            let refused = try await fixture.change(["other"])
+            #expect(refused.upstreamCode == "project_quota")
+            #expect(TopicFixture.codes(refused) == [.tenantRateExceeded])
+            #expect(fixture.requests.count == before)
+            #expect(try await fixture.v1.send().upstreamCode == "200")
+        }
+    }
+
+    @Test("A server in trouble with device groups is soon left alone")
+    func groups() async throws {
+        try await GroupFixture.legacy { fixture in
+            fixture.emulator.addFault(Fault(path: "/fcm/notification", times: 1_000, action: .page(503)))
+            func lookUp() async -> GroupResult {
+                await fixture.client.perform(
+                    .lookUp(name: "g"),
+                    of: fixture.profile,
+                    deadline: .now + .seconds(600),
+                    origin: .untraced
+                )
+            }
+            for _ in 1...20 { #expect(await lookUp().answer.failure?.kind == .upstreamUnavailable) }
+            #expect(fixture.requests.count == 5)
+            let refused = await lookUp()
+            #expect(refused.upstreamCode == "breaker_open")
+            #expect((1...30).contains(refused.answer.failure?.retryAfter ?? 0))
+        }
+    }
+
+    @Test("What was not sent goes again within the budget, whatever it is about")
+    func budget() async throws {
+        let metrics = TestMetrics()
+        try await ClosedPort.with { port in
+            try await FCMClient.run(metrics: metrics) { client in
+                let credential = LegacyCredential(serverKey: Secret("key"), endpoint: "http://127.0.0.1:\(port)")
+                var tenant = try Tenant.sample()
+                tenant.senderID = GroupFixture.senderID
+                let profile = try UpstreamCall.sample(of: tenant, credential: credential).profile
+                let retries = try metrics.expectCounter("fcmgw_retries_total", [("reason", "not_sent")])
+                _ = await client.change(try .sample(["device"], of: profile))
+                #expect(retries.totalValue == 2)
+                let deadline = ContinuousClock.now + .seconds(600)
+                _ = await client.perform(.lookUp(name: "g"), of: profile, deadline: deadline, origin: .untraced)
+                #expect(retries.totalValue == 4)
+                _ = await client.prove(.legacy, of: profile, origin: .untraced)
+                #expect(retries.totalValue == 6)
+            }
+        }
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? {
+        if case .failure(let failure) = self { failure } else { nil }
+    }
+}

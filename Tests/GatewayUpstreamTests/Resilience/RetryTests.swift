@@ -1,0 +1,248 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+struct RetryTests {
+    private static let busy = WireAnswer.text("503 Service Unavailable", "")
+    private static let accepted = UpstreamResult(
+        answer: .recipients([.accepted(Acceptance(messageID: "0:1"))]),
+        upstreamCode: "200"
+    )
+
+    /// A call of a tenant.
+    private static func call(
+        _ endpoint: String?,
+        of tenant: String = "acme",
+        timeLeft: Duration = .seconds(60)
+    ) throws -> UpstreamCall {
+        try .sample(
+            of: .sample(tenant),
+            credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint),
+            timeLeft: timeLeft
+        )
+    }
+
+    @Test("A server that is busy for a moment is asked again, after a wait that grows", arguments: [1, 2])
+    func moment(failures: Int) async throws {
+        let waits = Observed<[Duration]>([])
+        let script: @Sendable (Int) -> String = { $0 <= failures ? Self.busy : WireAnswer.accepted }
+        try await RawUpstream.run(.script(script)) { upstream in
+            try await FCMClient.run(pause: { wait in waits.change { $0.append(wait) } }) { sender in
+                let answer1 = await sender.send(try Self.call(upstream.endpoint))
+                #expect(answer1 == Self.accepted)
+                #expect(upstream.seen.current.requests.count == failures + 1)
+            }
+        }
+        #expect(waits.current.count == failures)
+        for (wait, most) in zip(waits.current, [Duration.seconds(1), .seconds(2)]) {
+            #expect(wait >= .zero && wait <= most)
+        }
+    }
+
+    @Test("Those that were told the same delay together come back one after the other")
+    func spread() {
+        let waits = [0, 0.25, 0.5, 1].map { Backoff.wait(after: 1, for: .trouble, retryAfter: 30, chance: $0) }
+        #expect(waits == [.seconds(30), .milliseconds(30_250), .milliseconds(30_500), .seconds(31)])
+    }
+
+    @Test("A repeat takes its part of the budget after the wait, and none when it is given up meanwhile")
+    func permit() async throws {
+        let metrics = TestMetrics()
+        let (waiting, isOver) = (Observed(0), Observed(false))
+        let pause: @Sendable (Duration) async throws -> Void = { _ in
+            waiting.change { $0 += 1 }
+            try await isOver.wait { $0 }
+        }
+        try await RawUpstream.run(.send(Self.busy)) { upstream in
+            try await FCMClient.run(metrics: metrics, pause: pause) { sender in
+                let call = try Self.call(upstream.endpoint)
+                let calls = (0..<4).map { _ in Task { await sender.send(call) } }
+                try await waiting.wait { $0 == 4 }
+                let repeats = try metrics.expectCounter("fcmgw_retries_total", [("reason", "upstream_5xx")])
+                #expect(repeats.totalValue == 0)
+                for call in calls { call.cancel() }
+                for call in calls { #expect(await call.value.answer == .failed(.upstreamUnavailable)) }
+                #expect(repeats.totalValue == 0)
+                #expect(upstream.seen.current.requests.count == 4)
+            }
+        }
+    }
+
+    @Test("Three attempts are the most, and the last answer counts")
+    func attempts() async throws {
+        try await RawUpstream.run(.send(Self.busy)) { upstream in
+            try await FCMClient.run { sender in
+                let result = await sender.send(try Self.call(upstream.endpoint))
+                #expect(result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
+                #expect(upstream.seen.current.requests.count == 3)
+            }
+        }
+    }
+
+    @Test(
+        "The server's own delay is kept, from ten seconds up, where the caller has the time",
+        arguments: [("3", 10), ("300", 300), ("450", 450)]
+    )
+    func retryAfter(field: String, seconds: Int) async throws {
+        let waits = Observed<[Duration]>([])
+        let busy = WireAnswer.text("503 Service Unavailable", "", "Retry-After: \(field)")
+        try await RawUpstream.run(.script { $0 == 1 ? busy : WireAnswer.accepted }) { upstream in
+            try await FCMClient.run(pause: { wait in waits.change { $0.append(wait) } }) { sender in
+                let answer2 = await sender.send(try Self.call(upstream.endpoint, timeLeft: .seconds(3_600)))
+                #expect(answer2 == Self.accepted)
+                let wait = try #require(waits.current.first)
+                #expect(waits.current.count == 1)
+                #expect(wait >= .seconds(seconds) && wait <= .seconds(seconds + 1))
+                // A caller without that much time is told instead.
+                upstream.seen.change { $0.requests = [] }
+                let hurried = await sender.send(try Self.call(upstream.endpoint, timeLeft: .seconds(9)))
+                #expect(hurried.answer == .failed(.upstreamUnavailable))
+                #expect(hurried.retryAfter == Int(field))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test("What may have arrived is not repeated", arguments: [RawUpstream.Reply.reset, .close])
+    func mayHaveArrived(reply: RawUpstream.Reply) async throws {
+        try await RawUpstream.run(reply) { upstream in
+            try await FCMClient.run { sender in
+                let result = await sender.send(try Self.call(upstream.endpoint))
+                #expect(result.answer == .failed(.outcomeUnknown))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test(
+        "What a proxy says in a server's stead, or that there were too many requests, is not repeated",
+        arguments: ["429 Too Many Requests", "502 Bad Gateway", "504 Gateway Timeout"]
+    )
+    func notRepeated(status: String) async throws {
+        try await RawUpstream.run(.send(WireAnswer.text(status, ""))) { upstream in
+            try await FCMClient.run { sender in
+                let result = await sender.send(try Self.call(upstream.endpoint))
+                #expect(result.answer == .failed(.upstreamUnavailable))
+                #expect(upstream.seen.current.requests.count == 1)
+            }
+        }
+    }
+
+    @Test("Too many requests open no breaker")
+    func excess() async throws {
+        try await RawUpstream.run(.send(WireAnswer.text("429 Too Many Requests", ""))) { upstream in
+            try await FCMClient.run { sender in
+                for _ in 1...20 { _ = await sender.send(try Self.call(upstream.endpoint)) }
+                #expect(upstream.seen.current.requests.count == 20)
+            }
+        }
+    }
+
+    @Test("What was not sent goes again at once, and is counted")
+    func notSent() async throws {
+        let metrics = TestMetrics()
+        try await ClosedPort.with { port in
+            try await FCMClient.run(metrics: metrics, pause: { _ in Issue.record("nothing to wait for") }) {
+                sender in
+                let result = await sender.send(try Self.call("http://127.0.0.1:\(port)"))
+                #expect(result.answer == .failed(.upstreamUnavailable))
+            }
+        }
+        let repeats = try metrics.expectCounter("fcmgw_retries_total", [("reason", "not_sent")])
+        #expect(repeats.totalValue == 2)
+    }
+
+    @Test("While all fails, calls stay within a tenth more and three, and soon there are none; others notice nothing")
+    func storm() async throws {
+        let metrics = TestMetrics()
+        try await RawUpstream.run(.send(Self.busy)) { upstream in
+            try await RawUpstream.run(.send(WireAnswer.accepted)) { healthy in
+                try await FCMClient.run(metrics: metrics) { sender in
+                    var refused = 0
+                    for _ in 1...200 {
+                        let result = await sender.send(try Self.call(upstream.endpoint))
+                        #expect(result.answer == .failed(.upstreamUnavailable))
+                        if result.upstreamCode == "breaker_open" {
+                            refused += 1
+                            // A rest is half a minute at first; after a probe that failed it is longer.
+                            #expect((1...300).contains(result.retryAfter ?? 0))
+                        }
+                        let answer3 = await sender.send(try Self.call(healthy.endpoint, of: "other"))
+                        #expect(answer3 == Self.accepted)
+                    }
+                    #expect(refused >= 195)
+                    #expect(upstream.seen.current.requests.count <= 8)
+                    #expect(healthy.seen.current.requests.count == 200)
+                }
+            }
+        }
+        let state = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "acme")])
+        #expect(state.lastValue == 2)
+        let other = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "other")])
+        #expect(other.lastValue == 0)
+    }
+
+    @Test("The gauge follows the breaker down again")
+    func gauge() throws {
+        let metrics = TestMetrics()
+        let health = UpstreamHealth(
+            .v1,
+            of: try .sample("acme"),
+            metrics: ResilienceMetrics(GatewayMetrics(factory: metrics))
+        )
+        let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "acme")])
+        let start = ContinuousClock.now
+        for _ in 1...5 { health.report(server: .trouble, credential: .silent, at: start) }
+        #expect(meter.lastValue == 2)
+        #expect(health.begin(at: start.advanced(by: .seconds(30))) == nil)
+        #expect(meter.lastValue == 1)
+        health.report(server: .healthy, credential: .healthy, at: start.advanced(by: .seconds(30)))
+        #expect(meter.lastValue == 1)
+        #expect(health.begin(at: start.advanced(by: .seconds(45))) == nil)
+        #expect(meter.lastValue == 0)
+    }
+
+    @Test("Tenants without a label of their own share a gauge, which shows the worst of their breakers")
+    func sharedGauge() throws {
+        let metrics = TestMetrics()
+        let resilience = ResilienceMetrics(GatewayMetrics(factory: metrics))
+        for index in 0..<TenantLabels.maxLabels { resilience.show(.closed, .legacy, of: try .sample("t\(index)")) }
+        let tenants: [TenantID] = try ["late", "later", "other"].map { try .sample($0) }
+        for tenant in tenants { resilience.show(.closed, .legacy, of: tenant) }
+        let meter = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "other")])
+        #expect(meter.lastValue == 0)
+        for (index, condition, shown) in [
+            (0, CircuitBreaker.Condition.halfOpen, 1.0), (1, .open, 2), (2, .closed, 2), (0, .closed, 2),
+            (1, .halfOpen, 1),
+            (2, .open, 2), (2, .halfOpen, 1), (1, .closed, 1), (2, .closed, 0),
+        ] {
+            resilience.show(condition, .legacy, of: tenants[index])
+            #expect(meter.lastValue == shown)
+        }
+        // By the other protocol it is another gauge, and a tenant with a label has its own.
+        resilience.show(.open, .v1, of: tenants[0])
+        resilience.show(.open, .legacy, of: try .sample("t7"))
+        #expect(meter.lastValue == 0)
+        #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "v1"), ("project", "other")]).lastValue == 2)
+        #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "t7")]).lastValue == 2)
+    }
+
+    @Test("A server key that FCM refuses rests for a while, and a new one is tried at once")
+    func refusedKey() async throws {
+        let refusal = WireAnswer.text("401 Unauthorized", "")
+        try await RawUpstream.run(.send(refusal)) { upstream in
+            try await FCMClient.run { sender in
+                for _ in 1...20 {
+                    let result = await sender.send(try Self.call(upstream.endpoint))
+                    #expect(result.answer == .failed(.upstreamCredentials))
+                }
+                // One more where half a minute passes meanwhile.
+                #expect((5...6).contains(upstream.seen.current.requests.count))
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import CoreMetrics
+import EventLoopHTTP
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Logging
+import NIOPosix
+
+@testable import GatewayUpstream
+
+extension FCMClient {
+    /// Runs a body with a client whose connections are closed afterwards, and which gets no access tokens.
+    ///
+    /// It does not really wait before retries.
+    static func run(
+        defaultEndpoint: String = "http://127.0.0.1:1",
+        attemptTimeout: Duration = .seconds(600),
+        pools: OriginPools = .sample(),
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        log: AttemptLog = AttemptLog(),
+        pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
+        _ body: (FCMClient) async throws -> Void
+    ) async throws {
+        var settings = UpstreamSettings.sample {
+            $0.legacyEndpoint = defaultEndpoint
+            $0.timeout = attemptTimeout
+        }
+        settings.pause = pause
+        let metrics = GatewayMetrics(factory: metrics)
+        let exchange = JWTBearerExchange(settings: settings, pools: pools, clock: ManualClock())
+        let client = FCMClient(
+            settings: settings,
+            pools: pools,
+            exchange: exchange,
+            tokens: AccessTokens(exchange: exchange, metrics: metrics),
+            clock: ManualClock(),
+            metrics: metrics,
+            log: log
+        )
+        do {
+            try await body(client)
+        } catch {
+            await client.shutdown()
+            throw error
+        }
+        await client.shutdown()
+    }
+}
+
+extension JWTBearerExchange {
+    /// An exchange whose log is not kept.
+    convenience init(settings: UpstreamSettings, pools: OriginPools, clock: any WallClock) {
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        self.init(settings: settings, pools: pools, clock: clock, logger: logger)
+    }
+}
+
+extension UpstreamCall {
+    /// A call for a sample tenant whose credential names an endpoint.
+    static func sample(
+        to target: Target = .token("device"),
+        message: Message = Message(),
+        endpoint: String?,
+        timeLeft: Duration = .seconds(60)
+    ) throws -> UpstreamCall {
+        try .sample(
+            to: target,
+            message: message,
+            credential: LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint),
+            timeLeft: timeLeft
+        )
+    }
+
+    /// A call for a sample tenant with or without a credential.
+    static func sample(
+        of tenant: Tenant? = nil,
+        to target: Target = .token("device"),
+        message: Message = Message(),
+        credential: LegacyCredential?,
+        v1Credential: ServiceAccountCredential? = nil,
+        timeLeft: Duration = .seconds(60),
+        trace: RequestTrace? = nil
+    ) throws -> UpstreamCall {
+        let profile = TenantProfile(
+            tenant: try tenant ?? .sample(),
+            legacyCredential: credential,
+            v1Credential: v1Credential,
+            storedCredentials: [],
+            limits: LimitPolicies(),
+            pseudonymizer: .sample()
+        )
+        let command = SendCommand(
+            principal: Principal(profile: profile, key: try .sample(of: .generate())),
+            target: target,
+            message: message,
+            payloadBytes: message.payloadBytes,
+            origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace),
+            deadline: .now + timeLeft
+        )
+        return UpstreamCall(command, target: target)
+    }
+}

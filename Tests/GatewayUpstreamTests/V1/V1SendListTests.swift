@@ -1,0 +1,114 @@
+import EventLoopHTTP
+import FCMEmulator
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import NIOPosix
+import Testing
+
+@testable import GatewayUpstream
+
+@Suite("HTTP v1 and lists", .timeLimit(.minutes(10)))
+struct V1SendListTests {
+    private func codes(_ result: UpstreamResult) -> [OutcomeCode?] {
+        guard case .recipients(let outcomes) = result.answer else { return [] }
+        return outcomes.map { outcome in
+            switch outcome {
+            case .accepted: nil
+            case .rejected(let rejection): rejection.code
+            }
+        }
+    }
+
+    @Test("Each recipient has its own outcome in its own place", arguments: [1, 7, 100])
+    func order(fanOut: Int) async throws {
+        try await V1Fixture.run(fanOut: fanOut) { fixture in
+            let tokens = (0..<250).map { $0 % 3 == 0 ? "ERROR_UNREGISTERED-\($0)" : "device-\($0)" }
+            // On one event loop, as a request runs: its connections are those of that loop.
+            let executor = EventLoopTaskExecutor(eventLoop: MultiThreadedEventLoopGroup.singleton.next())
+            let result = try await withTaskExecutorPreference(executor) {
+                try await fixture.send(to: .tokens(tokens))
+            }
+            #expect(self.codes(result) == tokens.indices.map { $0 % 3 == 0 ? .unregistered : nil })
+            guard case .recipients(let outcomes) = result.answer else { return }
+            for (token, outcome) in zip(tokens, outcomes) {
+                guard case .accepted(let acceptance) = outcome else { continue }
+                #expect(fixture.emulator.deliveries(token: token).map(\.messageID) == [acceptance.messageID])
+            }
+            #expect(fixture.messages.count == 250)
+            #expect(fixture.tokenRequests.count == 1)
+            // By HTTP/1.1 each call in flight has a connection.
+            #expect(Set(fixture.messages.compactMap(\.connection)).count <= fanOut)
+        }
+    }
+
+    @Test("A list of one is a list, and installations are addressed as such")
+    func installations() async throws {
+        try await V1Fixture.run { fixture in
+            let one = try await fixture.send(to: .installations(["f"]))
+            #expect(self.codes(one) == [nil])
+            #expect(fixture.messages.map(\.body) == [#"{"message":{"fid":"f"}}"#])
+        }
+    }
+
+    @Test("What was begun and has no answer at the deadline is open, what was not begun can be repeated")
+    func deadline() async throws {
+        try await V1Fixture.run(fanOut: 2) { fixture in
+            _ = try await fixture.send()
+            for token in ["a", "b"] { fixture.emulator.addFault(Fault(token: token, action: .hang)) }
+            let tokens = ["a", "b", "c", "d"]
+            let result = try await fixture.send(to: .tokens(tokens), timeLeft: .seconds(3))
+            // How far it gets until the deadline is the machine's affair; what follows from that is ours.
+            let begun = tokens.filter { token in fixture.messages.contains { $0.body.contains("\"\(token)\"") } }
+            #expect(Set(begun).isSubset(of: ["a", "b"]))
+            let codes = self.codes(result)
+            guard !codes.isEmpty else {
+                #expect(begun.isEmpty)
+                #expect(result.answer == .failed(.upstreamUnavailable))
+                return
+            }
+            // A call that was sent need not have been read.
+            for (token, code) in zip(tokens, codes) {
+                #expect(code == .outcomeUnknown || (code == .upstreamUnavailable && !begun.contains(token)))
+            }
+            #expect(codes.suffix(2) == [.upstreamUnavailable, .upstreamUnavailable])
+            fixture.emulator.deleteFaults()
+        }
+    }
+
+    @Test("A refusal that holds for all is not asked for a thousand times")
+    func verdict() async throws {
+        try await V1Fixture.run(fanOut: 4) { fixture in
+            let tokens = (0..<1_000).map { "device-\($0)" }
+            let result = try await fixture.send(to: .tokens(tokens), projectID: "nobodys")
+            #expect(result == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "404"))
+            #expect((1...4).contains(fixture.messages.count))
+        }
+    }
+
+    @Test("A token that is revoked in the midst of a list costs one exchange")
+    func revoked() async throws {
+        try await V1Fixture.run(fanOut: 20) { fixture in
+            _ = try await fixture.send()
+            fixture.emulator.revokeAccessTokens()
+            let result = try await fixture.send(to: .tokens((0..<200).map { "device-\($0)" }))
+            #expect(self.codes(result) == Array(repeating: nil, count: 200))
+            #expect(fixture.tokenRequests.count == 2)
+            #expect((202...221).contains(fixture.messages.count))
+        }
+    }
+
+    @Test("Trouble with one recipient leaves the others alone")
+    func mixed() async throws {
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.send()
+            fixture.emulator.addFault(Fault(token: "reset", action: .reset))
+            let result = try await fixture.send(
+                to: .tokens(["a", "ERROR_UNAVAILABLE", "reset", "ERROR_QUOTA_EXCEEDED", "b"])
+            )
+            #expect(
+                self.codes(result) == [nil, .upstreamUnavailable, .outcomeUnknown, .deviceRateExceeded, nil]
+            )
+        }
+    }
+}

@@ -1,0 +1,170 @@
+import FCMEmulator
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import MetricsTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+@Suite("Sends by HTTP v1", .timeLimit(.minutes(10)))
+struct V1SendTests {
+    @Test("A message goes out with an access token and comes back with FCM's id")
+    func send() async throws {
+        try await V1Fixture.run { fixture in
+            var message = Message()
+            message.data = [DataEntry(key: "score", value: "3x1")]
+            let result = try await fixture.send(message: message)
+            let delivery = try #require(fixture.emulator.deliveries(token: "device").first)
+            #expect(
+                result
+                    == UpstreamResult(
+                        answer: .recipients([.accepted(Acceptance(messageID: delivery.messageID))]),
+                        upstreamCode: "200"
+                    )
+            )
+            let entry = try #require(fixture.messages.first)
+            #expect(entry.path == "/v1/projects/demo-project/messages:send")
+            #expect(entry.body == #"{"message":{"token":"device","data":{"score":"3x1"}}}"#)
+            let authorization = entry.headers.first { $0.name.lowercased() == "authorization" }
+            #expect(authorization?.value.hasPrefix("Bearer ya29.") == true)
+            #expect(fixture.tokenRequests.count == 1)
+        }
+    }
+
+    @Test(
+        "Every kind of single target has its form",
+        arguments: [
+            (Target.token("t"), #"{"message":{"token":"t"}}"#),
+            (.notificationKey("group"), #"{"message":{"token":"group"}}"#),
+            (.installation("f"), #"{"message":{"fid":"f"}}"#),
+        ]
+    )
+    func targets(target: Target, body: String) async throws {
+        try await V1Fixture.run { fixture in
+            let result = try await fixture.send(to: target)
+            guard case .recipients(let outcomes) = result.answer, case .accepted = outcomes.first else {
+                Issue.record("not accepted: \(result)")
+                return
+            }
+            #expect(outcomes.count == 1)
+            #expect(fixture.messages.map(\.body) == [body])
+        }
+    }
+
+    @Test("Topics and conditions are targets of one call")
+    func topics() async throws {
+        try await V1Fixture.run { fixture in
+            let condition = try TopicCondition(parsing: "'a' in topics && !('b' in topics)")
+            let topic = try #require(TopicName("news"))
+            for target in [Target.topic(topic), .condition(condition)] {
+                let result = try await fixture.send(to: target)
+                #expect(result.upstreamCode == "200")
+                #expect(fixture.client.refusal(of: target, for: try fixture.call().profile) == nil)
+            }
+            #expect(fixture.messages.count == 2)
+        }
+    }
+
+    @Test("A dry run only validates, and the tenant's own project is the one that is addressed")
+    func dryRun() async throws {
+        try await V1Fixture.run { fixture in
+            var message = Message()
+            message.dryRun = true
+            let result = try await fixture.send(message: message, projectID: V1Fixture.projectID)
+            #expect(result.upstreamCode == "200")
+            #expect(fixture.messages.first?.body == #"{"validate_only":true,"message":{"token":"device"}}"#)
+            #expect(fixture.emulator.deliveries().isEmpty)
+        }
+    }
+
+    @Test("What FCM refuses keeps its meaning")
+    func refusals() async throws {
+        try await V1Fixture.run { fixture in
+            let dead = try await fixture.send(to: .token("ERROR_UNREGISTERED"))
+            #expect(
+                dead == UpstreamResult(answer: .recipients([.rejected(.unregistered)]), upstreamCode: "UNREGISTERED")
+            )
+            let foreign = try await fixture.send(projectID: "nobodys")
+            #expect(foreign == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "404"))
+            // A wrong project is no fault of the token's.
+            #expect(fixture.tokenRequests.count == 1)
+        }
+    }
+
+    @Test("Without a credential, or with an endpoint that is none, nothing is sent")
+    func obstacles() async throws {
+        try await V1Fixture.run { fixture in
+            let bare = try UpstreamCall.sample(of: fixture.tenant(), credential: nil)
+            #expect(
+                await fixture.client.send(bare)
+                    == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "no_credential")
+            )
+            let lost = try fixture.call(credential: .sample(endpoint: "fcm"))
+            #expect(
+                await fixture.client.send(lost)
+                    == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "no_endpoint")
+            )
+            #expect(fixture.emulator.journal().isEmpty)
+        }
+    }
+
+    @Test("A credential's own endpoint counts instead of the configured one")
+    func ownEndpoint() async throws {
+        try await V1Fixture.run { fixture in
+            try await RawUpstream.run(.send(WireAnswer.text("200 OK", #"{"name":"projects/p/messages/7"}"#))) {
+                upstream in
+                let credential = try ServiceAccountCredential(
+                    json: Array(fixture.file.json.utf8),
+                    endpoint: upstream.endpoint,
+                    allowing: TokenHosts([String(fixture.endpoint.dropFirst("http://".count))])
+                )
+                let result = try await fixture.send(credential: credential)
+                #expect(result.answer == .recipients([.accepted(Acceptance(messageID: "7"))]))
+                #expect(fixture.messages.isEmpty)
+                // The same key elsewhere needs no other token.
+                _ = try await fixture.send()
+                #expect(fixture.tokenRequests.count == 1)
+            }
+        }
+    }
+
+    @Test("An answer that never comes leaves the outcome open")
+    func hanging() async throws {
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.send()
+            fixture.emulator.addFault(Fault(token: "slow", times: .max, action: .hang))
+            // A slow machine may take all of it before anything is sent, and then says so.
+            var result = try await fixture.send(to: .token("slow"), timeLeft: .milliseconds(400))
+            for _ in 1...100 where result.answer == .failed(.upstreamUnavailable) {
+                result = try await fixture.send(to: .token("slow"), timeLeft: .milliseconds(400))
+            }
+            #expect(result.upstreamCode == "deadlineExceeded")
+            guard case .recipients(let outcomes) = result.answer, case .rejected(let rejection) = outcomes.first else {
+                Issue.record("an outcome is claimed: \(result)")
+                return
+            }
+            #expect(rejection.code == .outcomeUnknown)
+            fixture.emulator.deleteFaults()
+        }
+    }
+
+    @Test("Attempts and exchanges are measured")
+    func metrics() async throws {
+        let metrics = TestMetrics()
+        try await V1Fixture.run(metrics: metrics) { fixture in
+            _ = try await fixture.send()
+            fixture.emulator.addFault(Fault(token: "gone", action: .reset))
+            _ = try await fixture.send(to: .token("gone"))
+        }
+        for outcome in ["answered", "connectionClosed"] {
+            let timer = try metrics.expectTimer(
+                "fcmgw_upstream_attempt_duration_seconds",
+                [("api", "v1"), ("outcome", outcome)]
+            )
+            #expect(timer.values.count == 1)
+        }
+        #expect(try metrics.expectMeter("fcmgw_upstream_inflight", [("api", "v1")]).values == [1, 0, 1, 0])
+        #expect(try metrics.expectCounter("fcmgw_oauth_refresh_total", [("result", "done")]).totalValue == 1)
+    }
+}

@@ -1,0 +1,166 @@
+import FCMEmulator
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import Testing
+
+@testable import GatewayUpstream
+
+@Suite("HTTP v1 and its access tokens", .timeLimit(.minutes(10)))
+struct V1SendTokenTests {
+    private static let tokenOutage = Fault(path: "/token", times: 1_000, action: .page(503))
+
+    private func isAccepted(_ result: UpstreamResult) -> Bool {
+        if case .recipients(let outcomes) = result.answer, case .accepted = outcomes.first { true } else { false }
+    }
+
+    @Test("However many send at once, one exchange serves them all")
+    func singleFlight() async throws {
+        try await V1Fixture.run { fixture in
+            let results = try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+                for number in 0..<100 {
+                    let call = try fixture.call(to: .token("device-\(number)"))
+                    group.addTask { await fixture.client.send(call) }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(results.count { self.isAccepted($0) } == 100)
+            #expect(fixture.tokenRequests.count == 1)
+        }
+    }
+
+    @Test("While the token endpoint is down, the token at hand is used to its end")
+    func outage() async throws {
+        try await V1Fixture.run { fixture in
+            #expect(self.isAccepted(try await fixture.send()))
+            fixture.emulator.addFault(Self.tokenOutage)
+            for _ in 0..<3 {
+                fixture.clock.advance(by: .seconds(1_190))
+                #expect(self.isAccepted(try await fixture.send()))
+            }
+            fixture.clock.advance(by: .seconds(120))
+            let result = try await fixture.send()
+            #expect(result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "token_http_503"))
+            let asked = fixture.tokenRequests.count
+            // The failure is remembered: nobody knocks again at once.
+            for _ in 0..<5 {
+                #expect(try await fixture.send().answer == .failed(.upstreamUnavailable))
+            }
+            #expect(fixture.tokenRequests.count == asked)
+            fixture.emulator.deleteFaults()
+            fixture.clock.advance(by: .seconds(61))
+            #expect(self.isAccepted(try await fixture.send()))
+            #expect(fixture.tokenRequests.count == asked + 1)
+        }
+    }
+
+    @Test("A token is renewed before its end, and sends do not wait for that")
+    func renewal() async throws {
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.send()
+            let entries = fixture.emulator.journalEntries()
+            fixture.emulator.addFault(Fault(path: "/token", action: .hang))
+            fixture.clock.advance(by: .seconds(3_000))
+            #expect(self.isAccepted(try await fixture.send()))
+            for await entry in entries where entry.path == "/token" { break }
+            #expect(self.isAccepted(try await fixture.send()))
+            fixture.emulator.deleteFaults()
+            // Past the first token's end only the second can serve.
+            fixture.clock.advance(by: .seconds(1_000))
+            #expect(self.isAccepted(try await fixture.send()))
+            #expect(fixture.tokenRequests.filter { $0.decision != nil }.count == 2)
+        }
+    }
+
+    @Test("A revoked token costs one exchange and one repeat")
+    func revoked() async throws {
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.send()
+            fixture.emulator.revokeAccessTokens()
+            #expect(self.isAccepted(try await fixture.send()))
+            #expect(fixture.tokenRequests.count == 2)
+            #expect(fixture.messages.count == 3)
+        }
+    }
+
+    @Test("A second refusal in a row is final, and no further token is asked for")
+    func refusedTwice() async throws {
+        try await V1Fixture.run { fixture in
+            let refusal = #"{"error":{"code":401,"message":"m","status":"UNAUTHENTICATED"}}"#
+            let path = "/v1/projects/demo-project/messages:send"
+            fixture.emulator.addFault(Fault(path: path, times: 9, action: .status(401, body: refusal, headers: [])))
+            for _ in 0..<3 {
+                let result = try await fixture.send()
+                #expect(result == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "401"))
+            }
+            #expect(fixture.tokenRequests.count == 2)
+            #expect(fixture.messages.count == 4)
+        }
+    }
+
+    @Test("A 401 about Apple's credential is not about our token")
+    func thirdParty() async throws {
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.send(to: .token("ERROR_THIRD_PARTY_AUTH_ERROR"))
+            #expect(fixture.tokenRequests.count == 1)
+            #expect(fixture.messages.count == 1)
+        }
+    }
+
+    @Test("A key that is not accepted is an operator's to mend")
+    func refusedKey() async throws {
+        try await V1Fixture.run { fixture in
+            fixture.emulator.removeServiceAccount(clientEmail: fixture.file.clientEmail)
+            for target in [Target.token("device"), .tokens(["a", "b"])] {
+                let result = try await fixture.send(to: target)
+                #expect(
+                    result
+                        == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "invalid_grant")
+                )
+            }
+            #expect(fixture.tokenRequests.count == 1)
+            #expect(fixture.messages.isEmpty)
+        }
+    }
+
+    @Test("An account whose token endpoint is not allowed never signs anything")
+    func refusedHost() async throws {
+        try await V1Fixture.run(allowsTokenHost: false) { fixture in
+            let result = try await fixture.send()
+            #expect(
+                result == UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "token_host_refused")
+            )
+            #expect(fixture.emulator.journal().isEmpty)
+        }
+    }
+
+    @Test("A caller waits for a token no longer than its deadline")
+    func deadline() async throws {
+        try await V1Fixture.run { fixture in
+            fixture.emulator.addFault(Fault(path: "/token", action: .hang))
+            let result = try await fixture.send(timeLeft: .milliseconds(200))
+            #expect(result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "token_timeout"))
+            #expect(fixture.messages.isEmpty)
+            fixture.emulator.deleteFaults()
+            // The exchange went on without its first caller.
+            #expect(self.isAccepted(try await fixture.send()))
+            #expect(Set(fixture.tokenRequests.map(\.id)).count == 1)
+        }
+    }
+
+    @Test("A replaced credential is used from the next send on")
+    func replaced() async throws {
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.send()
+            let other = try await fixture.emulator.makeServiceAccount(projectID: "other-project")
+            let credential = try ServiceAccountCredential(
+                json: Array(other.json.utf8),
+                endpoint: nil,
+                allowing: TokenHosts([String(fixture.endpoint.dropFirst("http://".count))])
+            )
+            #expect(self.isAccepted(try await fixture.send(credential: credential)))
+            #expect(fixture.messages.last?.path == "/v1/projects/other-project/messages:send")
+            #expect(fixture.tokenRequests.count == 2)
+        }
+    }
+}
