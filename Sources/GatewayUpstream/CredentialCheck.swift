@@ -3,7 +3,6 @@ import FCMModel
 package import GatewayCore
 import HTTPTypes
 import NIOCore
-import StrictJSON
 
 /// Proof of credentials by a dry run to a topic, which reaches nobody.
 ///
@@ -74,7 +73,7 @@ extension FCMClient: CredentialProver {
             }
             return CredentialReport(
                 status: status,
-                V1Complaint(response.body),
+                V1ErrorBody(response.body),
                 projectID: projectID,
                 credential: credential
             )
@@ -228,8 +227,8 @@ extension CredentialReport {
     }
 
     /// FCM refused a dry run by the v1 protocol.
-    fileprivate init(status: Int, _ complaint: V1Complaint, projectID: String, credential: ServiceAccountCredential) {
-        let said = Self.quoting(complaint.message)
+    fileprivate init(status: Int, _ body: V1ErrorBody, projectID: String, credential: ServiceAccountCredential) {
+        let said = Self.quoting(AnswerBounds.beginning(of: body.message))
         let code = String(status)
         let isForeign = projectID != credential.projectID
         switch status {
@@ -237,27 +236,27 @@ extension CredentialReport {
             self.init(
                 .keyRefused,
                 "FCM refuses the access token that was issued a moment ago\(said)",
-                upstreamCode: complaint.boundedReason ?? code
+                upstreamCode: body.boundedReason ?? code
             )
-        case 403 where complaint.reason == "SERVICE_DISABLED":
+        case 403 where body.reason == "SERVICE_DISABLED":
             self.init(
                 .apiDisabled,
                 "The Firebase Cloud Messaging API is switched off in project \(projectID)\(said)",
-                upstreamCode: complaint.boundedReason
+                upstreamCode: body.boundedReason
             )
         case 403 where isForeign:
             self.init(
                 .projectMismatch,
                 "The tenant's project is \(projectID); the account belongs to \(credential.projectID) and may not "
                     + "send for the other\(said)",
-                upstreamCode: complaint.boundedReason ?? code
+                upstreamCode: body.boundedReason ?? code
             )
         case 403:
             self.init(
                 .permissionDenied,
                 "The account lacks the permission cloudmessaging.messages.create; the role Firebase Cloud Messaging "
                     + "API Admin holds it\(said)",
-                upstreamCode: complaint.boundedReason ?? code
+                upstreamCode: body.boundedReason ?? code
             )
         case 404:
             self.init(
@@ -286,7 +285,7 @@ extension TokenFailure {
     }
 }
 
-extension V1Complaint {
+extension V1ErrorBody {
     /// The reason, where it is one of those that we know.
     fileprivate var boundedReason: String? {
         let known: Set<String> = [
@@ -294,22 +293,5 @@ extension V1Complaint {
             "ACCESS_TOKEN_TYPE_UNSUPPORTED", "CREDENTIALS_MISSING",
         ]
         return self.reason.flatMap { known.contains($0) ? $0 : nil }
-    }
-}
-
-/// What a refusal by v1 says that only an operator can mend.
-private struct V1Complaint {
-    /// Google's word for the cause, such as `SERVICE_DISABLED`.
-    private(set) var reason: String?
-    /// Google's own sentence, cut where it is long.
-    private(set) var message: String?
-
-    init(_ body: ByteBuffer) {
-        guard let error = (try? JSONDocument(parsing: body))?.root["error"] else { return }
-        self.message = error["message"]?.string.map(AnswerBounds.beginning)
-        guard let details = error["details"]?.elements else { return }
-        for detail in details where detail["@type"]?.string?.hasSuffix("google.rpc.ErrorInfo") == true {
-            self.reason = detail["reason"]?.string
-        }
     }
 }

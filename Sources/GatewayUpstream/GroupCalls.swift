@@ -51,7 +51,7 @@ private struct GroupCall: FCMCall {
 
     func read(_ response: HTTPClientResponse, now: Int) -> (GroupResult, AnswerSign) {
         let status = response.status.code
-        let wire = LegacyResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body)
+        let wire = UpstreamResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body)
         let sign: AnswerSign =
             switch status {
             case 401: .tokenRefused

@@ -84,7 +84,7 @@ struct LegacySend: FCMCall {
     func read(_ response: HTTPClientResponse, now: Int) -> (UpstreamResult, AnswerSign) {
         let status = response.status.code
         let result = LegacyResponseReader.read(
-            LegacyResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body),
+            UpstreamResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body),
             for: self.target,
             now: now,
             isIdempotent: self.isIdempotent

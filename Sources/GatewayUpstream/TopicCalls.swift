@@ -165,7 +165,7 @@ private struct TopicRoute {
 private struct TopicCall: FCMCall {
     let context: CallContext
     let content: TopicRequest
-    let reader: @Sendable (_ response: V1Response, _ now: Int) -> TopicReading
+    let reader: @Sendable (_ response: UpstreamResponse, _ now: Int) -> TopicReading
 
     var route: String { self.content.template }
 
@@ -187,7 +187,7 @@ private struct TopicCall: FCMCall {
     }
 
     func read(_ response: HTTPClientResponse, now: Int) -> (TopicReading, AnswerSign) {
-        let reading = self.reader(V1Response(response), now)
+        let reading = self.reader(UpstreamResponse(response), now)
         return (reading, AnswerSign(reading, status: response.status.code))
     }
 

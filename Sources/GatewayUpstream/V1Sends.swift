@@ -35,7 +35,7 @@ extension FCMClient {
                     calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
                     kind: call.target.kind,
                     mayBeGroup: call.mayBeGroup,
-                    keepsAnswer: call.message.verbatim != nil,
+                    keepsAnswer: call.message.passThrough != nil,
                     gate: call.gate
                 )
             }
@@ -105,7 +105,7 @@ struct V1Send: FCMCall {
 
     func read(_ response: HTTPClientResponse, now: Int) -> (V1Reading, AnswerSign) {
         let reading = V1ResponseReader.read(
-            V1Response(response),
+            UpstreamResponse(response),
             for: self.kind,
             mayBeGroup: self.mayBeGroup,
             now: now,
@@ -137,7 +137,7 @@ enum V1Path {
     }
 }
 
-extension V1Response {
+extension UpstreamResponse {
     init(_ response: HTTPClientResponse) {
         self.init(
             status: response.status.code,

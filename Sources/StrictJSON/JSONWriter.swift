@@ -217,4 +217,23 @@ extension JSONWriter {
         self.key(key)
         self.bool(value)
     }
+
+    /// A member that is an array of texts.
+    package mutating func member(_ key: StaticString, _ values: [String]) {
+        self.beginArray(key)
+        for value in values { self.string(value) }
+        self.endArray()
+    }
+
+    /// Begins a member that is an object.
+    package mutating func beginObject(_ key: StaticString) {
+        self.key(key)
+        self.beginObject()
+    }
+
+    /// Begins a member that is an array.
+    package mutating func beginArray(_ key: StaticString) {
+        self.key(key)
+        self.beginArray()
+    }
 }

@@ -4,6 +4,8 @@ import Testing
 
 @Suite("LegacyFormDecoder")
 struct LegacyFormDecoderTests {
+    private static let writer = LegacyReplyWriter(shape: .results(count: 1), format: .form, multicastID: 1)
+
     @Test("Forms are accepted and refused as the vectors have it", arguments: try FormVector.all())
     func vectors(vector: FormVector) throws {
         #expect(LegacyFormat(contentType: vector.contentType) == .form)
@@ -20,7 +22,7 @@ struct LegacyFormDecoderTests {
             #expect(request.message.bytesOfTexts == same.message.bytesOfTexts)
             #expect(request.payloadBytes == payloadBytes ?? same.payloadBytes)
         case (.rejected(let status, let contentType, let body, let payloadBytes), .failure(let refusal)):
-            let reply = LegacyReply(refusing: refusal, format: .form, shape: .results(count: 1), multicastID: 1)
+            let reply = Self.writer.reply(to: refusal)
             #expect(reply.status == status)
             #expect(reply.contentType == contentType + "; charset=UTF-8")
             #expect(String(buffer: reply.body) == body)
@@ -29,7 +31,7 @@ struct LegacyFormDecoderTests {
             #expect((refusal.code == .messageTooBig ? refusal.detail : nil) == size)
         case (.unauthorized(let status), .success):
             // The form is good: what refuses it stands in its headers, and this is the answer.
-            #expect(LegacyReply.unauthorized(.forbidden).status == status)
+            #expect(Self.writer.reply(to: Refusal(.forbidden)).status == status)
         case (_, .success):
             Issue.record("accepted")
         case (_, .failure(let refusal)):
@@ -37,11 +39,12 @@ struct LegacyFormDecoderTests {
         }
     }
 
-    @Test("There are no other vectors of forms, and one is decided by its credential")
+    @Test("One vector of forms is decided by its credential")
     func completeness() throws {
-        let vectors = try FormVector.all()
-        #expect(vectors.count == 44)
-        let unauthorized = vectors.filter { if case .unauthorized = $0.expectation { true } else { false } }
+        let unauthorized = try FormVector.all()
+            .filter { vector in
+                if case .unauthorized = vector.expectation { true } else { false }
+            }
         #expect(unauthorized.map(\.id) == ["PLT-044"])
     }
 
@@ -143,7 +146,7 @@ struct LegacyFormDecoderTests {
                 #expect(request.payloadBytes <= request.target.maxPayloadBytes)
                 #expect(request.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
             } catch {
-                let reply = LegacyReply(refusing: error, format: .form, shape: .results(count: 1), multicastID: 1)
+                let reply = Self.writer.reply(to: error)
                 #expect(reply.status == 200)
                 #expect(String(buffer: reply.body).hasPrefix("Error="))
             }
@@ -168,5 +171,29 @@ struct LegacyFormDecoderTests {
             }
         }
         return String(decoding: escaped, as: UTF8.self)
+    }
+}
+
+@Suite("LegacyFormat")
+struct LegacyFormatTests {
+    @Test(
+        "JSON is chosen by its media type alone",
+        arguments: [
+            ("application/json", .json), ("Application/JSON; charset=UTF-8", .json), (" application/json ;x=y", .json),
+            ("application/json\t", .json), (nil, .form), ("", .form), ("text/plain", .form), ("text/json", .form),
+            ("application/x-www-form-urlencoded;charset=UTF-8", .form), ("application/jsonp", .form),
+            ("application/ json", .form), ("multipart/form-data; x=application/json", .form),
+        ] as [(String?, LegacyFormat)]
+    )
+    func contentTypes(contentType: String?, format: LegacyFormat) {
+        #expect(LegacyFormat(contentType: contentType) == format)
+    }
+
+    @Test("The vectors that reach the JSON decoder, and those alone, are JSON by their type")
+    func vectors() throws {
+        for vector in try ValidationVector.all() where !vector.headers.isEmpty {
+            let type = vector.headers.first { $0.key.lowercased() == "content-type" }?.value
+            #expect((LegacyFormat(contentType: type) == .json) == vector.reachesDecoder)
+        }
     }
 }

@@ -41,13 +41,6 @@ struct LegacyReplyWriterTests {
         }
     }
 
-    @Test("There are no other vectors of this direction")
-    func completeness() throws {
-        let count = try V1AnswerVector.all().count
-        #expect(count == 51)
-        #expect(try LegacyOutcomeVector.all().count + count == 82)
-    }
-
     @Test("Local errors keep their index, whatever became of the rest")
     func localErrors() throws {
         let request = try LegacyRequestDecoder.decode(
@@ -196,7 +189,7 @@ struct LegacyReplyWriterTests {
             "InvalidTtl", "InvalidApnsCredential", "DeviceQuotaExceeded", "NotRegistered", "MissingCollapseKey",
         ]
         let results = names.map { #"{"error": "\#($0)"}"# }.joined(separator: ", ")
-        let response = LegacyResponse(
+        let response = UpstreamResponse(
             status: 200,
             retryAfter: nil,
             body: ByteBuffer(string: #"{"multicast_id": 1, "results": [\#(results)]}"#)
@@ -217,8 +210,68 @@ struct LegacyReplyWriterTests {
         )
     }
 
+    // MARK: Requests that were refused before
+
+    private static let invalidTTL = Refusal(.invalidField, legacyName: .invalidTTL)
+
+    private static func reply(_ refusal: Refusal, _ shape: LegacyReplyWriter.Shape) -> Reply {
+        LegacyReplyWriter(shape: shape, format: .json, multicastID: 42).reply(to: refusal)
+    }
+
+    @Test(
+        "Every refusal of a request has the answer of the protocol",
+        arguments: [
+            (Refusal(.invalidField, "why"), .single, 400, #"{"error": "InvalidParameters", "reason": "why"}"#),
+            (Self.invalidTTL, .single, 200, #"{"error": "InvalidTtl"}"#),
+            (Refusal(.messageTooBig), .single, 200, #"{"error": "MessageTooBig"}"#),
+            (
+                Refusal(.invalidDataKey), .results(count: 2), 200,
+                """
+                {"multicast_id": 42, "success": 0, "failure": 2, "canonical_ids": 0,
+                 "results": [{"error": "InvalidDataKey"}, {"error": "InvalidDataKey"}]}
+                """
+            ),
+            (
+                Refusal(.messageTooBig), .results(count: 1), 200,
+                """
+                {"multicast_id": 42, "success": 0, "failure": 1, "canonical_ids": 0,
+                 "results": [{"error": "MessageTooBig"}]}
+                """
+            ),
+        ] as [(Refusal, LegacyReplyWriter.Shape, Int, String)]
+    )
+    func json(refusal: Refusal, shape: LegacyReplyWriter.Shape, status: Int, expected: String) throws {
+        let reply = Self.reply(refusal, shape)
+        #expect(reply.status == status)
+        #expect(reply.contentType == "application/json; charset=UTF-8")
+        #expect(reply.code == refusal.code)
+        #expect(try VectorJSON(parsing: expected).mismatches(in: VectorJSON(parsing: reply.body)) == [])
+    }
+
+    @Test("A body that is no JSON is answered with text in the service's own words")
+    func text() {
+        let reply = Self.reply(Refusal(.malformedJSON, "oops at position 3."), .single)
+        #expect(reply.status == 400)
+        #expect(reply.contentType == "text/plain; charset=UTF-8")
+        #expect(String(buffer: reply.body) == "JSON_PARSING_ERROR: oops at position 3.\n")
+    }
+
+    @Test("The gateway understands its own refusals as it meant them")
+    func readBack() {
+        func code(_ refusal: Refusal, _ shape: LegacyReplyWriter.Shape = .single) -> UpstreamResult.Answer {
+            let reply = Self.reply(refusal, shape)
+            let response = UpstreamResponse(status: reply.status, retryAfter: nil, body: reply.body)
+            return LegacyResponseReader.read(response, for: .token("t"), now: 0).answer
+        }
+        #expect(code(Refusal(.malformedJSON, "x")) == .failed(.malformedJSON))
+        #expect(code(Refusal(.invalidField, "x")) == .failed(.invalidField))
+        #expect(code(Refusal(.invalidTarget), .results(count: 1)) == .recipients([.rejected(.invalidTarget)]))
+        #expect(code(Refusal(.invalidDataKey)) == .failed(.invalidDataKey))
+        #expect(code(Refusal(.messageTooBig)) == .failed(.messageTooBig))
+    }
+
     /// Answers with whatever an upstream call came to.
-    private static func reply(_ writer: LegacyReplyWriter, to result: UpstreamResult) -> LegacyReply {
+    private static func reply(_ writer: LegacyReplyWriter, to result: UpstreamResult) -> Reply {
         switch result.answer {
         case .recipients(let outcomes): writer.reply(with: outcomes)
         case .group(let group): writer.reply(with: group)
@@ -226,7 +279,7 @@ struct LegacyReplyWriterTests {
         }
     }
 
-    private static func expect(_ reply: LegacyReply, _ status: Int, _ body: String) throws {
+    private static func expect(_ reply: Reply, _ status: Int, _ body: String) throws {
         #expect(reply.status == status)
         #expect(try VectorJSON(parsing: body).mismatches(in: VectorJSON(parsing: reply.body)) == [])
     }

@@ -24,9 +24,10 @@ struct LegacyResponseReaderTests {
         }
     }
 
-    @Test("Nothing of the vectors is left out")
+    @Test("Each vector is of one direction")
     func completeness() throws {
         #expect(try LegacyOutcomeVector.all().map(\.id) == (52...82).map { "RSP-0\($0)" })
+        #expect(try V1AnswerVector.all().count == 51)
     }
 
     @Test("Every other status speaks for the whole call, whatever the body")
@@ -286,7 +287,7 @@ struct LegacyResponseReaderTests {
         #expect(Self.read(status: 200, " ", for: .notificationKey("k")).answer == .failed(.upstreamProtocol))
     }
 
-    @Test("A delay is handed on only where something can be repeated")
+    @Test("A delay is passed on only where something can be repeated")
     func delays() {
         let body = #"{"results":[{"error":"NotRegistered"},{"error":"Unavailable"}]}"#
         #expect(Self.read(status: 200, body, retryAfter: "7", for: .tokens(["a", "b"])).retryAfter == 7)
@@ -335,7 +336,7 @@ struct LegacyResponseReaderTests {
             let body = BodyMutator.mutate(random.pick(bodies), using: &random)
             let target = random.pick(targets)
             for status in [200, 400, random.below(900) + 100] {
-                let response = LegacyResponse(status: status, retryAfter: "7", body: body)
+                let response = UpstreamResponse(status: status, retryAfter: "7", body: body)
                 let result = LegacyResponseReader.read(response, for: target, now: 0)
                 check(body, result)
                 if case .recipients(let outcomes) = result.answer {
@@ -367,7 +368,7 @@ struct LegacyResponseReaderTests {
         for target: Target = .token("t"),
         isIdempotent: Bool = false
     ) -> UpstreamResult {
-        let response = LegacyResponse(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
+        let response = UpstreamResponse(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
         return LegacyResponseReader.read(response, for: target, now: 0, isIdempotent: isIdempotent)
     }
 

@@ -155,7 +155,7 @@ struct MessageDigestTests {
         #expect(
             message == [
                 "notification", "data", "priority", "timeToLive", "collapseKey", "contentAvailable", "mutableContent",
-                "restrictedPackageName", "dryRun", "verbatim",
+                "restrictedPackageName", "dryRun", "passThrough",
             ]
         )
         let notification = Mirror(reflecting: Notification()).children.compactMap(\.label)

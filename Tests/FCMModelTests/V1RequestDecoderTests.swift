@@ -51,7 +51,7 @@ struct V1RequestDecoderTests {
         )
         #expect(request.message.dryRun)
         #expect(request.message.collapseKey == "c")
-        let body = String(buffer: V1RequestEncoder.encode(request.message, to: .token("t"), now: 0))
+        let body = String(buffer: V1BodyTemplate(request.message, now: 0).body(for: .token("t")))
         let expected =
             #"{"validate_only":true,"message":{"token":"t","fcmOptions":{"analyticsLabel":"l"},"#
             + #""android":{"collapseKey":"c","restrictedPackageName":"p","directBootOk":true,"#
@@ -63,7 +63,7 @@ struct V1RequestDecoderTests {
     @Test("A message is forwarded with nothing added, nothing dropped and no number touched")
     func forwarding() throws {
         let request = try Self.decode(Self.full)
-        let body = V1RequestEncoder.encode(request.message, to: .token("t"), now: 0)
+        let body = V1BodyTemplate(request.message, now: 0).body(for: .token("t"))
         #expect(try VectorJSON(parsing: Self.full).mismatches(in: VectorJSON(parsing: body)) == [])
         #expect(String(buffer: body).contains(#"[null,{"a":1e400}]"#))
         #expect(String(buffer: body).contains(#""badge":1.0"#))
@@ -78,7 +78,7 @@ struct V1RequestDecoderTests {
             Issue.record("no condition: \(request.target)")
             return
         }
-        let body = V1RequestEncoder.encode(request.message, to: .condition(condition), now: 0)
+        let body = V1BodyTemplate(request.message, now: 0).body(for: .condition(condition))
         let expected = #"{"message":{"condition":"'a' in topics && !('b' in topics)","data":{"a":"b"}}}"#
         #expect(String(buffer: body) == expected)
     }
@@ -253,10 +253,10 @@ struct V1RequestDecoderTests {
         var random = SplitMix64(seed: seed)
         for _ in 0..<20 {
             let (message, recipient) = try RandomMessage.forV1(using: &random)
-            let body = V1RequestEncoder.encode(message, to: recipient, now: 1_700_000_000)
+            let body = V1BodyTemplate(message, now: 1_700_000_000).body(for: recipient)
             let request = try V1RequestDecoder.decode(body)
             #expect(request.message.dryRun == message.dryRun)
-            #expect(V1RequestEncoder.encode(request.message, to: recipient, now: 0) == body)
+            #expect(V1BodyTemplate(request.message, now: 0).body(for: recipient) == body)
             #expect(request.payloadBytes <= message.payloadBytes)
         }
     }
@@ -267,7 +267,7 @@ struct V1RequestDecoderTests {
         var bodies = [ByteBuffer(string: Self.full)]
         for _ in 0..<10 {
             let (message, recipient) = try RandomMessage.forV1(using: &random)
-            bodies.append(V1RequestEncoder.encode(message, to: recipient, now: 1_700_000_000))
+            bodies.append(V1BodyTemplate(message, now: 1_700_000_000).body(for: recipient))
         }
         for _ in 0..<150 {
             let body = BodyMutator.mutate(random.pick(bodies), using: &random)
@@ -279,8 +279,8 @@ struct V1RequestDecoderTests {
                 #expect(legacy.payloadBytes <= legacy.target.maxPayloadBytes)
                 #expect(legacy.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
             } catch {
-                #expect(V1Reply(refusing: error).status == 400)
-                #expect(V1Reply(refusing: error).body.readableBytes > 0)
+                #expect(V1ReplyWriter.reply(to: error).status == 400)
+                #expect(V1ReplyWriter.reply(to: error).body.readableBytes > 0)
             }
         }
     }
@@ -309,8 +309,8 @@ struct V1RequestDecoderTests {
             #expect(refusal.isSyntactic == (layer == .frontEnd))
             #expect(refusal.fields.first?.path == field)
             #expect(refusal.code == code)
-            let reply = V1Reply(refusing: refusal)
-            let response = V1Response(status: reply.status, retryAfter: nil, body: reply.body)
+            let reply = V1ReplyWriter.reply(to: refusal)
+            let response = UpstreamResponse(status: reply.status, retryAfter: nil, body: reply.body)
             let reading = V1ResponseReader.read(response, for: .token, now: 0)
             #expect(reading.upstreamCode == (layer == .service ? "INVALID_ARGUMENT" : "400"))
             #expect(String(buffer: reply.body).contains(#""status":"INVALID_ARGUMENT""#))

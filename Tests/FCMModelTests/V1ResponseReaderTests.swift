@@ -205,9 +205,9 @@ struct V1ResponseReaderTests {
         let details = #"{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "\#(info)"}"#
         let body = Self.refusal("UNAVAILABLE", Self.fcmError("UNAVAILABLE") + "," + details)
         #expect(Self.delay(Self.read(503, body, retryAfter: header)) == 86_400)
-        let response = V1Response(status: 503, retryAfter: header, body: ByteBuffer(string: body))
-        let kept = V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: true).handedOn?.response
-        #expect(kept?.retryAfter == header.map { _ in "86400" })
+        let response = UpstreamResponse(status: 503, retryAfter: header, body: ByteBuffer(string: body))
+        let kept = V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: true).passThrough?.reply
+        #expect(kept?.retryAfter == header.map { _ in 86_400 })
         #expect(kept?.body == response.body)
     }
 
@@ -243,16 +243,16 @@ struct V1ResponseReaderTests {
         #expect(Self.code(Self.read(404, Self.refusal("NOT_FOUND", details))) == code)
     }
 
-    @Test("Answers with an FcmError, and every 400, are handed on; others are told in our words")
-    func handingOn() {
-        #expect(Self.read(404, Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED"))).isHandedOn)
-        #expect(Self.read(401, Self.refusal("X", Self.fcmError("BRAND_NEW"))).isHandedOn)
-        #expect(Self.read(400, Self.refusal("INVALID_ARGUMENT")).isHandedOn)
-        #expect(Self.read(400, "<html>").isHandedOn)
-        #expect(!Self.read(401, Self.refusal("UNAUTHENTICATED")).isHandedOn)
-        #expect(!Self.read(503, "<html>").isHandedOn)
-        #expect(!Self.read(429, Self.refusal("RESOURCE_EXHAUSTED", Self.projectQuota)).isHandedOn)
-        #expect(!Self.read(200, #"{"name": "projects/p/messages/1"}"#).isHandedOn)
+    @Test("Answers with an FcmError, and every 400, are passed through; others are told in our words")
+    func passThrough() {
+        #expect(Self.read(404, Self.refusal("NOT_FOUND", Self.fcmError("UNREGISTERED"))).passThrough != nil)
+        #expect(Self.read(401, Self.refusal("X", Self.fcmError("BRAND_NEW"))).passThrough != nil)
+        #expect(Self.read(400, Self.refusal("INVALID_ARGUMENT")).passThrough != nil)
+        #expect(Self.read(400, "<html>").passThrough != nil)
+        #expect(Self.read(401, Self.refusal("UNAUTHENTICATED")).passThrough == nil)
+        #expect(Self.read(503, "<html>").passThrough == nil)
+        #expect(Self.read(429, Self.refusal("RESOURCE_EXHAUSTED", Self.projectQuota)).passThrough == nil)
+        #expect(Self.read(200, #"{"name": "projects/p/messages/1"}"#).passThrough == nil)
     }
 
     @Test("What FCM said is named by its code where we know it, else by the status")
@@ -311,12 +311,13 @@ struct V1ResponseReaderTests {
         mayBeGroup: Bool = false,
         isIdempotent: Bool = false
     ) -> V1Reading {
-        let response = V1Response(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
+        let response = UpstreamResponse(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
         return V1ResponseReader.read(
             response,
             for: kind,
             mayBeGroup: mayBeGroup,
             now: 0,
+            keepsAnswer: true,
             isIdempotent: isIdempotent
         )
     }

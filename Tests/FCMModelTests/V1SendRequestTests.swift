@@ -230,9 +230,9 @@ struct V1SendRequestTests {
     }
 
     @Test("A message in v1's words is not sent by the legacy protocol untranslated")
-    func verbatim() throws {
+    func passThrough() throws {
         let request = try Self.decode(#""token": "t""#)
-        #expect(throws: LegacyRequestEncoder.Inexpressible.verbatim) {
+        #expect(throws: LegacyRequestEncoder.Inexpressible.passThrough) {
             try LegacyRequestEncoder.encode(request.message, to: request.target)
         }
     }
@@ -242,7 +242,7 @@ struct V1SendRequestTests {
         var random = SplitMix64(seed: seed)
         for _ in 0..<20 {
             let (message, recipient) = try RandomMessage.forV1(using: &random)
-            let body = V1RequestEncoder.encode(message, to: recipient, now: Self.now)
+            let body = V1BodyTemplate(message, now: Self.now).body(for: recipient)
             let drift = random.below(6)
             let request = try V1RequestDecoder.decode(body).legacyRequest(now: Self.now + drift)
             let legacy = try VectorJSON(parsing: LegacyRequestEncoder.encode(request.message, to: request.target))
@@ -286,7 +286,7 @@ struct V1SendRequestTests {
         } catch {
             #expect(error.fields.map(\.path) == [field])
             #expect(!error.isSyntactic)
-            #expect(V1Reply(refusing: error).status == 400)
+            #expect(V1ReplyWriter.reply(to: error).status == 400)
         }
     }
 }

@@ -42,7 +42,6 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
         self = name
     }
 
-    /// What is known of a name.
     private struct Row {
         let code: OutcomeCode
         /// The status of a form's answer (TB-PLAIN).
@@ -51,7 +50,7 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
         var successor: LegacyErrorName?
         /// The field that v1 names for it.
         var field: String?
-        /// What v1 says of that field.
+        /// v1's description of that field.
         var description = ""
     }
 

@@ -5,9 +5,7 @@ package import NIOCore
 /// The checks run in the protocol page's order: decoding, `registration_id`, `dry_run`, `time_to_live`, data keys,
 /// size.
 package enum LegacyFormDecoder {
-    /// Decodes a body.
-    ///
-    /// - Throws: the first failing check.
+    /// Decodes a body, or throws the first failing check.
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
         guard let parameters = FormParameters(body) else {
             throw Refusal(
@@ -17,20 +15,14 @@ package enum LegacyFormDecoder {
         }
         let fields = Fields(parameters)
         let target = try fields.target()
-        var message = Message()
+        var message = fields.message
         message.dryRun = try fields.isDryRun()
         message.timeToLive = try fields.checkedTimeToLive()
-        message.collapseKey = fields.collapseKey
-        message.restrictedPackageName = fields.restrictedPackageName
-        message.data = fields.data
         guard !message.data.contains(where: { ValueRules.isRefusedDataKey($0.key) }) else {
             throw Refusal(.invalidDataKey)
         }
-        let payloadBytes = message.payloadBytes
-        guard payloadBytes <= target.maxPayloadBytes else {
-            throw Refusal(.messageTooBig, "The payload has \(payloadBytes) bytes")
-        }
-        return LegacySendRequest(target: target, message: message, payloadBytes: payloadBytes, localErrors: [:])
+        return try LegacySendRequest(target: target, message: message, payloadBytes: message.payloadBytes)
+            .checkingSize()
     }
 
     /// The parameters that the protocol knows, sorted out in one pass and not yet checked; others are ignored.
@@ -40,10 +32,9 @@ package enum LegacyFormDecoder {
         private var tokens: [String] = []
         private var dryRun: String?
         private var timeToLive: String?
-        private(set) var collapseKey: String?
-        private(set) var restrictedPackageName: String?
-        /// One entry for each key, at the place where it first occurs; an empty value is data.
-        private(set) var data: [DataEntry] = []
+        /// The options that can have no wrong value, and one entry of data for each key, at the place where it first
+        /// occurs; an empty value is data.
+        private(set) var message = Message()
 
         init(_ parameters: FormParameters) {
             // By bytes: as texts, composed and decomposed letters would be one key.
@@ -55,16 +46,17 @@ package enum LegacyFormDecoder {
                 case "registration_id": self.tokens.append(parameter.value)
                 case "dry_run": self.dryRun = option
                 case "time_to_live": self.timeToLive = option
-                case "collapse_key": self.collapseKey = option
-                case "restricted_package_name": self.restrictedPackageName = option
+                case "collapse_key": self.message.collapseKey = option
+                case "restricted_package_name": self.message.restrictedPackageName = option
                 default:
                     guard parameter.name.utf8.starts(with: Self.dataPrefix) else { continue }
                     let key = Array(parameter.name.utf8.dropFirst(Self.dataPrefix.count))
                     if let place = places[key] {
-                        self.data[place].value = parameter.value
+                        self.message.data[place].value = parameter.value
                     } else {
-                        places[key] = self.data.count
-                        self.data.append(DataEntry(key: String(decoding: key, as: UTF8.self), value: parameter.value))
+                        places[key] = self.message.data.count
+                        let entry = DataEntry(key: String(decoding: key, as: UTF8.self), value: parameter.value)
+                        self.message.data.append(entry)
                     }
                 }
             }
@@ -98,5 +90,44 @@ package enum LegacyFormDecoder {
             guard let seconds = Int(digits: text), ValueRules.isTimeToLive(seconds) else { throw .invalidTTL }
             return seconds
         }
+    }
+}
+
+/// The parameters of a form or a query in the order of the text, decoded (P-DECODE).
+struct FormParameters {
+    /// One parameter; without `=` its value is empty.
+    struct Parameter {
+        let name: String
+        let value: String
+    }
+
+    /// As many as a JSON text may have members; a parameter between two `&` counts even where it is empty.
+    private static let maxSegments = 2_000
+
+    let all: [Parameter]
+
+    /// Reads a form; `nil` for a broken percent escape or bytes that are not UTF-8, wherever they stand, and for more
+    /// than 2,000 parameters.
+    init?(_ body: ByteBuffer) {
+        var all: [Parameter] = []
+        var rest = body.readableBytesView
+        var segmentCount = 0
+        while !rest.isEmpty {
+            segmentCount += 1
+            guard segmentCount <= Self.maxSegments else { return nil }
+            let segment = rest[..<(rest.firstIndex(of: UInt8(ascii: "&")) ?? rest.endIndex)]
+            rest = rest[segment.endIndex...].dropFirst()
+            guard !segment.isEmpty else { continue }
+            let end = segment.firstIndex(of: UInt8(ascii: "=")) ?? segment.endIndex
+            guard let name = Self.decode(segment[..<end]), let value = Self.decode(segment[end...].dropFirst()) else {
+                return nil
+            }
+            all.append(Parameter(name: name, value: value))
+        }
+        self.all = all
+    }
+
+    private static func decode(_ bytes: ByteBufferView) -> String? {
+        PercentEncoding.decoded(bytes.lazy.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
     }
 }

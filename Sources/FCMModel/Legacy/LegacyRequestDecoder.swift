@@ -1,67 +1,90 @@
 package import NIOCore
 import StrictJSON
 
+/// How a legacy request is written, and so how its answer is.
+package enum LegacyFormat: Sendable, Hashable {
+    case json
+    /// `application/x-www-form-urlencoded`, answered by lines of text.
+    case form
+
+    /// Decides by a request's media type (L-CT): `application/json` in any case and with any parameters is JSON,
+    /// everything else a form.
+    package init(contentType: String?) {
+        var mediaType = (contentType ?? "").prefix { $0 != ";" }.drop(while: \.isWhitespace)
+        while let last = mediaType.last, last.isWhitespace { mediaType.removeLast() }
+        self = mediaType.lowercased() == "application/json" ? .json : .form
+    }
+}
+
+/// A valid request to the legacy `/fcm/send`.
+package struct LegacySendRequest: Sendable, Hashable {
+    /// A group's key in `to` looks like a token and stays one here.
+    package var target: Target
+    package var message: Message
+    /// The payload's size in bytes as the caller wrote it (L-SIZE).
+    package var payloadBytes: Int
+    /// Entries of `registration_ids` that fail without being sent, by index (L-EMPTYID, L-TOPICINLIST).
+    package var localErrors: [Int: LegacyErrorName] = [:]
+
+    /// The target without the entries that fail locally (TR-FANOUT); `nil` if none is left.
+    package var sentTarget: Target? {
+        guard !self.localErrors.isEmpty, case .tokens(let tokens) = self.target else { return self.target }
+        let sent = tokens.indices.filter { self.localErrors[$0] == nil }.map { tokens[$0] }
+        return sent.isEmpty ? nil : .tokens(sent)
+    }
+
+    /// The request, unless its payload is too big: the last check of either format.
+    func checkingSize() throws(Refusal) -> LegacySendRequest {
+        guard self.payloadBytes <= self.target.maxPayloadBytes else {
+            throw Refusal(.messageTooBig, "The payload has \(self.payloadBytes) bytes")
+        }
+        return self
+    }
+}
+
 /// Reads and validates a JSON request to the legacy `/fcm/send`.
 ///
 /// The checks run in the protocol page's order (L-ORDER), so that one request has one outcome: syntax, types of all
 /// known fields, target, values, `time_to_live`, data keys, size.
 package enum LegacyRequestDecoder {
     /// Decodes a body; the shape is set to the target's as soon as that is known, for the answer to a refusal.
-    ///
-    /// - Throws: the first failing check.
     package static func decode(
         _ body: ByteBuffer,
-        shape: inout LegacyReply.Shape
+        shape: inout LegacyReplyWriter.Shape
     ) throws(Refusal) -> LegacySendRequest {
-        let fields = try LegacyRequestFields(document: Self.parse(body))
-        let (target, localErrors) = try Self.target(of: fields)
-        shape = LegacyReply.Shape(target: target)
+        let fields = try LegacyRequestFields(Self.parse(body))
+        let (target, localErrors) = try fields.target()
+        shape = LegacyReplyWriter.Shape(target: target)
 
-        var message = Message()
-        message.priority = try Self.priority(of: fields)
-        var notificationBytes = 0
+        var message = fields.message
+        var payloadBytes = 0
+        message.priority = try fields.checkedPriority()
         if let members = fields.notification {
-            (message.notification, notificationBytes) = try LegacyNotificationDecoder.decode(members)
+            (message.notification, payloadBytes) = try LegacyNotificationDecoder.decode(members)
         }
-        if let number = fields.timeToLive {
-            guard let seconds = number.integer, ValueRules.isTimeToLive(seconds) else {
-                throw .invalidTTL
-            }
-            message.timeToLive = seconds
-        }
-        message.collapseKey = fields.collapseKey
-        message.contentAvailable = fields.contentAvailable
-        message.mutableContent = fields.mutableContent
-        message.restrictedPackageName = fields.restrictedPackageName
-        message.dryRun = fields.dryRun
-
+        message.timeToLive = try fields.checkedTimeToLive()
         if let members = fields.data {
             for member in members {
                 let key = member.key
                 guard !ValueRules.isRefusedDataKey(key) else { throw Refusal(.invalidDataKey) }
                 guard !member.value.isNull else { continue }
-                message.data.append(DataEntry(key: key, value: member.value.string ?? member.value.canonicalText))
+                let entry = DataEntry(key: key, value: member.value.string ?? member.value.canonicalText)
+                payloadBytes += entry.payloadBytes
+                message.data.append(entry)
             }
         }
-
-        let dataBytes = message.data.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
-        let payloadBytes = dataBytes + notificationBytes
-        guard payloadBytes <= target.maxPayloadBytes else {
-            throw Refusal(.messageTooBig, "The payload has \(payloadBytes) bytes")
-        }
-        return LegacySendRequest(
+        return try LegacySendRequest(
             target: target,
             message: message,
             payloadBytes: payloadBytes,
             localErrors: localErrors
         )
+        .checkingSize()
     }
 
     /// Decodes a body whose refusal is not answered in the protocol's own shapes.
-    ///
-    /// - Throws: the first failing check.
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
-        var shape = LegacyReply.Shape.results(count: 1)
+        var shape = LegacyReplyWriter.Shape.results(count: 1)
         return try Self.decode(body, shape: &shape)
     }
 
@@ -72,30 +95,111 @@ package enum LegacyRequestDecoder {
             throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset).")
         }
     }
+}
 
-    private static func target(
-        of fields: LegacyRequestFields
-    ) throws(Refusal) -> (Target, [Int: LegacyErrorName]) {
-        let present = [fields.to != nil, fields.registrationIDs != nil, fields.condition != nil].count { $0 }
-        guard present <= 1 else {
+/// The members of a legacy request with their types checked and nothing else.
+///
+/// `null` and, for texts, the empty string count as absent (L-NULL, L-EMPTY); unknown members and `delay_while_idle`
+/// are ignored (L-UNKNOWN, L-DWI).
+private struct LegacyRequestFields {
+    private var to: String?
+    private var registrationIDs: [String]?
+    private var condition: String?
+    private var notificationKey: String?
+    private var priority: String?
+    private var timeToLive: JSONNumber?
+    private(set) var data: JSONMembers?
+    private(set) var notification: JSONMembers?
+    /// The options that can have no wrong value.
+    private(set) var message = Message()
+
+    init(_ document: JSONDocument) throws(Refusal) {
+        guard let members = document.root.members else {
+            throw Refusal(.malformedJSON, "The request must be a JSON object")
+        }
+        for member in members where !member.value.isNull {
+            guard let key = member.key.protocolWord else { continue }
+            try self.read(key, member.value)
+        }
+    }
+
+    private mutating func read(_ key: String, _ value: JSONValue) throws(Refusal) {
+        switch key {
+        case "to": self.to = try Self.text(key, value)
+        case "registration_ids": self.registrationIDs = try Self.texts(key, value)
+        case "condition": self.condition = try Self.text(key, value)
+        case "notification_key": self.notificationKey = try Self.text(key, value)
+        case "collapse_key": self.message.collapseKey = try Self.text(key, value)
+        case "priority": self.priority = try Self.text(key, value)
+        case "content_available": self.message.contentAvailable = try Self.flag(key, value)
+        case "mutable_content": self.message.mutableContent = try Self.flag(key, value)
+        case "time_to_live":
+            guard let number = value.number else { throw Refusal(.invalidField, "\(key) must be a number") }
+            self.timeToLive = number
+        case "restricted_package_name": self.message.restrictedPackageName = try Self.text(key, value)
+        case "dry_run": self.message.dryRun = try Self.flag(key, value)
+        case "data": self.data = try Self.object(key, value)
+        case "notification":
+            let members = try Self.object(key, value)
+            for member in members where !member.value.isNull {
+                try LegacyNotificationDecoder.checkType(of: member)
+            }
+            self.notification = members
+        default: break
+        }
+    }
+
+    // MARK: Types
+
+    private static func text(_ key: String, _ value: JSONValue) throws(Refusal) -> String? {
+        guard let text = value.string else { throw Refusal(.invalidField, "\(key) must be a string") }
+        return text.isEmpty ? nil : text
+    }
+
+    private static func texts(_ key: String, _ value: JSONValue) throws(Refusal) -> [String] {
+        guard let elements = value.elements else { throw Refusal(.invalidField, "\(key) must be an array of strings") }
+        var texts: [String] = []
+        texts.reserveCapacity(elements.count)
+        for element in elements {
+            guard let text = element.string else { throw Refusal(.invalidField, "\(key) must be an array of strings") }
+            texts.append(text)
+        }
+        return texts
+    }
+
+    private static func flag(_ key: String, _ value: JSONValue) throws(Refusal) -> Bool {
+        guard let flag = value.bool else { throw Refusal(.invalidField, "\(key) must be a boolean") }
+        return flag
+    }
+
+    private static func object(_ key: String, _ value: JSONValue) throws(Refusal) -> JSONMembers {
+        guard let members = value.members else { throw Refusal(.invalidField, "\(key) must be an object") }
+        return members
+    }
+
+    // MARK: Values
+
+    /// The request's target, and the entries of a list that fail without being sent.
+    func target() throws(Refusal) -> (Target, [Int: LegacyErrorName]) {
+        guard [self.to != nil, self.registrationIDs != nil, self.condition != nil].count(where: { $0 }) <= 1 else {
             throw Refusal(.invalidField, "Exactly one of to, registration_ids and condition is allowed")
         }
-        if let to = fields.to {
+        if let to = self.to {
             return (try Self.recipient(to), [:])
         }
-        if let tokens = fields.registrationIDs {
+        if let tokens = self.registrationIDs {
             guard (1...Target.maxRecipients).contains(tokens.count) else {
                 throw Refusal(.invalidField, "registration_ids must hold 1 to \(Target.maxRecipients) entries")
             }
             return (.tokens(tokens), Self.localErrors(in: tokens))
         }
-        if let text = fields.condition {
+        if let text = self.condition {
             guard let condition = try? TopicCondition(parsing: text), condition.fits(.legacy) else {
                 throw Refusal(.invalidField, "condition is not a valid topic expression")
             }
             return (.condition(condition), [:])
         }
-        if let key = fields.notificationKey {
+        if let key = self.notificationKey {
             return (.notificationKey(key), [:])
         }
         throw Refusal(.invalidTarget)
@@ -103,8 +207,7 @@ package enum LegacyRequestDecoder {
 
     private static func recipient(_ to: String) throws(Refusal) -> Target {
         guard TopicName.hasLegacyPrefix(to) else { return .token(to) }
-        let name = to.utf8.dropFirst(TopicName.legacyPrefix.utf8.count)
-        guard let topic = TopicName(String(decoding: name, as: UTF8.self)) else {
+        guard let topic = TopicName(legacy: to) else {
             throw Refusal(.invalidField, "to holds an invalid topic name")
         }
         return .topic(topic)
@@ -122,12 +225,107 @@ package enum LegacyRequestDecoder {
         return errors
     }
 
-    private static func priority(of fields: LegacyRequestFields) throws(Refusal) -> Message.Priority? {
-        guard let text = fields.priority else { return nil }
+    func checkedPriority() throws(Refusal) -> Message.Priority? {
+        guard let text = self.priority else { return nil }
         guard let priority = text.protocolWord.flatMap(Message.Priority.init) else {
             throw Refusal(.invalidField, "priority must be normal or high")
         }
         return priority
+    }
+
+    func checkedTimeToLive() throws(Refusal) -> Int? {
+        guard let number = self.timeToLive else { return nil }
+        guard let seconds = number.integer, ValueRules.isTimeToLive(seconds) else { throw .invalidTTL }
+        return seconds
+    }
+}
+
+/// Reads the `notification` object of a legacy request.
+private enum LegacyNotificationDecoder {
+    private static let badge = "badge"
+    private static let locArgs: Set<String> = ["title_loc_args", "body_loc_args"]
+
+    /// Checks the JSON type of a known key; unknown keys may hold anything.
+    static func checkType(of member: JSONMember) throws(Refusal) {
+        guard let key = member.key.protocolWord else { return }
+        let kind = member.value.kind
+        if NotificationKey(rawValue: key) != nil {
+            guard kind == .string else { throw Refusal(.invalidField, "\(key) must be a string") }
+        } else if key == Self.badge {
+            guard kind == .string || kind == .number else {
+                throw Refusal(.invalidField, "\(key) must be a string or an integer")
+            }
+        } else if Self.locArgs.contains(key) {
+            guard kind == .string || kind == .array else {
+                throw Refusal(.invalidField, "\(key) must be an array or a string that holds one")
+            }
+        }
+    }
+
+    /// Decodes members whose types have been checked: the notification, `nil` where no known key is set, and its size
+    /// in bytes as written (L-SIZE).
+    static func decode(_ members: JSONMembers) throws(Refusal) -> (Notification?, bytes: Int) {
+        var notification = Notification()
+        var bytes = 0
+        for member in members where !member.value.isNull {
+            guard let name = member.key.protocolWord else { continue }
+            let known = NotificationKey(rawValue: name)
+            guard known != nil || name == Self.badge || Self.locArgs.contains(name) else { continue }
+            let written = member.value.string ?? member.value.canonicalText
+            guard !written.isEmpty else { continue }
+            if let known {
+                if known == .color, !ValueRules.isColor(written) {
+                    throw Refusal(.invalidField, "color must be # and six hexadecimal digits")
+                }
+                notification[known] = written
+            } else if name == Self.badge {
+                notification.badge = try Self.badge(member.value, written)
+            } else if name == "title_loc_args" {
+                notification.titleLocArgs = try Self.arguments(member.value, written, key: name)
+            } else {
+                notification.bodyLocArgs = try Self.arguments(member.value, written, key: name)
+            }
+            bytes += name.utf8.count + written.utf8.count
+        }
+        return (notification.isEmpty ? nil : notification, bytes)
+    }
+
+    private static func badge(_ value: JSONValue, _ written: String) throws(Refusal) -> Int {
+        let badge: Int? =
+            if value.kind == .string {
+                ValueRules.badge(fromDigits: written)
+            } else if let number = value.number, number.isPlainInteger {
+                number.integer
+            } else {
+                nil
+            }
+        guard let badge, (0...ValueRules.maxBadge).contains(badge) else {
+            throw Refusal(.invalidField, "badge must be an integer from 0 to \(ValueRules.maxBadge)")
+        }
+        return badge
+    }
+
+    /// Reads a list that is a JSON array or a string holding one (L-LOCARGS).
+    private static func arguments(
+        _ value: JSONValue,
+        _ written: String,
+        key: String
+    ) throws(Refusal) -> [String] {
+        let refusal = Refusal(.invalidField, "\(key) must be a JSON array of texts")
+        let elements =
+            value.kind == .string
+            ? (try? JSONDocument(parsing: ByteBuffer(string: written)))?.root.elements : value.elements
+        guard let elements else { throw refusal }
+        var arguments: [String] = []
+        for element in elements {
+            switch element.kind {
+            case .string, .number, .bool:
+                arguments.append(element.string ?? element.number?.text ?? element.canonicalText)
+            case .null, .array, .object:
+                throw refusal
+            }
+        }
+        return arguments
     }
 }
 

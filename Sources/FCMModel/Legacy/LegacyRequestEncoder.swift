@@ -11,31 +11,19 @@ package enum LegacyRequestEncoder {
         /// The expression holds a negation or more than two operators.
         case condition
         /// The message stands in v1's own words and has to be translated first.
-        case verbatim
+        case passThrough
     }
 
-    /// Encodes a request.
-    ///
-    /// - Throws: ``Inexpressible`` for a target or a message that the protocol has no form for.
     package static func encode(_ message: Message, to target: Target) throws(Inexpressible) -> ByteBuffer {
-        guard message.verbatim == nil else { throw .verbatim }
+        guard message.passThrough == nil else { throw .passThrough }
         var writer = JSONWriter(reservingCapacity: 512)
         writer.beginObject()
         try Self.write(target, to: &writer)
         Self.writeOptions(of: message, to: &writer)
         if let notification = message.notification, !notification.isEmpty {
-            writer.key("notification")
             Self.write(notification, to: &writer)
         }
-        if !message.data.isEmpty {
-            writer.key("data")
-            writer.beginObject()
-            for entry in message.data {
-                writer.key(entry.key)
-                writer.string(entry.value)
-            }
-            writer.endObject()
-        }
+        writer.data(of: message)
         writer.endObject()
         return writer.finish()
     }
@@ -45,12 +33,7 @@ package enum LegacyRequestEncoder {
         case .token(let token), .notificationKey(let token):
             writer.member("to", token)
         case .tokens(let tokens):
-            writer.key("registration_ids")
-            writer.beginArray()
-            for token in tokens {
-                writer.string(token)
-            }
-            writer.endArray()
+            writer.member("registration_ids", tokens)
         case .topic(let topic):
             writer.member("to", TopicName.legacyPrefix + topic.text)
         case .condition(let condition):
@@ -72,18 +55,29 @@ package enum LegacyRequestEncoder {
     }
 
     private static func write(_ notification: Notification, to writer: inout JSONWriter) {
-        writer.beginObject()
+        writer.beginObject("notification")
         for text in notification.texts {
             writer.key(text.key.rawValue)
             writer.string(text.value)
         }
         if let badge = notification.badge { writer.member("badge", String(badge)) }
         if let arguments = notification.titleLocArgs {
-            writer.member("title_loc_args", Notification.compactJSON(arguments))
+            writer.member("title_loc_args", Self.compactJSON(arguments))
         }
         if let arguments = notification.bodyLocArgs {
-            writer.member("body_loc_args", Notification.compactJSON(arguments))
+            writer.member("body_loc_args", Self.compactJSON(arguments))
         }
         writer.endObject()
+    }
+
+    /// A list of strings as JSON without blanks, the form in which legacy FCM takes `*_loc_args`.
+    private static func compactJSON(_ strings: [String]) -> String {
+        var writer = JSONWriter()
+        writer.beginArray()
+        for string in strings {
+            writer.string(string)
+        }
+        writer.endArray()
+        return String(buffer: writer.finish())
     }
 }

@@ -1,28 +1,23 @@
 import NIOCore
 import StrictJSON
 
-/// Understands what a legacy upstream answered ("Understanding a legacy upstream" of the protocol page).
+/// Reads the answer of a legacy upstream ("Understanding a legacy upstream" of the protocol page).
 ///
-/// What can't be understood is `upstream_protocol`, never the death of a token (N-UNKNOWN, N-GONE).
+/// An answer that can't be understood is `upstream_protocol`, never the death of a token (N-UNKNOWN, N-GONE).
 package enum LegacyResponseReader {
     /// An answer to 1,000 tokens may hold several members for each of them.
     private static let limits = JSONLimits(maxDepth: 16, maxMembers: 10_000)
     /// An answer in plain text has two lines; a longer one is a page for people.
     private static let maxTextBytes = 16 * 1024
-    /// What is looked at of the text of a 400.
+    /// The beginning of a 400's text that is compared with known ones.
     private static let maxReasonBytes = 1_024
 
-    /// Classifies an answer.
+    /// Reads the outcome of each recipient of a target, in its order, or why all of them failed.
     ///
-    /// - Parameters:
-    ///   - response: the answer.
-    ///   - target: whom the request addressed; its order is the order of the outcomes.
-    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
-    ///   - isIdempotent: whether the request carries an idempotency key, so that the message must not be sent twice
-    ///     (R-LOST).
-    /// - Returns: what became of each recipient, or why all of them failed.
+    /// A `Retry-After` that is a date counts from now, in seconds since 1970. A request is idempotent that carries an
+    /// idempotency key: its message must not be sent twice (R-LOST).
     package static func read(
-        _ response: LegacyResponse,
+        _ response: UpstreamResponse,
         for target: Target,
         now: Int,
         isIdempotent: Bool = false
@@ -64,7 +59,7 @@ package enum LegacyResponseReader {
     }
 
     private static func reading(
-        of response: LegacyResponse,
+        of response: UpstreamResponse,
         for target: Target,
         isIdempotent: Bool
     ) -> Reading {
@@ -134,7 +129,7 @@ package enum LegacyResponseReader {
         return reading
     }
 
-    /// What one entry of T5 says; `word` keeps the first error name of the answer.
+    /// The outcome in one entry of T5; `word` is the first error name of the answer.
     private static func outcome(of result: JSONValue, sentTo token: String?, word: inout String?) -> RecipientOutcome {
         if let text = result["error"]?.string {
             let name = LegacyErrorName(wireText: text)
@@ -193,7 +188,7 @@ package enum LegacyResponseReader {
         return Reading(.recipients([Self.acceptance(messageID, registrationID: registrationID, sentTo: token)]))
     }
 
-    /// What follows a name at the beginning of a line; bytes that are not UTF-8 become characters that no id has.
+    /// The text behind a name at the beginning of a line; bytes that are not UTF-8 become characters that no id has.
     private static func value(of name: String, in line: ByteBufferView) -> String? {
         guard line.starts(with: name.utf8) else { return nil }
         return String(decoding: line.dropFirst(name.utf8.count), as: UTF8.self)
@@ -243,14 +238,9 @@ package enum LegacyResponseReader {
 
     private static func isRetryable(_ answer: UpstreamResult.Answer) -> Bool {
         switch answer {
-        case .failed(let code):
-            code.isRetryable
-        case .group(let group):
-            group.isRetryable
-        case .recipients(let outcomes):
-            outcomes.contains { outcome in
-                if case .rejected(let rejection) = outcome { rejection.code.isRetryable } else { false }
-            }
+        case .failed(let code): code.isRetryable
+        case .group(let group): group.isRetryable
+        case .recipients(let outcomes): outcomes.contains(where: \.isRetryable)
         }
     }
 }

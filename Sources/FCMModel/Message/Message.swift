@@ -1,3 +1,6 @@
+package import NIOCore
+import StrictJSON
+
 /// A message as the gateway understands it, whichever protocol it came in by and leaves by.
 ///
 /// Every present text is non-empty, data values are strings, and ranges have been checked: a decoder establishes this
@@ -12,7 +15,7 @@ package struct Message: Sendable, Hashable {
     /// The longest time that FCM keeps a message for an offline device, in seconds: four weeks.
     package static let maxTimeToLive = 2_419_200
 
-    /// What the user sees; `nil` where no key is set.
+    /// `nil` where no key is set.
     package var notification: Notification?
     /// Custom pairs, in the caller's order, without repeated keys.
     package var data: [DataEntry] = []
@@ -31,16 +34,22 @@ package struct Message: Sendable, Hashable {
     /// Asks for validation without delivery.
     package var dryRun = false
 
-    /// What a caller of HTTP v1 wrote, for an upstream that speaks v1 too (V-FACADE).
+    /// The message of a caller of HTTP v1, for an upstream that speaks v1 too (V-FACADE): its members but for the
+    /// target, as one JSON object without blanks, with order, spelling of names and numbers as the caller had them.
     ///
-    /// Where it is present, it is what is sent; the properties above then hold only what limits and shedding look at.
-    package var verbatim: V1Verbatim?
+    /// Where it is present, it alone is sent; the properties above then hold the options that limits and shedding need.
+    package var passThrough: ByteBuffer?
 
-    /// A message without content.
     package init() {}
 
     /// Whether a user waits for it, so that it comes before others when not all can be served.
     package var isUrgent: Bool { self.priority == .high }
+
+    /// The payload's size in bytes as FCM counts it (L-SIZE): UTF-8 lengths of keys and values of `data` and
+    /// `notification`, integers as digits, lists as compact JSON; targets, options and JSON punctuation are free.
+    package var payloadBytes: Int {
+        self.data.reduce(self.notification?.payloadBytes ?? 0) { $0 + $1.payloadBytes }
+    }
 }
 
 /// One custom pair of a message.
@@ -50,9 +59,97 @@ package struct DataEntry: Sendable, Hashable {
     /// The text; may be empty.
     package var value: String
 
-    /// A custom pair.
+    var payloadBytes: Int { self.key.utf8.count + self.value.utf8.count }
+
     package init(key: String, value: String) {
         self.key = key
         self.value = value
+    }
+}
+
+/// The user-visible part of a message: the union of the platforms' predefined keys (T2a, T2b, T2c and `image`).
+package struct Notification: Sendable, Hashable {
+    /// The texts that are set, by key.
+    ///
+    /// A notification carries few of the many keys, so a short list beats a field for each.
+    package private(set) var texts: [Text] = []
+    /// The number on the app's icon, 0 to 2,147,483,647; 0 removes it.
+    package var badge: Int?
+    /// Values for the placeholders of the localised title.
+    package var titleLocArgs: [String]?
+    /// Values for the placeholders of the localised body.
+    package var bodyLocArgs: [String]?
+
+    package init() {}
+
+    /// Whether no key is set.
+    package var isEmpty: Bool {
+        self.texts.isEmpty && self.badge == nil && self.titleLocArgs == nil && self.bodyLocArgs == nil
+    }
+
+    /// The text of a key; setting `nil` removes it.
+    package subscript(key: NotificationKey) -> String? {
+        get { self.texts.first { $0.key == key }?.value }
+        set {
+            if let index = self.texts.firstIndex(where: { $0.key == key }) {
+                if let newValue { self.texts[index].value = newValue } else { self.texts.remove(at: index) }
+            } else if let newValue {
+                self.texts.append(Text(key: key, value: newValue))
+            }
+        }
+    }
+
+    /// The notification's share of the payload in bytes (L-SIZE).
+    package var payloadBytes: Int {
+        var bytes = 0
+        for text in self.texts {
+            bytes += text.key.rawValue.utf8.count + text.value.utf8.count
+        }
+        if let badge = self.badge {
+            bytes += "badge".utf8.count + String(badge).utf8.count
+        }
+        if let arguments = self.titleLocArgs {
+            bytes += "title_loc_args".utf8.count + JSONWriter.byteCount(of: arguments)
+        }
+        if let arguments = self.bodyLocArgs {
+            bytes += "body_loc_args".utf8.count + JSONWriter.byteCount(of: arguments)
+        }
+        return bytes
+    }
+
+    /// One text of a notification.
+    package struct Text: Sendable, Hashable {
+        package let key: NotificationKey
+        /// The text; never empty.
+        package fileprivate(set) var value: String
+    }
+}
+
+/// The notification keys that hold a plain text; raw values are the names on the wire of REST and legacy alike.
+package enum NotificationKey: String, Sendable, Hashable, CaseIterable {
+    case title
+    case body
+    case image
+    case subtitle
+    case sound
+    case icon
+    case color
+    case tag
+    case clickAction = "click_action"
+    case androidChannelID = "android_channel_id"
+    case titleLocKey = "title_loc_key"
+    case bodyLocKey = "body_loc_key"
+}
+
+extension JSONWriter {
+    /// The member `data`, where a message has any.
+    mutating func data(of message: Message) {
+        guard !message.data.isEmpty else { return }
+        self.beginObject("data")
+        for entry in message.data {
+            self.key(entry.key)
+            self.string(entry.value)
+        }
+        self.endObject()
     }
 }

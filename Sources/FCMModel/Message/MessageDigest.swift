@@ -7,7 +7,7 @@ import StrictJSON
 /// Each value is preceded by its tag, and everything of variable length by its length or count, so that no two
 /// sequences of values share their bytes. Absent values are left out.
 package struct MessageDigest {
-    /// What a value is; `Character`s of ASCII, so that a dump of the bytes can be read.
+    /// The types of a value, as characters of ASCII, so that a dump of the bytes can be read.
     private enum Tag: UInt8 {
         case text = 0x22  // "
         case list = 0x5B  // [
@@ -21,10 +21,8 @@ package struct MessageDigest {
     private var hash = SHA256()
     private var pending: [UInt8] = []
 
-    /// A digest of nothing.
     package init() {}
 
-    /// The digest of what was added.
     package consuming func finish() -> [UInt8] {
         self.hash.update(data: self.pending)
         return Array(self.hash.finalize())
@@ -32,7 +30,6 @@ package struct MessageDigest {
 
     // MARK: Messages
 
-    /// Adds whom a message is for.
     package mutating func add(_ target: Target) {
         self.add(target.kind.rawValue)
         switch target {
@@ -43,7 +40,6 @@ package struct MessageDigest {
         }
     }
 
-    /// Adds what a message says.
     package mutating func add(_ message: Message) {
         self.add("notification", message.notification) { digest, notification in
             digest.add(notification)
@@ -62,9 +58,9 @@ package struct MessageDigest {
         self.add("mutable_content", message.mutableContent) { $0.add($1) }
         self.add("restricted_package_name", message.restrictedPackageName) { $0.add($1) }
         self.add("dry_run", message.dryRun) { $0.add($1) }
-        self.add("v1", message.verbatim) { digest, verbatim in
+        self.add("v1", message.passThrough) { digest, members in
             // Never nil: it was written from a checked document.
-            guard let root = (try? JSONDocument(parsing: verbatim.members))?.root else { return }
+            guard let root = (try? JSONDocument(parsing: members))?.root else { return }
             digest.add(root)
         }
     }
@@ -94,7 +90,6 @@ package struct MessageDigest {
 
     // MARK: Values
 
-    /// Adds a text.
     package mutating func add(_ text: String) {
         self.begin(.text, text.utf8.count)
         self.append(text.utf8)

@@ -1,7 +1,7 @@
-/// What became of a request or of one recipient, in the words of the REST contract (docs/api-guide.md).
+/// The outcome of a request or of one recipient, in the words of the REST contract (docs/api-guide.md).
 ///
-/// The raw value is the `code` member of a problem and of a result; it is stable and safe to show anybody. All else that
-/// is known of a code stands in its row of the table below: a new code is a case and a row.
+/// The raw value is the `code` member of a problem and of a result; it is stable and safe to show anybody. All else
+/// that is known of a code stands in its row of the table below: a new code is a case and a row.
 package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
     // The body as text.
     case malformedJSON = "malformed_json"
@@ -65,8 +65,8 @@ package enum OutcomeCode: String, Sendable, Hashable, CaseIterable {
 
 extension OutcomeCode {
     /// When the unchanged request may succeed.
-    enum Repeat {
-        /// Not at all, or nobody knows whether it did.
+    enum Retry {
+        /// Not at all, or it may have succeeded already.
         case never
         /// Once an operator has mended something; nothing was taken, so that an idempotency key is free again.
         case onceMended
@@ -74,7 +74,7 @@ extension OutcomeCode {
         case later
     }
 
-    /// Whose a cause is: where a whole list failed for a shared one, the call failed and not each recipient.
+    /// The scope of a cause: where a whole list failed for a shared one, the call failed and not each recipient.
     enum Cause {
         /// One recipient's own.
         case recipient
@@ -86,34 +86,33 @@ extension OutcomeCode {
 
     /// The HTTP status of a problem with this code.
     package var status: Int { self.row.columns.status }
-    /// Who must do what before a repeat makes sense; `nil` where nothing general can be advised.
+    /// The action that a retry needs; `nil` where nothing general can be advised.
     package var action: CallerAction? { self.row.columns.action }
-    /// Whether repeating the unchanged request later can succeed.
-    package var isRetryable: Bool { self.row.columns.repeats == .later }
-    /// Whether nothing was taken, for a cause that waiting or an operator ends: a repeat under the same idempotency key
+    /// Whether a retry of the unchanged request can succeed later.
+    package var isRetryable: Bool { self.row.columns.retry == .later }
+    /// Whether nothing was taken, for a cause that waiting or an operator ends: a retry under the same idempotency key
     /// then sends.
-    package var freesKey: Bool { self.row.columns.repeats != .never }
+    package var freesKey: Bool { self.row.columns.retry != .never }
     /// Whether the cause is shared by all recipients of a call.
     package var isShared: Bool { self.row.columns.cause == .call }
     /// Whether the cause is shared by all devices whose subscriptions a call changes.
     package var isSharedBySubscriptions: Bool { self.row.columns.cause != .recipient }
-    /// What the legacy protocol calls it (T9).
+    /// The legacy protocol's name (T9).
     ///
-    /// Its few names: what callers must mend becomes `InvalidParameters`, what they can wait for `Unavailable`, what only
-    /// operators can mend `InternalServerError`, so that nobody deletes a token or changes a key because of it
-    /// (TB-OWNAUTH). An exhausted quota of the tenant is no device's and no topic's, hence `Unavailable`.
+    /// It has few: a cause that callers must mend becomes `InvalidParameters`, one that time mends `Unavailable`, one
+    /// that only operators can mend `InternalServerError`, so that no client deletes a token or changes a key because
+    /// of it (TB-OWNAUTH). An exhausted quota of the tenant is no device's and no topic's, hence `Unavailable`.
     package var legacyErrorName: LegacyErrorName { self.row.columns.legacy }
-    /// What the Instance ID API calls it; what only operators can mend is `INTERNAL`, as in the legacy protocol.
-    package var instanceIDErrorName: InstanceIDErrorName { self.row.columns.instanceID }
-    /// What the v1 facade answers.
+    /// The Instance ID API's name; a cause that only operators can mend is `INTERNAL`, as in the legacy protocol.
+    package var instanceIDErrorName: RPCStatus { self.row.columns.instanceID }
     var v1Error: V1Error { self.row.columns.v1 }
     /// A problem's title: the same words for every occurrence (RFC 9457, 3.1.3).
     package var title: String { self.row.title }
-    /// What a problem says where nothing more is known of this occurrence: the cause and what can be done about it.
+    /// A problem's detail where nothing more is known of this occurrence: the cause and its remedy.
     package var explanation: String { self.row.advice }
 }
 
-/// What the receiver of a refusal should do about it.
+/// Advice to the receiver of a refusal.
 package enum CallerAction: String, Sendable, Hashable {
     case fixRequest = "fix_request"
     case shrinkPayload = "shrink_payload"
@@ -144,24 +143,24 @@ extension OutcomeCode {
     private struct Columns {
         let status: Int
         let action: CallerAction?
-        let repeats: Repeat
+        let retry: Retry
         let cause: Cause
         let legacy: LegacyErrorName
-        let instanceID: InstanceIDErrorName
+        let instanceID: RPCStatus
         let v1: V1Error
 
         init(
             _ status: Int,
             _ action: CallerAction?,
-            _ repeats: Repeat,
+            _ retry: Retry,
             _ cause: Cause,
             _ legacy: LegacyErrorName,
-            _ instanceID: InstanceIDErrorName,
+            _ instanceID: RPCStatus,
             _ v1: V1Error
         ) {
             self.status = status
             self.action = action
-            self.repeats = repeats
+            self.retry = retry
             self.cause = cause
             self.legacy = legacy
             self.instanceID = instanceID
@@ -171,7 +170,7 @@ extension OutcomeCode {
         func title(_ text: String) -> TitledColumns { TitledColumns(columns: self, title: text) }
     }
 
-    /// Status, action, repeat, cause, legacy name, Instance ID name, v1 error.
+    /// Status, action, retry, cause, legacy name, Instance ID name, v1 error.
     private var row: Row {
         switch self {
         // The body as text.

@@ -2,15 +2,15 @@ package import StrictJSON
 
 /// Why a request is not carried out, wherever that is decided: by a decoder, a rule of the gateway's, a store or FCM.
 ///
-/// Each surface writes it in its own dialect, by the code's row in ``OutcomeCode``. What a single recipient of a message
-/// meets is a ``Rejection``.
+/// Each surface writes it in its own dialect, by the code's row in ``OutcomeCode``. That of a single recipient is a
+/// ``Rejection``.
 package struct Refusal: Error, Sendable, Hashable {
-    /// What is wrong with one field of a body.
+    /// A field of a body that is at fault.
     package struct Field: Sendable, Hashable {
         package var code: OutcomeCode
         /// A JSON pointer (RFC 6901) for REST, a dotted path such as `message.android.ttl` for v1.
         package var path: String
-        /// What a developer should change; never repeats a value.
+        /// Advice for a developer; never repeats a value.
         package var detail: String
 
         package init(_ code: OutcomeCode, at path: String, _ detail: String) {
@@ -29,13 +29,13 @@ package struct Refusal: Error, Sendable, Hashable {
     }
 
     package var code: OutcomeCode
-    /// What is wrong this time; without it the code's own explanation is shown.
+    /// The cause in this case; without it the code's own explanation is shown.
     ///
     /// Never holds a token, key or payload.
     package var detail: String?
-    /// Seconds to wait before a repeat, where somebody named them.
+    /// Seconds to wait before a retry, if known.
     package var retryAfter: Int?
-    /// Whose limit was hit, for the rate codes.
+    /// The owner of the exhausted quota, for the rate codes.
     package var limitedBy: Rejection.LimitSource?
     /// The name of the gateway's limit that was hit.
     package var limit: String?
@@ -97,7 +97,7 @@ package struct Refusal: Error, Sendable, Hashable {
         )
     }
 
-    /// What each recipient of the request meets.
+    /// The rejection of each recipient of the request.
     package var rejection: Rejection {
         Rejection(
             code: self.code,
@@ -107,8 +107,80 @@ package struct Refusal: Error, Sendable, Hashable {
         )
     }
 
-    /// What the legacy protocol calls the cause.
+    /// The legacy protocol's name for the cause.
     package var legacyErrorName: LegacyErrorName { self.legacyName ?? self.code.legacyErrorName }
+}
+
+/// The outcome of a message for one recipient.
+package enum RecipientOutcome: Sendable, Hashable {
+    case accepted(Acceptance)
+    case rejected(Rejection)
+
+    /// A rejection that carries nothing but its code.
+    package static func rejected(_ code: OutcomeCode) -> RecipientOutcome {
+        .rejected(Rejection(code: code))
+    }
+
+    /// Why the message was not taken; `nil` where it was.
+    package var code: OutcomeCode? {
+        switch self {
+        case .accepted: nil
+        case .rejected(let rejection): rejection.code
+        }
+    }
+
+    /// Whether the same can be tried again.
+    package var isRetryable: Bool { self.code?.isRetryable == true }
+}
+
+/// FCM took the message for one recipient.
+package struct Acceptance: Sendable, Hashable {
+    /// FCM's own id of the message, as text.
+    package var messageID: String
+    /// The token that replaces the one used, where FCM reported one.
+    package var replacementToken: String?
+
+    package init(messageID: String, replacementToken: String? = nil) {
+        self.messageID = messageID
+        self.replacementToken = replacementToken
+    }
+}
+
+/// The message was not taken for one recipient.
+package struct Rejection: Sendable, Hashable {
+    /// The owner of a quota.
+    package enum LimitSource: String, Sendable, Hashable {
+        case gateway
+        case fcm
+    }
+
+    package var code: OutcomeCode
+    /// Seconds to wait before a retry, if known.
+    package var retryAfter: Int?
+    /// The owner of the exhausted quota, for the rate codes.
+    package var limitedBy: LimitSource?
+    /// The legacy protocol's name for the reason, where it says more than the code: `InvalidTtl` is an invalid field
+    /// among others, `InvalidApnsCredential` a credential among others.
+    package private(set) var legacyName: LegacyErrorName?
+
+    /// A rejection; the legacy protocol's name is stored only where the code alone would be called something else.
+    package init(
+        code: OutcomeCode,
+        retryAfter: Int? = nil,
+        limitedBy: LimitSource? = nil,
+        legacyName: LegacyErrorName? = nil
+    ) {
+        self.code = code
+        self.retryAfter = retryAfter
+        self.limitedBy = limitedBy
+        let name = legacyName?.current
+        self.legacyName = name == code.legacyErrorName ? nil : name
+    }
+
+    /// The legacy protocol's name for the reason.
+    package var legacyErrorName: LegacyErrorName {
+        self.legacyName ?? self.code.legacyErrorName
+    }
 }
 
 extension OutcomeCode {

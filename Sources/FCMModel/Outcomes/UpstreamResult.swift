@@ -1,6 +1,67 @@
-/// What one upstream call achieved.
+package import NIOCore
+
+/// An upstream's answer as it came off the wire, by either protocol.
+package struct UpstreamResponse: Sendable, Hashable {
+    package var status: Int
+    /// The value of `Retry-After`.
+    package var retryAfter: String?
+    /// The value of `Content-Type`; of interest only where the answer is passed through.
+    package var contentType: String?
+    package var body: ByteBuffer
+
+    package init(status: Int, retryAfter: String?, contentType: String? = nil, body: ByteBuffer) {
+        self.status = status
+        self.retryAfter = retryAfter
+        self.contentType = contentType
+        self.body = body
+    }
+}
+
+/// Bounds of what an upstream's answer may hold; an answer beyond them is not understood (`upstream_protocol`).
+///
+/// FCM itself stays far below them: 20 members in a group, message ids of 40 bytes, tokens of 200. Counts are added up,
+/// ids and tokens are stored in the audit, in the list of retired tokens and by callers: a hostile or broken server
+/// must be able to overflow, fill or mislead none of these.
+package enum AnswerBounds {
+    /// Members of a device group that an answer may count or name as reached, and as failed.
+    package static let maxMembers = 1_000
+    /// Bytes of a message id, and of a text about a device, such as its platform.
+    static let maxLabelBytes = 512
+    /// Characters of a refusal's text that are shown to people.
+    private static let maxTextLength = 200
+
+    /// Whether a text can be FCM's id of a message.
+    package static func isMessageID(_ text: String) -> Bool {
+        text.utf8.count <= Self.maxLabelBytes && Self.isVisible(text)
+    }
+
+    /// Whether a text can be a registration token, a device group's key, or an access token.
+    ///
+    /// A topic's address is none: a caller who stores it as a token would send to everybody.
+    package static func isToken(_ text: String) -> Bool {
+        RegistrationToken.isPlausible(text) && Self.isVisible(text)
+    }
+
+    /// Whether a text that FCM tells of a device is short enough to be passed through.
+    static func isLabel(_ text: String?) -> Bool {
+        text.map { $0.utf8.count <= Self.maxLabelBytes } ?? true
+    }
+
+    /// The beginning of a refusal's text, for people.
+    ///
+    /// Counted in Unicode scalars: a single `Character` can be as long as the whole answer.
+    package static func beginning(of text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.maxTextLength)))
+    }
+
+    private static func isVisible(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+    }
+}
+
+/// The result of one upstream call.
 package struct UpstreamResult: Sendable, Hashable {
-    /// The shape of the answer.
+    /// The outcomes, or why there are none.
     package enum Answer: Sendable, Hashable {
         /// One outcome for each recipient, in the request's order; a topic or a condition counts as one recipient.
         case recipients([RecipientOutcome])
@@ -10,45 +71,49 @@ package struct UpstreamResult: Sendable, Hashable {
         case failed(OutcomeCode)
     }
 
-    /// The outcomes.
     package var answer: Answer
-    /// Seconds to wait before repeating, where the upstream named them and something can be repeated.
+    /// Seconds to wait before a retry, where the upstream named them and something can be retried.
     package var retryAfter: Int?
-    /// What the upstream itself said, bounded and free of payload: an HTTP status or an error name.
+    /// The HTTP status or the upstream's error name, bounded and free of payload.
     package var upstreamCode: String
     /// The legacy protocol's name for why the call failed as a whole, where it says more than the code: `InvalidTtl` is
     /// an invalid field among others.
     package private(set) var legacyName: LegacyErrorName?
-    /// The answer itself, where a caller of the v1 facade gets it as it came.
-    package var handedOn: V1HandedOn?
+    /// FCM's own answer, where a caller of the v1 facade gets it as it came.
+    package var passThrough: PassThrough?
 
-    /// An answered call.
-    ///
-    /// - Parameters:
-    ///   - answer: the outcomes.
-    ///   - retryAfter: seconds to wait before repeating.
-    ///   - upstreamCode: what the upstream itself said.
-    ///   - legacyName: what the legacy protocol calls the reason of a failed call; kept only where the code alone would
-    ///     be called something else.
-    ///   - handedOn: the answer itself, where a caller gets it as it came.
+    /// A result; the legacy protocol's name is stored only where the code alone would be called something else.
     package init(
         answer: Answer,
         retryAfter: Int? = nil,
         upstreamCode: String,
         legacyName: LegacyErrorName? = nil,
-        handedOn: V1HandedOn? = nil
+        passThrough: PassThrough? = nil
     ) {
         self.answer = answer
         self.retryAfter = retryAfter
         self.upstreamCode = upstreamCode
-        self.handedOn = handedOn
+        self.passThrough = passThrough
         if let legacyName, case .failed(let code) = answer, code.legacyErrorName != legacyName.current {
             self.legacyName = legacyName.current
         }
     }
 }
 
-/// What became of a message to a device group.
+/// A v1 upstream's answer that a caller of the v1 facade gets as it came (V-FACADE).
+///
+/// Indirect, so that results without one, nearly all, carry a pointer and no more.
+package indirect enum PassThrough: Sendable, Hashable {
+    case answer(Reply)
+
+    package var reply: Reply {
+        switch self {
+        case .answer(let reply): reply
+        }
+    }
+}
+
+/// The result of a message to a device group.
 ///
 /// Counts are kept within 0 and ``AnswerBounds/maxMembers``, so that they can be added up.
 package struct GroupOutcome: Sendable, Hashable {
@@ -56,15 +121,14 @@ package struct GroupOutcome: Sendable, Hashable {
     package let success: Int
     /// Members that FCM could not accept it for.
     package let failure: Int
-    /// The failed members that FCM named; worth repeating with backoff.
+    /// The failed members that FCM named; worth a retry with backoff.
     package var failedTokens: [String]
     /// FCM's own id of the message, where it named one beside or in place of counts.
     package var messageID: String?
 
-    /// Whether a repeat to the failed members makes sense.
+    /// Whether a retry to the failed members makes sense.
     package var isRetryable: Bool { self.failure > 0 }
 
-    /// Counts as FCM reported them.
     package init(success: Int, failure: Int, failedTokens: [String], messageID: String? = nil) {
         self.success = min(max(0, success), AnswerBounds.maxMembers)
         self.failure = min(max(0, failure), AnswerBounds.maxMembers)

@@ -1,3 +1,4 @@
+package import NIOCore
 import StrictJSON
 
 /// Writes requests to the Instance ID API.
@@ -5,21 +6,12 @@ package enum InstanceIDRequest {
     /// The most devices that one request may name.
     package static let maxTokens = 1_000
 
-    /// Changes the subscriptions of some devices to one topic.
-    ///
-    /// - Parameters:
-    ///   - change: what becomes of them.
-    ///   - tokens: 1 to 1,000 devices.
-    ///   - topic: the topic.
-    /// - Returns: the request.
+    /// Changes the subscriptions of 1 to 1,000 devices to one topic.
     package static func batch(_ change: SubscriptionChange, _ tokens: [String], _ topic: TopicName) -> TopicRequest {
         var writer = JSONWriter(reservingCapacity: 128 + tokens.reduce(0) { $0 + $1.utf8.count + 4 })
         writer.beginObject()
         writer.member("to", TopicName.legacyPrefix + topic.text)
-        writer.key("registration_tokens")
-        writer.beginArray()
-        for token in tokens { writer.string(token) }
-        writer.endArray()
+        writer.member("registration_tokens", tokens)
         writer.endObject()
         let path =
             switch change {
@@ -35,8 +27,50 @@ package enum InstanceIDRequest {
         )
     }
 
-    /// Asks for what is known of a device, its subscriptions included.
+    /// Asks for the record of a device, its subscriptions included.
     package static func info(_ token: String) -> TopicRequest {
         TopicRequest(.get, "/iid/info/\(PercentEncoding.encoded(token))?details=true", of: "/iid/info/{token}")
+    }
+}
+
+/// A batch of subscriptions as callers of the Instance ID API send it.
+package struct InstanceIDBatch: Sendable, Hashable {
+    package let topic: TopicName
+    /// The devices, in order and as often as they are named.
+    package let tokens: [String]
+
+    /// Reads a body; members that the API does not know are ignored.
+    package init(parsing body: ByteBuffer) throws(Refusal) {
+        let root: JSONValue
+        do {
+            root = try JSONDocument(parsing: body).root
+        } catch {
+            throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset)")
+        }
+        guard root.members != nil else { throw Refusal(.malformedJSON, "The body must be an object") }
+        guard let topic = root["to"]?.string.flatMap(TopicName.init(legacy:)) else {
+            throw Refusal(.invalidField, "to must be /topics/ and a topic's name")
+        }
+        guard PercentEncoding.isAddressable(topic.text) else {
+            throw Refusal(.invalidField, "to must not name a topic of dots alone")
+        }
+        guard let elements = root["registration_tokens"]?.elements,
+            (1...InstanceIDRequest.maxTokens).contains(elements.count)
+        else {
+            throw Refusal(
+                .invalidField,
+                "registration_tokens must be an array of 1 to \(InstanceIDRequest.maxTokens) strings"
+            )
+        }
+        var tokens: [String] = []
+        tokens.reserveCapacity(elements.count)
+        for element in elements {
+            guard let token = element.string else {
+                throw Refusal(.invalidField, "registration_tokens must hold strings alone")
+            }
+            tokens.append(token)
+        }
+        self.topic = topic
+        self.tokens = tokens
     }
 }

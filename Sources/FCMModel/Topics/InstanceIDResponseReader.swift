@@ -1,21 +1,15 @@
 import NIOCore
 import StrictJSON
 
-/// Understands what the Instance ID API answered (V-IID).
+/// Reads the answers of the Instance ID API (V-IID).
 ///
-/// What can't be understood is never the death of a token.
+/// An answer that can't be understood is never the death of a token.
 package enum InstanceIDResponseReader {
     /// Two thousand topics with their dates, and room beside them.
     private static let limits = JSONLimits(maxMembers: 10_000)
 
-    /// Reads the answer to a batch.
-    ///
-    /// - Parameters:
-    ///   - response: the answer.
-    ///   - count: how many devices the request named.
-    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
-    /// - Returns: one outcome for each device, or why there is none.
-    package static func batch(_ response: V1Response, count: Int, now: Int) -> TopicReading {
+    /// Reads the answer to a batch of so many devices: one outcome for each, or why there is none.
+    package static func batch(_ response: UpstreamResponse, count: Int, now: Int) -> TopicReading {
         let root = Self.root(of: response)
         guard (200...299).contains(response.status) else { return Self.refusal(response, root, now: now) }
         guard let results = root?["results"]?.elements, results.count == count else {
@@ -23,7 +17,7 @@ package enum InstanceIDResponseReader {
         }
         var outcomes: [SubscriptionOutcome] = []
         outcomes.reserveCapacity(count)
-        var firstError: InstanceIDErrorName?
+        var firstError: String?
         for result in results {
             guard result.members != nil else {
                 outcomes.append(.rejected(.upstreamProtocol))
@@ -33,20 +27,19 @@ package enum InstanceIDResponseReader {
                 outcomes.append(.done)
                 continue
             }
-            let name = error.string.flatMap(InstanceIDErrorName.init(rawValue:))
-            firstError = firstError ?? name
-            outcomes.append(.rejected(name?.rejection ?? Rejection(code: .upstreamProtocol)))
+            let name = error.string.flatMap(RPCStatus.init(rawValue:))
+            if let name, let rejection = name.rejection {
+                firstError = firstError ?? name.rawValue
+                outcomes.append(.rejected(rejection))
+            } else {
+                outcomes.append(.rejected(.upstreamProtocol))
+            }
         }
-        return TopicReading(.changed(outcomes), upstreamCode: firstError?.rawValue ?? String(response.status))
+        return TopicReading(.changed(outcomes), upstreamCode: firstError ?? String(response.status))
     }
 
     /// Reads the answer to a question about one device.
-    ///
-    /// - Parameters:
-    ///   - response: the answer.
-    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
-    /// - Returns: what is known of the device, or why that is nothing.
-    package static func info(_ response: V1Response, now: Int) -> TopicReading {
+    package static func info(_ response: UpstreamResponse, now: Int) -> TopicReading {
         let root = Self.root(of: response)
         let status = String(response.status)
         guard (200...299).contains(response.status) else {
@@ -79,12 +72,12 @@ package enum InstanceIDResponseReader {
         return TopicReading(.registration(info, nextPage: nil), upstreamCode: status)
     }
 
-    private static func root(of response: V1Response) -> JSONValue? {
+    private static func root(of response: UpstreamResponse) -> JSONValue? {
         (try? JSONDocument(parsing: response.body, limits: Self.limits))?.root
     }
 
     /// A request that was refused as a whole; without a text in `error` it may have been something else that answered.
-    private static func refusal(_ response: V1Response, _ root: JSONValue?, now: Int) -> TopicReading {
+    private static func refusal(_ response: UpstreamResponse, _ root: JSONValue?, now: Int) -> TopicReading {
         let status = String(response.status)
         let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
         switch response.status {
@@ -109,6 +102,23 @@ package enum InstanceIDResponseReader {
             return TopicReading(rejected: .upstreamUnavailable, retryAfter: delay, upstreamCode: status)
         default:
             return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+        }
+    }
+}
+
+extension RPCStatus {
+    /// The rejection of a device in a batch; `nil` for an error that the API does not have.
+    fileprivate var rejection: Rejection? {
+        switch self {
+        case .notFound: Rejection(code: .unregistered)
+        case .invalidArgument: Rejection(code: .invalidToken)
+        case .permissionDenied: Rejection(code: .senderMismatch)
+        case .tooManyTopics: Rejection(code: .tooManyTopics)
+        case .resourceExhausted: Rejection(code: .tenantRateExceeded, limitedBy: .fcm)
+        case .deadlineExceeded, .unavailable: Rejection(code: .upstreamUnavailable)
+        case .internal, .unknown: Rejection(code: .upstreamInternal)
+        case .unauthenticated: Rejection(code: .upstreamCredentials)
+        case .aborted: nil
         }
     }
 }

@@ -1,13 +1,18 @@
 import StrictJSON
 
-/// Writes what a message becomes in v1, its target apart (TR-* of the translation page).
+/// Writes a message as v1's members, its target apart (TR-* of the translation page).
 ///
 /// Empty objects are never written: each part asks first whether anything goes into it.
 struct V1MessageWriter {
-    let message: Message
+    /// The longest collapse id that APNs takes, in bytes.
+    ///
+    /// A longer key is left out for Apple: cut, it would merge with others.
+    static let maxCollapseIDBytes = 64
+
+    private let message: Message
     /// `nil` where no known key is set.
-    let notification: Notification?
-    let now: Int
+    private let notification: Notification?
+    private let now: Int
 
     init(_ message: Message, now: Int) {
         self.message = message
@@ -17,32 +22,20 @@ struct V1MessageWriter {
 
     /// Writes the members into an object that is open.
     func writeMembers(to writer: inout JSONWriter) {
-        self.writeData(to: &writer)
+        writer.data(of: self.message)
         self.writeCommonNotification(to: &writer)
         self.writeAndroid(to: &writer)
         self.writeAPNS(to: &writer)
         self.writeWebpush(to: &writer)
     }
 
-    private func writeData(to writer: inout JSONWriter) {
-        guard !self.message.data.isEmpty else { return }
-        writer.key("data")
-        writer.beginObject()
-        for entry in self.message.data {
-            writer.key(entry.key)
-            writer.string(entry.value)
-        }
-        writer.endObject()
-    }
-
-    /// The keys that all platforms share; what else a notification has, each platform gets in its own words.
+    /// The keys that all platforms share; the others, each platform gets in its own words.
     private func writeCommonNotification(to writer: inout JSONWriter) {
         let title = self.notification?[.title]
         let body = self.notification?[.body]
         let image = self.notification?[.image]
         guard title != nil || body != nil || image != nil else { return }
-        writer.key("notification")
-        writer.beginObject()
+        writer.beginObject("notification")
         if let title { writer.member("title", title) }
         if let body { writer.member("body", body) }
         if let image { writer.member("image", image) }
@@ -58,8 +51,7 @@ struct V1MessageWriter {
             hasNotification || message.collapseKey != nil || message.priority != nil || message.timeToLive != nil
                 || message.restrictedPackageName != nil
         else { return }
-        writer.key("android")
-        writer.beginObject()
+        writer.beginObject("android")
         if let key = message.collapseKey { writer.member("collapse_key", key) }
         switch message.priority {
         case .normal: writer.member("priority", "NORMAL")
@@ -69,14 +61,13 @@ struct V1MessageWriter {
         if let seconds = message.timeToLive { writer.member("ttl", String(seconds) + "s") }
         if let package = message.restrictedPackageName { writer.member("restricted_package_name", package) }
         if hasNotification, let notification = self.notification {
-            writer.key("notification")
-            writer.beginObject()
+            writer.beginObject("notification")
             for text in notification.texts {
                 guard let key = Self.androidKey(for: text.key) else { continue }
                 writer.member(key, text.value)
             }
-            Self.write("title_loc_args", notification.usefulTitleLocArgs, to: &writer)
-            Self.write("body_loc_args", notification.usefulBodyLocArgs, to: &writer)
+            if let texts = notification.usefulTitleLocArgs { writer.member("title_loc_args", texts) }
+            if let texts = notification.usefulBodyLocArgs { writer.member("body_loc_args", texts) }
             writer.endObject()
         }
         writer.endObject()
@@ -97,20 +88,114 @@ struct V1MessageWriter {
         }
     }
 
+    // MARK: Apple
+
+    /// Writes `apns`, where anything concerns Apple devices.
+    private func writeAPNS(to writer: inout JSONWriter) {
+        let hasHeaders = self.hasAPNSHeaders
+        let hasPayload = self.hasAPS
+        guard hasHeaders || hasPayload else { return }
+        writer.beginObject("apns")
+        if hasHeaders {
+            writer.beginObject("headers")
+            self.writeAPNSHeaders(to: &writer)
+            writer.endObject()
+        }
+        if hasPayload {
+            writer.beginObject("payload")
+            writer.beginObject("aps")
+            self.writeAPS(to: &writer)
+            writer.endObject()
+            writer.endObject()
+        }
+        writer.endObject()
+    }
+
+    /// Whether the message wakes an app and shows nothing (TR-SILENT).
+    private var isSilent: Bool {
+        self.message.contentAvailable && self.notification == nil
+    }
+
+    private var collapseID: String? {
+        self.message.collapseKey.flatMap { $0.utf8.count <= Self.maxCollapseIDBytes ? $0 : nil }
+    }
+
+    private var hasAPNSHeaders: Bool {
+        self.message.timeToLive != nil || self.isSilent || self.collapseID != nil
+            || (self.message.priority != nil && self.notification != nil)
+    }
+
+    private func writeAPNSHeaders(to writer: inout JSONWriter) {
+        if let seconds = self.message.timeToLive {
+            // The present second would be past on arrival; APNs knows 0 as "try once".
+            writer.member("apns-expiration", seconds == 0 ? "0" : String(self.now + seconds))
+        }
+        if let id = self.collapseID { writer.member("apns-collapse-id", id) }
+        if self.isSilent {
+            writer.member("apns-priority", "5")
+            writer.member("apns-push-type", "background")
+        } else if self.notification != nil {
+            // FCM refuses 10 without a notification, in words that look like a bad token.
+            switch self.message.priority {
+            case .normal: writer.member("apns-priority", "5")
+            case .high: writer.member("apns-priority", "10")
+            case nil: break
+            }
+        }
+    }
+
+    /// Whether an alert of its own is needed: FCM builds one from the common notification, but knows only title and
+    /// body.
+    private var hasAlert: Bool {
+        guard let notification = self.notification else { return false }
+        return notification[.subtitle] != nil || notification[.bodyLocKey] != nil || notification[.titleLocKey] != nil
+    }
+
+    private var hasAPS: Bool {
+        if self.message.contentAvailable { return true }
+        guard let notification = self.notification else { return false }
+        return self.message.mutableContent || notification.badge != nil || notification[.sound] != nil
+            || notification[.clickAction] != nil || self.hasAlert
+    }
+
+    private func writeAPS(to writer: inout JSONWriter) {
+        if let notification = self.notification {
+            if self.hasAlert {
+                writer.beginObject("alert")
+                Self.writeAlert(notification, to: &writer)
+                writer.endObject()
+            }
+            if let badge = notification.badge { writer.member("badge", badge) }
+            if let sound = notification[.sound] { writer.member("sound", sound) }
+            if let category = notification[.clickAction] { writer.member("category", category) }
+        }
+        if self.message.contentAvailable { writer.member("content-available", 1) }
+        if self.message.mutableContent, self.notification != nil { writer.member("mutable-content", 1) }
+    }
+
+    /// An alert object replaces the common texts whole, so it holds them too (TR-ALERT).
+    private static func writeAlert(_ notification: Notification, to writer: inout JSONWriter) {
+        if let title = notification[.title] { writer.member("title", title) }
+        if let subtitle = notification[.subtitle] { writer.member("subtitle", subtitle) }
+        if let body = notification[.body] { writer.member("body", body) }
+        if let key = notification[.bodyLocKey] { writer.member("loc-key", key) }
+        if let texts = notification.usefulBodyLocArgs { writer.member("loc-args", texts) }
+        if let key = notification[.titleLocKey] { writer.member("title-loc-key", key) }
+        if let texts = notification.usefulTitleLocArgs { writer.member("title-loc-args", texts) }
+    }
+
     // MARK: Web
 
     private func writeWebpush(to writer: inout JSONWriter) {
         let message = self.message
-        // Browsers take addresses with https only; what else stands here is meant for another platform.
+        // Browsers take addresses with https only; other texts here are meant for another platform.
         let icon = self.notification?[.icon].flatMap { ValueRules.isHTTPS($0) ? $0 : nil }
         let link = self.notification?[.clickAction].flatMap { ValueRules.isHTTPS($0) ? $0 : nil }
         let hasHeaders = message.timeToLive != nil || message.priority != nil
         guard hasHeaders || icon != nil || link != nil else { return }
-        writer.key("webpush")
-        writer.beginObject()
+        writer.beginObject("webpush")
         if hasHeaders {
-            writer.key("headers")
-            writer.beginObject()
+            writer.beginObject("headers")
             if let seconds = message.timeToLive { writer.member("TTL", String(seconds)) }
             if let priority = message.priority { writer.member("Urgency", priority.rawValue) }
             writer.endObject()
@@ -120,17 +205,6 @@ struct V1MessageWriter {
         writer.endObject()
     }
 
-    // MARK: Pieces
-
-    /// Writes a list of texts; nothing if there is none.
-    static func write(_ key: StaticString, _ texts: [String]?, to writer: inout JSONWriter) {
-        guard let texts else { return }
-        writer.key(key)
-        writer.beginArray()
-        for text in texts { writer.string(text) }
-        writer.endArray()
-    }
-
     /// Writes an object of one text.
     private static func write(
         _ key: StaticString,
@@ -138,8 +212,7 @@ struct V1MessageWriter {
         _ text: String,
         to writer: inout JSONWriter
     ) {
-        writer.key(key)
-        writer.beginObject()
+        writer.beginObject(key)
         writer.member(inner, text)
         writer.endObject()
     }
@@ -147,13 +220,13 @@ struct V1MessageWriter {
 
 extension Notification {
     /// The arguments of the title; `nil` without any, or without the key that they belong to (TR-LOC).
-    var usefulTitleLocArgs: [String]? {
+    fileprivate var usefulTitleLocArgs: [String]? {
         guard let arguments = self.titleLocArgs, !arguments.isEmpty, self[.titleLocKey] != nil else { return nil }
         return arguments
     }
 
     /// The arguments of the body; `nil` without any, or without the key that they belong to (TR-LOC).
-    var usefulBodyLocArgs: [String]? {
+    fileprivate var usefulBodyLocArgs: [String]? {
         guard let arguments = self.bodyLocArgs, !arguments.isEmpty, self[.bodyLocKey] != nil else { return nil }
         return arguments
     }

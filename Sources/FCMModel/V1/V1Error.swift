@@ -1,4 +1,8 @@
-/// An error as the v1 facade tells it (`google.rpc.Status`); which one answers which code is in ``OutcomeCode``'s table.
+package import NIOCore
+import StrictJSON
+
+/// An error as the v1 facade tells it (`google.rpc.Status`); which one answers which code is in ``OutcomeCode``'s
+/// table.
 struct V1Error: Sendable, Hashable {
     /// When a client is told to come back.
     enum Delay: Hashable {
@@ -10,14 +14,14 @@ struct V1Error: Sendable, Hashable {
     }
 
     /// The canonical code, which decides the HTTP status.
-    let status: V1Status
+    let status: RPCStatus
     /// FCM's own code; `nil` where Google's front end would speak instead of FCM.
     let code: V1ErrorCode?
     /// A sentence for a developer.
     let message: String
     let delay: Delay
 
-    init(_ status: V1Status, _ code: V1ErrorCode?, _ message: String, delay: Delay = .never) {
+    init(_ status: RPCStatus, _ code: V1ErrorCode?, _ message: String, delay: Delay = .never) {
         self.status = status
         self.code = code
         self.message = message
@@ -53,8 +57,8 @@ struct V1Error: Sendable, Hashable {
     }
 }
 
-/// The canonical error codes of Google's services (`google.rpc.Code`) that the v1 facade answers with.
-package enum V1Status: String, Sendable, Hashable, CaseIterable {
+/// The canonical error codes of Google's services (`google.rpc.Code`), and the one that the Instance ID API adds.
+package enum RPCStatus: String, Sendable, Hashable {
     case invalidArgument = "INVALID_ARGUMENT"
     case unauthenticated = "UNAUTHENTICATED"
     case permissionDenied = "PERMISSION_DENIED"
@@ -64,17 +68,19 @@ package enum V1Status: String, Sendable, Hashable, CaseIterable {
     case `internal` = "INTERNAL"
     case unavailable = "UNAVAILABLE"
     case deadlineExceeded = "DEADLINE_EXCEEDED"
+    case unknown = "UNKNOWN"
+    case tooManyTopics = "TOO_MANY_TOPICS"
 
     /// The HTTP status that Google's front end gives to the code.
-    package var httpStatus: Int {
+    var httpStatus: Int {
         switch self {
-        case .invalidArgument: 400
+        case .invalidArgument, .tooManyTopics: 400
         case .unauthenticated: 401
         case .permissionDenied: 403
         case .notFound: 404
         case .aborted: 409
         case .resourceExhausted: 429
-        case .internal: 500
+        case .internal, .unknown: 500
         case .unavailable: 503
         case .deadlineExceeded: 504
         }
@@ -84,7 +90,7 @@ package enum V1Status: String, Sendable, Hashable, CaseIterable {
 /// The error codes that FCM itself gives in a v1 answer (`FcmError`), as far as they are known.
 ///
 /// FCM may add others at any time; an unknown one is classified by the HTTP status.
-package enum V1ErrorCode: String, Sendable, Hashable, CaseIterable {
+enum V1ErrorCode: String {
     case invalidArgument = "INVALID_ARGUMENT"
     case unregistered = "UNREGISTERED"
     case senderIDMismatch = "SENDER_ID_MISMATCH"
@@ -95,7 +101,7 @@ package enum V1ErrorCode: String, Sendable, Hashable, CaseIterable {
     case unspecifiedError = "UNSPECIFIED_ERROR"
 
     /// Recognises a code as it stands on the wire, the older name of ``thirdPartyAuthError`` included.
-    package init?(wireText: String) {
+    init?(wireText: String) {
         if wireText == "APNS_AUTH_ERROR" {
             self = .thirdPartyAuthError
         } else {
@@ -110,4 +116,104 @@ struct V1FieldViolation {
     var field: String
     /// For a developer.
     var description: String
+}
+
+/// The body of a refusal by v1 (`google.rpc.Status`); of another body, all members are absent.
+package struct V1ErrorBody {
+    /// FCM's own code, which the front end's refusals lack.
+    enum Code {
+        case absent
+        /// A code that we do not know.
+        case unknown
+        case known(V1ErrorCode)
+    }
+
+    private(set) var code = Code.absent
+    /// The canonical code, such as `NOT_FOUND`.
+    private(set) var status: String?
+    /// Google's word for the cause, such as `SERVICE_DISABLED`.
+    package private(set) var reason: String?
+    /// Whether the project's quota of requests is used up.
+    private(set) var isProjectQuota = false
+    /// Seconds to wait, where the body names them.
+    private(set) var retryDelay: Int?
+    private let error: JSONValue?
+
+    package init(_ body: ByteBuffer) {
+        self.error = (try? JSONDocument(parsing: body))?.root["error"]
+        guard let error = self.error else { return }
+        self.status = error["status"]?.string
+        guard let details = error["details"]?.elements else { return }
+        for detail in details {
+            self.read(detail)
+        }
+    }
+
+    /// Reads an entry of `details`; entries are known by the end of their type, and come in any order.
+    private mutating func read(_ detail: JSONValue) {
+        guard let type = detail["@type"]?.string else { return }
+        if Self.names(type, "google.firebase.fcm.v1.FcmError") {
+            guard let text = detail["errorCode"]?.string else { return }
+            if case .known = self.code { return }
+            self.code = V1ErrorCode(wireText: text).map(Code.known) ?? .unknown
+        } else if Self.names(type, "google.rpc.ErrorInfo") {
+            self.reason = detail["reason"]?.string
+            self.isProjectQuota = self.isProjectQuota || self.reason == "RATE_LIMIT_EXCEEDED"
+        } else if Self.names(type, "google.rpc.RetryInfo") {
+            self.retryDelay = detail["retryDelay"]?.string.flatMap(V1Duration.init)
+                .map { RetryAfter.bounded($0.roundedUp) }
+        }
+    }
+
+    /// Whether the body carries a code of FCM's own, known or not.
+    var hasCode: Bool {
+        switch self.code {
+        case .absent: false
+        case .known, .unknown: true
+        }
+    }
+
+    /// FCM's own word for the refusal, where it is one of those that we know.
+    var knownWord: String? {
+        if self.isProjectQuota { return "RATE_LIMIT_EXCEEDED" }
+        return if case .known(let code) = self.code { code.rawValue } else { nil }
+    }
+
+    /// Whether FCM says by it that it failed: an error in Google's form.
+    ///
+    /// A proxy's page is none, and a lost deadline leaves open whether the message was taken.
+    var isFailureOfFCM: Bool {
+        self.hasCode || self.status.map { $0 != RPCStatus.deadlineExceeded.rawValue } ?? false
+    }
+
+    /// The fields that the answer finds fault with.
+    var violations: [V1FieldViolation] {
+        var violations: [V1FieldViolation] = []
+        for detail in self.error?["details"]?.elements.map(Array.init) ?? [] {
+            guard let type = detail["@type"]?.string, Self.names(type, "google.rpc.BadRequest"),
+                let entries = detail["fieldViolations"]?.elements
+            else { continue }
+            for entry in entries {
+                violations.append(
+                    V1FieldViolation(
+                        field: entry["field"]?.string ?? "",
+                        description: entry["description"]?.string ?? ""
+                    )
+                )
+            }
+        }
+        return violations
+    }
+
+    /// The answer's own sentence, for developers.
+    package var message: String {
+        self.error?["message"]?.string ?? ""
+    }
+
+    /// Whether a type's address ends in a name.
+    private static func names(_ type: String, _ name: String) -> Bool {
+        let end = type.utf8.suffix(name.utf8.count)
+        let before = type.utf8.dropLast(name.utf8.count).last
+        return end.elementsEqual(name.utf8) && (before == nil || before == UInt8(ascii: "/"))
+    }
 }

@@ -1,13 +1,48 @@
 package import NIOCore
 import StrictJSON
 
+/// A valid request to the v1 facade's `messages:send`.
+package struct V1SendRequest: Sendable {
+    /// A group's key in `token` looks like a token and stays one here.
+    package let target: Target
+    /// The message as the caller wrote it, for a v1 upstream.
+    package let message: Message
+    /// The payload's size in bytes (V-SIZE).
+    package let payloadBytes: Int
+    /// The `message` object, checked.
+    fileprivate let content: JSONValue
+
+    /// The request in the words of the legacy protocol, for a legacy upstream, with nothing lost; throws the first
+    /// field that legacy can't carry.
+    ///
+    /// An `apns-expiration` is compared to now, in seconds since 1970.
+    package func legacyRequest(now: Int) throws(Refusal) -> LegacySendRequest {
+        switch self.target {
+        case .installation, .installations:
+            throw .notCarried("message.fid")
+        case .condition(let condition) where !condition.fits(.legacy):
+            throw .notCarried("message.condition")
+        case .token, .tokens, .topic, .condition, .notificationKey:
+            break
+        }
+        var translation = V1LegacyTranslation(now: now, dryRun: self.message.dryRun)
+        let message = try translation.message(from: self.content)
+        let payloadBytes = message.payloadBytes
+        guard payloadBytes <= self.target.maxPayloadBytes else {
+            throw .tooBig(payloadBytes, limit: self.target.maxPayloadBytes)
+        }
+        return LegacySendRequest(target: self.target, message: message, payloadBytes: payloadBytes)
+    }
+}
+
 /// Reads and validates a request to the v1 facade's `messages:send` (V-FACADE).
 ///
 /// The checks run in the order of Google's: syntax, names and types, the target, values, data keys, size.
 package enum V1RequestDecoder {
-    /// Decodes a body.
-    ///
-    /// - Throws: the first failing check.
+    /// None of these has a second spelling.
+    private static let targetKeys = ["token", "fid", "topic", "condition"]
+
+    /// Decodes a body, or throws the first failing check.
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> V1SendRequest {
         let root = try Self.parse(body)
         var checker = V1SchemaChecker()
@@ -25,7 +60,7 @@ package enum V1RequestDecoder {
         }
         var message = Message()
         message.dryRun = root.field("validate_only", or: "validateOnly")?.bool ?? false
-        message.verbatim = V1Verbatim(members, maxBytes: body.readableBytes)
+        message.passThrough = Self.passThrough(members, maxBytes: body.readableBytes)
         Self.readOptions(of: content, into: &message)
         return V1SendRequest(target: target, message: message, payloadBytes: payloadBytes, content: content)
     }
@@ -41,7 +76,7 @@ package enum V1RequestDecoder {
     // MARK: Target
 
     private static func target(of content: JSONValue) throws(Refusal) -> Target {
-        let given = ["token", "fid", "topic", "condition"].filter { content.field($0) != nil }
+        let given = Self.targetKeys.filter { content.field($0) != nil }
         guard given.count <= 1 else {
             throw .badTarget("message.\(given[1])", "Exactly one of token, fid, topic and condition is allowed")
         }
@@ -78,7 +113,7 @@ package enum V1RequestDecoder {
     /// The payload's size by L-SIZE (V-SIZE): the common notification, and the largest of the data that some platform
     /// gets.
     ///
-    /// What else FCM counts, it refuses itself.
+    /// FCM counts other parts as well, and refuses those itself.
     private static func payloadBytes(of content: JSONValue) -> Int {
         let notification = Self.bytes(of: content.field("notification"))
         let common = Self.bytes(of: content.field("data"))
@@ -96,7 +131,21 @@ package enum V1RequestDecoder {
         return bytes
     }
 
-    /// Reads what limits and shedding look at.
+    /// The members of a checked message but for its target and those that are `null`.
+    private static func passThrough(_ message: JSONMembers, maxBytes: Int) -> ByteBuffer {
+        var writer = JSONWriter(reservingCapacity: maxBytes)
+        writer.beginObject()
+        for member in message where !member.value.isNull {
+            let key = member.key
+            if Self.targetKeys.contains(key) { continue }
+            writer.key(key)
+            writer.value(member.value)
+        }
+        writer.endObject()
+        return writer.finish()
+    }
+
+    /// Reads the options that limits and shedding need.
     private static func readOptions(of content: JSONValue, into message: inout Message) {
         let android = content.field("android")
         message.collapseKey =
@@ -109,5 +158,143 @@ package enum V1RequestDecoder {
         case .some, nil: break
         }
         message.timeToLive = android?.text("ttl").flatMap(V1Duration.init)?.seconds
+    }
+}
+
+/// Refusals of a request to the v1 facade before anything is sent (V-FACADE), in Google's words.
+///
+/// Each names one field, by a path such as `message.android.ttl`.
+extension Refusal {
+    private static func v1(
+        _ code: OutcomeCode,
+        _ path: String,
+        _ detail: String,
+        isSyntactic: Bool = false
+    ) -> Refusal {
+        var refusal = Refusal(code, detail)
+        refusal.fields = [Field(code, at: path, detail)]
+        refusal.isSyntactic = isSyntactic
+        return refusal
+    }
+
+    /// The path to a member; a name is cut where it is longer than any real one, since it may be the caller's payload.
+    static func path(_ parent: String, _ name: String) -> String {
+        let scalars = name.unicodeScalars
+        let cut = scalars.prefix(64)
+        let name = cut.endIndex < scalars.endIndex ? "\(String(cut))…" : name
+        return parent.isEmpty ? name : "\(parent).\(name)"
+    }
+
+    // MARK: Refused by Google's front end
+
+    /// A body that can't be read.
+    static func unreadable(_ error: JSONParseError) -> Refusal {
+        let text = "Invalid JSON payload received. \(error.reason) at position \(error.offset)."
+        let names = error.pointer.description.split(separator: "/").map(String.init)
+        return .v1(OutcomeCode(error.code), names.reduce("") { Self.path($0, $1) }, text, isSyntactic: true)
+    }
+
+    /// A field that v1 does not have.
+    static func unknown(_ field: String) -> Refusal {
+        let text = "Invalid JSON payload received. Cannot find field: \(field)"
+        return .v1(.unknownField, field, text, isSyntactic: true)
+    }
+
+    /// A field whose value has another type.
+    static func wrongType(_ field: String, _ type: String) -> Refusal {
+        .v1(.invalidField, field, "Invalid value at '\(field)' (\(type))", isSyntactic: true)
+    }
+
+    /// A field given in both spellings of its name.
+    static func repeated(_ field: String) -> Refusal {
+        let text = "Invalid JSON payload received. '\(field)' is given twice"
+        return .v1(.duplicateKey, field, text, isSyntactic: true)
+    }
+
+    // MARK: Refused by FCM
+
+    /// A value that its field can't have.
+    static func badValue(_ field: String, _ demand: String) -> Refusal {
+        .v1(.invalidField, field, "Invalid value at '\(field)': \(demand)")
+    }
+
+    /// A message without a target.
+    static var noTarget: Refusal { .v1(.invalidTarget, "message", "Recipient of the message is not set.") }
+
+    /// A message to two targets, or to a malformed one.
+    static func badTarget(_ field: String, _ text: String) -> Refusal { .v1(.invalidTarget, field, text) }
+
+    /// A reserved or empty key of `data`.
+    static func badDataKey(_ key: String) -> Refusal {
+        .v1(.invalidDataKey, "message.data", "Invalid data payload key: \(Self.path("", key))")
+    }
+
+    /// A payload over its limit.
+    static func tooBig(_ bytes: Int, limit: Int) -> Refusal {
+        .v1(
+            .messageTooBig,
+            "message",
+            "The message is too big: \(bytes) bytes of payload, at most \(limit) are allowed"
+        )
+    }
+
+    // MARK: Refused by the gateway
+
+    /// A field for which the legacy protocol has no place.
+    static func notCarried(_ field: String) -> Refusal {
+        .v1(.invalidField, field, "'\(field)' can't be sent by the legacy protocol, which serves this project")
+    }
+
+    /// A field that differs from the same option of another platform, where legacy has one for all.
+    static func disagreement(_ field: String) -> Refusal {
+        let text =
+            "'\(field)' differs from the same option elsewhere; the legacy protocol, which serves this project, "
+            + "has one for all platforms"
+        return .v1(.invalidField, field, text)
+    }
+}
+
+extension JSONValue {
+    /// A member of a checked object by its name in `snake_case` or, where that differs, in `lowerCamelCase`; `null` is
+    /// absent.
+    func field(_ name: String, or camelCase: String? = nil) -> JSONValue? {
+        let value = self[name] ?? camelCase.flatMap { self[$0] }
+        return value?.isNull == false ? value : nil
+    }
+
+    /// A text by its name; the empty one is absent, as it is protobuf's default.
+    func text(_ name: String, or camelCase: String? = nil) -> String? {
+        let text = self.field(name, or: camelCase)?.string
+        return text?.isEmpty == false ? text : nil
+    }
+}
+
+/// A span of time as protobuf writes it in JSON: decimal seconds, up to nine fractional digits, and an `s`.
+struct V1Duration: Sendable, Hashable {
+    /// The whole seconds; the fraction is cut.
+    let seconds: Int
+    /// Whether something was cut.
+    let hasFraction: Bool
+
+    /// The seconds, a fraction counting as a whole one: for delays, which must not end too early.
+    var roundedUp: Int {
+        self.hasFraction && self.seconds < .max ? self.seconds + 1 : self.seconds
+    }
+
+    /// Reads a text; `nil` for another form, a negative span, or one that no integer holds.
+    init?(_ text: String) {
+        let bytes = Array(text.utf8)
+        guard bytes.last == UInt8(ascii: "s") else { return nil }
+        let number = bytes.dropLast()
+        let whole = number.prefix { $0 != UInt8(ascii: ".") }
+        let fraction = number[whole.endIndex...]
+        guard !whole.isEmpty, whole.allSatisfy(\.isDigit), let seconds = Int(String(decoding: whole, as: UTF8.self))
+        else { return nil }
+        if !fraction.isEmpty {
+            let digits = fraction.dropFirst()
+            guard (1...9).contains(digits.count), digits.allSatisfy(\.isDigit) else { return nil }
+        }
+        self.seconds = seconds
+        self.hasFraction = fraction.contains { $0.isDigit && $0 != UInt8(ascii: "0") }
     }
 }

@@ -1,22 +1,77 @@
 import NIOCore
 import StrictJSON
 
-/// Understands what a v1 upstream answered to one call.
-///
-/// What can't be understood is never the death of a token.
-package enum V1ResponseReader {
-    /// Reads an answer.
+/// The meaning of an answer to `messages:send`, or of none.
+package struct V1Reading: Sendable, Hashable {
+    /// The answer's meaning for the caller.
+    package enum Answer: Sendable, Hashable {
+        /// FCM took the message, under its own id.
+        case accepted(messageID: String)
+        /// FCM took a message for a device group; it tells neither an id nor counts (TB-GROUP).
+        case group
+        case rejected(Rejection)
+    }
+
+    /// The answer's meaning for the client of FCM.
+    package enum Signal: Sendable, Hashable {
+        case none
+        /// Our access token was refused: a fresh one is worth one retry (V-TOKEN).
+        case tokenRefused
+        /// Our credential or configuration is at fault, and no token mends it.
+        case credentialRefused
+        /// The project's quota is used up: all of its calls have to wait.
+        case projectQuota
+        /// One target's quota is used up.
+        case targetQuota
+        /// FCM or the way to it is in trouble; counts for the breaker.
+        case trouble
+    }
+
+    package var answer: Answer
+    package var signal: Signal
+    /// FCM's error code or the HTTP status, a bounded set.
+    package var upstreamCode: String
+    /// The answer itself, where a caller of the v1 facade gets it as it came.
+    package var passThrough: PassThrough?
+
+    package init(answer: Answer, signal: Signal = .none, upstreamCode: String) {
+        self.answer = answer
+        self.signal = signal
+        self.upstreamCode = upstreamCode
+    }
+
+    /// A call that got no answer (TB-TRANSPORT): `Unavailable` in legacy words, whether or not FCM may have taken it.
     ///
-    /// - Parameters:
-    ///   - response: the answer.
-    ///   - kind: what the request as a whole addressed; each call of a list is read as one of the list.
-    ///   - mayBeGroup: whether that may be a device group, whose answer is an empty object.
-    ///   - now: seconds since 1970, for a `Retry-After` that is a date.
-    ///   - keepsAnswer: whether to keep an answer that is handed on; only messages that came by the v1 facade need it.
-    ///   - isIdempotent: whether the request carries an idempotency key (R-LOST).
-    /// - Returns: what the answer means for the caller and for the sender.
+    /// The code is what REST callers are told: `outcome_unknown` where the request may have arrived.
+    package init(transportFailure code: OutcomeCode, upstreamCode: String) {
+        self.init(
+            answer: .rejected(Rejection(code: code, legacyName: .unavailable)),
+            signal: .trouble,
+            upstreamCode: upstreamCode
+        )
+    }
+
+    /// The outcome for one recipient of a list, where an empty answer proves nothing.
+    package var outcome: RecipientOutcome {
+        switch self.answer {
+        case .accepted(let messageID): .accepted(Acceptance(messageID: messageID))
+        case .group: .rejected(.upstreamProtocol)
+        case .rejected(let rejection): .rejected(rejection)
+        }
+    }
+}
+
+/// Reads the answer of a v1 upstream to one call.
+///
+/// An answer that can't be understood is never the death of a token.
+package enum V1ResponseReader {
+    /// Reads an answer to a request that addressed targets of a kind; each call of a list is read as one of the list.
+    ///
+    /// A token may be a device group's key, which an empty object answers. A `Retry-After` that is a date counts from
+    /// now, in seconds since 1970. The answer itself is kept where the caller speaks v1 too (V-FACADE). A request is
+    /// idempotent that carries an idempotency key (R-LOST).
     package static func read(
-        _ response: V1Response,
+        _ response: UpstreamResponse,
         for kind: TargetKind,
         mayBeGroup: Bool = false,
         now: Int,
@@ -24,11 +79,17 @@ package enum V1ResponseReader {
         isIdempotent: Bool = false
     ) -> V1Reading {
         guard (200...299).contains(response.status) else {
-            var reading = Self.refusal(response, for: kind, now: now, isIdempotent: isIdempotent)
-            if keepsAnswer, reading.isHandedOn {
-                var response = response
-                response.retryAfter = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }.map(String.init)
-                reading.handedOn = .answer(response)
+            let body = V1ErrorBody(response.body)
+            let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+            var reading = Self.refusal(response.status, body, for: kind, delay: delay, isIdempotent: isIdempotent)
+            if keepsAnswer, body.hasCode || response.status == 400 {
+                let reply = Reply(
+                    status: response.status,
+                    contentType: response.contentType ?? Reply.json,
+                    response.body,
+                    retryAfter: delay
+                )
+                reading.passThrough = .answer(reply)
             }
             return reading
         }
@@ -38,7 +99,7 @@ package enum V1ResponseReader {
         )
     }
 
-    /// What a 2xx says; one that says nothing is not taken for a delivery (TB-SUCCESS).
+    /// Reads a 2xx; one that says nothing is not taken for a delivery (TB-SUCCESS).
     ///
     /// A blank body is never a group's answer: it may be a proxy's.
     private static func success(_ body: ByteBuffer, mayBeGroup: Bool) -> V1Reading.Answer {
@@ -64,35 +125,234 @@ package enum V1ResponseReader {
     }
 
     private static func refusal(
-        _ response: V1Response,
+        _ status: Int,
+        _ body: V1ErrorBody,
         for kind: TargetKind,
-        now: Int,
+        delay: Int?,
         isIdempotent: Bool
     ) -> V1Reading {
-        let body = V1ErrorBody(response.body)
-        let judgement = V1Judgement(status: response.status, body: body, kind: kind, isIdempotent: isIdempotent)
-        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } ?? body.retryDelay
+        let cause = V1Classification(status: status, body: body, kind: kind, isIdempotent: isIdempotent)
         return V1Reading(
             answer: .rejected(
                 Rejection(
-                    code: judgement.code,
-                    retryAfter: judgement.takesDelay ? delay ?? judgement.defaultDelay : nil,
-                    limitedBy: judgement.signal == .targetQuota || judgement.signal == .projectQuota ? .fcm : nil,
-                    legacyName: judgement.name
+                    code: cause.code,
+                    retryAfter: cause.takesDelay ? delay ?? body.retryDelay ?? cause.defaultDelay : nil,
+                    limitedBy: cause.signal == .targetQuota || cause.signal == .projectQuota ? .fcm : nil,
+                    legacyName: cause.name
                 )
             ),
-            signal: judgement.signal,
-            upstreamCode: Self.word(body) ?? String(response.status),
-            isHandedOn: body.hasCode || response.status == 400
+            signal: cause.signal,
+            upstreamCode: body.knownWord ?? String(status)
+        )
+    }
+}
+
+/// The cause of a refusal by v1: the table TB-ERRORS, whose first matching row decides.
+struct V1Classification {
+    let name: LegacyErrorName
+    /// The name's code, or one that says more.
+    let code: OutcomeCode
+    let signal: V1Reading.Signal
+    /// Whether the answer's delay is taken over.
+    private(set) var takesDelay = false
+    /// Seconds to wait where the answer names none.
+    private(set) var defaultDelay: Int?
+
+    /// Classifies an answer outside 2xx.
+    ///
+    /// Where the message must not be sent twice, a 5xx that is not FCM's own leaves open whether it arrived (R-LOST).
+    init(status: Int, body: V1ErrorBody, kind: TargetKind, isIdempotent: Bool = false) {
+        if body.isProjectQuota {
+            // Neither a device nor a topic is at fault, and the sends that follow are told the same.
+            self.init(
+                .unavailable,
+                code: .tenantRateExceeded,
+                delay: RetryAfter.afterTooManyRequests,
+                signal: .projectQuota
+            )
+        } else if case .known(let code) = body.code {
+            self.init(code, body, kind)
+        } else if status == 400, body.status == RPCStatus.invalidArgument.rawValue, case .absent = body.code {
+            self.init(Self.invalidArgument(body, kind))
+        } else if status == 429 || body.status == RPCStatus.resourceExhausted.rawValue {
+            self.init(.unavailable, delay: RetryAfter.afterTooManyRequests, signal: .none)
+        } else if isIdempotent, (500...599).contains(status), !body.isFailureOfFCM {
+            self.init(.internalServerError, code: .outcomeUnknown, signal: .trouble)
+        } else {
+            self.init(status: status, hasCode: body.hasCode)
+        }
+    }
+
+    private init(_ code: V1ErrorCode, _ body: V1ErrorBody, _ kind: TargetKind) {
+        switch code {
+        case .unregistered: self.init(.notRegistered)
+        case .senderIDMismatch: self.init(.mismatchSenderID)
+        case .thirdPartyAuthError: self.init(.invalidAPNSCredential)
+        case .quotaExceeded:
+            // FCM does not say which quota; legacy knows exactly these two (TB-QUOTA).
+            switch kind {
+            case .topic, .condition:
+                self.init(.topicsMessageRateExceeded, delay: RetryAfter.afterTooManyRequests, signal: .targetQuota)
+            case .token, .tokens, .installation, .installations, .group:
+                self.init(.deviceMessageRateExceeded, delay: RetryAfter.afterTooManyRequests, signal: .targetQuota)
+            }
+        case .unavailable: self.init(.unavailable, delay: nil, signal: .trouble)
+        case .internal, .unspecifiedError: self.init(.internalServerError, delay: nil, signal: .trouble)
+        case .invalidArgument: self.init(Self.invalidArgument(body, kind))
+        }
+    }
+
+    /// Classifies by the HTTP status alone.
+    private init(status: Int, hasCode: Bool) {
+        switch status {
+        case 400:
+            self.init(.invalidParameters)
+        case 401, 403, 404:
+            // Ours to mend: the caller must neither delete its token nor change its key (TB-OWNAUTH).
+            self.init(
+                .internalServerError,
+                code: .upstreamCredentials,
+                // With a code that we don't know it may be about the one recipient.
+                signal: hasCode ? .none : status == 401 ? .tokenRefused : .credentialRefused
+            )
+        case 500:
+            self.init(.internalServerError, delay: nil, signal: .trouble)
+        case 501...599:
+            self.init(.unavailable, delay: nil, signal: .trouble)
+        default:
+            self.init(.internalServerError, code: .upstreamProtocol, signal: .none)
+        }
+    }
+
+    /// A refusal that waiting does not mend.
+    private init(_ name: LegacyErrorName, code: OutcomeCode? = nil, signal: V1Reading.Signal = .none) {
+        self.name = name
+        self.code = code ?? name.outcomeCode
+        self.signal = signal
+    }
+
+    /// A refusal whose delay is taken over.
+    private init(_ name: LegacyErrorName, code: OutcomeCode? = nil, delay: Int?, signal: V1Reading.Signal) {
+        self.init(name, code: code, signal: signal)
+        self.takesDelay = true
+        self.defaultDelay = delay
+    }
+
+    // MARK: INVALID_ARGUMENT
+
+    /// The legacy protocol's name for the cause of an `INVALID_ARGUMENT` (TB-INVALID), by the fields that the answer
+    /// names, and by its texts without regard to case.
+    ///
+    /// Without a clue it is `InvalidParameters`: clients delete tokens on `InvalidRegistration`.
+    private static func invalidArgument(_ body: V1ErrorBody, _ kind: TargetKind) -> LegacyErrorName {
+        let violations = body.violations.map {
+            V1FieldViolation(field: $0.field, description: $0.description.lowercased())
+        }
+        let texts = [body.message.lowercased()] + violations.map(\.description)
+        if violations.contains(where: { $0.field == "message" && $0.description.contains("not set") }) {
+            return .missingRegistration
+        }
+        if Self.mayBlameToken(kind, violations.map(\.field), texts) {
+            return .invalidRegistration
+        }
+        if violations.contains(where: { Self.isPackageName($0.field) }) {
+            return .invalidPackageName
+        }
+        if violations.contains(where: { $0.field.hasSuffix("android.ttl") }) {
+            return .invalidTTL
+        }
+        if texts.contains(where: { $0.hasPrefix("invalid data payload key") }) {
+            return .invalidDataKey
+        }
+        if texts.contains(where: { $0.contains("too big") }) {
+            return .messageTooBig
+        }
+        return .invalidParameters
+    }
+
+    /// Whether the answer speaks of the registration token, or of the installation id that stands for one.
+    private static func mayBlameToken(_ kind: TargetKind, _ fields: [String], _ texts: [String]) -> Bool {
+        switch kind {
+        case .topic, .condition:
+            false
+        case .token, .tokens, .group:
+            fields.contains("message.token") || texts.contains { $0.contains("registration token") }
+        case .installation, .installations:
+            fields.contains("message.fid") || texts.contains { $0.contains("registration token") }
+        }
+    }
+
+    private static func isPackageName(_ field: String) -> Bool {
+        field.contains("restricted_package_name") || field.contains("restrictedPackageName")
+    }
+}
+
+extension UpstreamResult {
+    /// The result of one v1 call to a single target.
+    ///
+    /// Of a group, v1 gives no counts, and none at all would read as a failure: a number of members that the gateway
+    /// does not know counts as one (TB-GROUP).
+    package init(_ reading: V1Reading, knownMembers: Int? = nil) {
+        switch reading.answer {
+        case .accepted, .rejected:
+            self.init(gathering: [reading])
+            self.passThrough = reading.passThrough
+        case .group:
+            self.init(
+                answer: .group(GroupOutcome(success: max(1, knownMembers ?? 1), failure: 0, failedTokens: [])),
+                upstreamCode: reading.upstreamCode
+            )
+        }
+    }
+
+    /// The result of the calls to a list of recipients, in their order.
+    ///
+    /// Where all failed for one shared cause, such as an upstream that is down, the call failed as a whole.
+    package init(gathering readings: [V1Reading]) {
+        var outcomes: [RecipientOutcome] = []
+        outcomes.reserveCapacity(readings.count)
+        var longestDelay: Int?
+        var upstreamCode: String?
+        var common: CommonCause = .none
+        for reading in readings {
+            let outcome = reading.outcome
+            common.meet(outcome)
+            if case .rejected(let rejection) = outcome {
+                upstreamCode = upstreamCode ?? reading.upstreamCode
+                if rejection.code.isRetryable, let delay = rejection.retryAfter {
+                    longestDelay = max(longestDelay ?? 0, delay)
+                }
+            }
+            outcomes.append(outcome)
+        }
+        let answer: Answer = if case .one(let code) = common { .failed(code) } else { .recipients(outcomes) }
+        self.init(
+            answer: answer,
+            retryAfter: longestDelay,
+            upstreamCode: upstreamCode ?? readings.first?.upstreamCode ?? "none"
         )
     }
 
-    /// FCM's own word for the refusal, where it is one of those that we know.
-    private static func word(_ body: V1ErrorBody) -> String? {
-        if body.isProjectQuota { return "RATE_LIMIT_EXCEEDED" }
-        return switch body.code {
-        case .known(let code): code.rawValue
-        case .absent, .unknown: nil
+    /// The cause that all outcomes met so far share.
+    private enum CommonCause {
+        /// None was met. Next: `one`, `several`.
+        case none
+        /// All failed for this. Next: `several`.
+        case one(OutcomeCode)
+        /// They differ, or are a recipient's own. Final.
+        case several
+
+        mutating func meet(_ outcome: RecipientOutcome) {
+            // A reason that legacy calls by a name of its own would be lost with the list.
+            guard case .rejected(let rejection) = outcome, rejection.code.isShared, rejection.legacyName == nil else {
+                self = .several
+                return
+            }
+            switch self {
+            case .none: self = .one(rejection.code)
+            case .one(rejection.code): break
+            case .one, .several: self = .several
+            }
         }
     }
 }

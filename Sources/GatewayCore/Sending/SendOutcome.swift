@@ -23,14 +23,14 @@ package struct SendOutcome: Sendable {
     /// The tenant's quotas after the send; empty where they were not asked.
     package var quotas: [QuotaStatus]
     /// The upstream's own answer, where a caller of the v1 facade gets it as it came.
-    package var handedOn: V1HandedOn?
+    package var passThrough: PassThrough?
 
     /// An outcome.
-    package init(messageID: String, answer: Answer, quotas: [QuotaStatus] = [], handedOn: V1HandedOn? = nil) {
+    package init(messageID: String, answer: Answer, quotas: [QuotaStatus] = [], passThrough: PassThrough? = nil) {
         self.messageID = messageID
         self.answer = answer
         self.quotas = quotas
-        self.handedOn = handedOn
+        self.passThrough = passThrough
     }
 }
 

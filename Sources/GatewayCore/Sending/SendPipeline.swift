@@ -55,7 +55,7 @@ package struct SendPipeline: Sendable {
             messageID: messageID,
             answer: delivery.answer,
             quotas: delivery.quotas,
-            handedOn: delivery.handedOn
+            passThrough: delivery.passThrough
         )
         self.record(command, outcome, targets: targets, delivery, at: now, in: place)
         if self.audit.isStrict { await self.audit.settle() }
@@ -96,7 +96,7 @@ package struct SendPipeline: Sendable {
         var answer: SendOutcome.Answer
         var quotas: [QuotaStatus] = []
         var upstreamCode: String?
-        var handedOn: V1HandedOn?
+        var passThrough: PassThrough?
         /// How many recipients were refused without asking FCM, because it called them unregistered lately.
         var refusedAsRetired = 0
     }
@@ -308,7 +308,7 @@ package struct SendPipeline: Sendable {
             answer: Self.answer(result, to: command),
             quotas: quotas,
             upstreamCode: result.upstreamCode,
-            handedOn: result.handedOn
+            passThrough: result.passThrough
         )
     }
 

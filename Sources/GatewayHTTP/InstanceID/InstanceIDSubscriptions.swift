@@ -40,16 +40,16 @@ enum InstanceIDSubscriptions {
 
         func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.change(command)
-            let reply: InstanceIDReply
+            let reply: Reply
             switch answer.content {
             case .value(let outcomes):
-                reply = InstanceIDReply(outcomes)
+                reply = InstanceIDReplyWriter.reply(to: outcomes)
             case .refused(let refusal) where refusal.code == .tenantRateExceeded:
                 // As legacy FCM has it for limits: each device's own error, which clients know how to repeat.
                 let rejected = SubscriptionOutcome.rejected(refusal.rejection)
-                reply = InstanceIDReply(Array(repeating: rejected, count: command.tokens.count))
+                reply = InstanceIDReplyWriter.reply(to: Array(repeating: rejected, count: command.tokens.count))
             case .refused(let refusal):
-                reply = InstanceIDReply(refusal.inFCMsWords)
+                reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
@@ -76,16 +76,16 @@ enum InstanceIDSubscriptions {
 
         func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.change(command)
-            let reply: InstanceIDReply
+            let reply: Reply
             switch answer.content {
-            case .value([.done]): reply = .done
+            case .value([.done]): reply = InstanceIDReplyWriter.done
             case .value(let outcomes):
                 let rejection: Rejection =
                     if case .rejected(let rejection)? = outcomes.first { rejection } else {
                         Rejection(code: .internalError)
                     }
-                reply = InstanceIDReply(Refusal(rejection))
-            case .refused(let refusal): reply = InstanceIDReply(refusal.inFCMsWords)
+                reply = InstanceIDReplyWriter.reply(refusing: Refusal(rejection))
+            case .refused(let refusal): reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
@@ -112,13 +112,13 @@ enum InstanceIDSubscriptions {
 
         func perform(_ command: RegistrationCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.look(up: command)
-            let reply: InstanceIDReply
+            let reply: Reply
             switch answer.content {
             case .value(let info):
                 let details = FacadeQuery(exchange.request.head.pathBytes).text("details")
-                reply = InstanceIDReply(info, includesTopics: details?.lowercased() == "true")
+                reply = InstanceIDReplyWriter.reply(with: info, includingTopics: details?.lowercased() == "true")
             case .refused(let refusal):
-                reply = InstanceIDReply(refusal.inFCMsWords)
+                reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
@@ -144,13 +144,6 @@ extension SubscriptionCommand {
             origin: exchange.origin,
             deadline: exchange.deadline
         )
-    }
-}
-
-extension HTTPServerResponse {
-    fileprivate init(_ reply: InstanceIDReply, _ quotas: [QuotaStatus]) {
-        self.init(reply)
-        self.headers.append(quotas)
     }
 }
 

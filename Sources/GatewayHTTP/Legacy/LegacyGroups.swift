@@ -37,9 +37,9 @@ struct LegacyGroups: Endpoint {
     func perform(_ work: GroupRequest, for exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.groupCaller
         do throws(Refusal) {
-            return HTTPServerResponse(LegacyReply(try await self.groups.forward(work, by: caller)))
+            return HTTPServerResponse(GroupReplyWriter.reply(to: try await self.groups.forward(work, by: caller)))
         } catch {
-            return HTTPServerResponse(LegacyReply.groupsUnavailable(error.code, retryAfter: error.retryAfter))
+            return HTTPServerResponse(GroupReplyWriter.unavailable(error.code, retryAfter: error.retryAfter))
         }
     }
 }

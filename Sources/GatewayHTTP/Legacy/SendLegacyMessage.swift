@@ -54,7 +54,7 @@ struct SendLegacyMessage: SendEndpoint {
         _ format: LegacyFormat,
         _ multicastID: Int
     ) throws(Answered) -> LegacySendRequest {
-        var shape = LegacyReply.Shape.results(count: 1)
+        var shape = LegacyReplyWriter.Shape.results(count: 1)
         do throws(Refusal) {
             let body = exchange.request.body
             let request =
@@ -65,8 +65,8 @@ struct SendLegacyMessage: SendEndpoint {
             guard !request.target.isDisguisedTopic else { throw Refusal(.invalidToken) }
             return request
         } catch {
-            let reply = LegacyReply(refusing: error, format: format, shape: shape, multicastID: multicastID)
-            throw Answered(HTTPServerResponse(reply))
+            let writer = LegacyReplyWriter(shape: shape, format: format, multicastID: multicastID)
+            throw Answered(HTTPServerResponse(writer.reply(to: error)))
         }
     }
 }
@@ -81,7 +81,7 @@ extension LegacyReplyWriter: SendReplyWriter {
     }
 
     /// Answers with what became of a send.
-    func reply(to outcome: SendOutcome) -> LegacyReply {
+    func reply(to outcome: SendOutcome) -> Reply {
         switch outcome.answer {
         case .single(let outcome): self.reply(with: [outcome])
         case .multiple(let outcomes): self.reply(with: outcomes)

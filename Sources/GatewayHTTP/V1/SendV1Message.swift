@@ -67,34 +67,28 @@ struct SendV1Message: SendEndpoint {
     }
 }
 
-/// Writes the answers to a send in v1's words.
-struct V1ReplyWriter: SendReplyWriter {
-    /// The project's id as it stands in the request's path.
-    let project: String
-
+extension V1ReplyWriter: SendReplyWriter {
     func response(to outcome: SendOutcome) -> HTTPServerResponse {
-        HTTPServerResponse(V1Reply(outcome, project: self.project))
+        HTTPServerResponse(self.reply(to: outcome))
     }
 
     func response(refusing refusal: Refusal) -> HTTPServerResponse {
-        HTTPServerResponse(V1Reply(refusing: refusal.rejection))
+        HTTPServerResponse(Self.reply(refusing: refusal.rejection))
     }
-}
 
-extension V1Reply {
-    /// What became of a send of one call.
-    init(_ outcome: SendOutcome, project: String) {
-        if let answer = outcome.handedOn {
-            self.init(handingOn: answer.response, code: outcome.code)
-            return
+    /// Answers with what became of a send of one call.
+    func reply(to outcome: SendOutcome) -> Reply {
+        if var reply = outcome.passThrough?.reply {
+            reply.code = outcome.code
+            return reply
         }
         switch outcome.answer {
-        case .single(let outcome): self.init(outcome, project: project)
+        case .single(let outcome): return self.reply(to: outcome)
         case .multiple(let outcomes):
             // One call has one target, so there is one.
-            self.init(outcomes.first ?? .rejected(.internalError), project: project)
-        case .group: self = .groupAcceptance
-        case .refused(let refusal): self.init(refusing: refusal.rejection)
+            return self.reply(to: outcomes.first ?? RecipientOutcome.rejected(.internalError))
+        case .group: return Self.groupAcceptance
+        case .refused(let refusal): return Self.reply(refusing: refusal.rejection)
         }
     }
 }

@@ -62,18 +62,18 @@ enum V1Subscriptions {
         private static func reply(
             to answer: TopicAnswer<[SubscriptionOutcome]>,
             _ command: SubscriptionCommand
-        ) -> V1Reply {
+        ) -> Reply {
             switch answer.content {
             case .refused(let refusal):
-                return V1Reply(refusingSubscription: refusal.rejection)
+                return V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
             case .value(let outcomes):
                 // One call is about one device.
                 switch (outcomes.first ?? .rejected(.internalError), command.change) {
-                case (.rejected(let rejection), _): return V1Reply(refusingSubscription: rejection)
-                case (.done, .unsubscribe): return .unsubscribed
+                case (.rejected(let rejection), _): return V1ReplyWriter.reply(refusingSubscription: rejection)
+                case (.done, .unsubscribe): return V1ReplyWriter.unsubscribed
                 case (.done, .subscribe):
-                    let project = command.principal.profile.project
-                    return .subscribed(to: command.topic, token: command.tokens.first ?? "", project: project)
+                    return V1ReplyWriter(project: command.principal.profile.project)
+                        .reply(subscribing: command.tokens.first ?? "", to: command.topic)
                 }
             }
         }
@@ -116,18 +116,18 @@ enum V1Subscriptions {
 
         func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
             let answer = await self.topics.look(up: work.command)
-            let reply: V1Reply
+            let reply: Reply
             switch answer.content {
             case .refused(let refusal):
-                reply = V1Reply(refusingSubscription: refusal.rejection)
+                reply = V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
             case .value(let info):
                 let page = SubscriptionPage(info.subscriptions, after: work.cursor, limit: work.limit)
-                reply = .subscriptions(
-                    page.subscriptions,
-                    nextPage: page.last.map(Cursor.text(of:)),
-                    token: work.command.token,
-                    project: work.command.principal.profile.project
-                )
+                reply = V1ReplyWriter(project: work.command.principal.profile.project)
+                    .reply(
+                        listing: page.subscriptions,
+                        of: work.command.token,
+                        nextPage: page.last.map(Cursor.text(of:))
+                    )
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
@@ -135,12 +135,5 @@ enum V1Subscriptions {
         func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
             await self.topics.refuse(principal, nil, origin: exchange.origin)
         }
-    }
-}
-
-extension HTTPServerResponse {
-    fileprivate init(_ reply: V1Reply, _ quotas: [QuotaStatus]) {
-        self.init(reply)
-        self.headers.append(quotas)
     }
 }

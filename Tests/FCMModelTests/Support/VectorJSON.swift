@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import StrictJSON
 
@@ -112,5 +113,239 @@ extension VectorJSON {
     func members() throws -> VectorMembers {
         guard case .object(let members) = self else { throw VectorProblem("no object: \(self)") }
         return VectorMembers(members)
+    }
+}
+
+extension VectorJSON {
+    /// The value with `$repeat`, `$concat` and `$list` carried out, inner markers before outer ones.
+    ///
+    /// Matchers (`$any`) stay; ``mismatches(in:allowingMore:)`` understands them.
+    func expanded() throws -> VectorJSON {
+        switch self {
+        case .string, .number, .bool, .null:
+            return self
+        case .array(let elements):
+            return .array(try elements.map { try $0.expanded() })
+        case .object(let members):
+            let members = try members.map { Member(key: $0.key, value: try $0.value.expanded()) }
+            return try Self.marker(members) ?? .object(members)
+        }
+    }
+
+    /// The value that a marker stands for; `nil` if the members are none.
+    private static func marker(_ members: [Member]) throws -> VectorJSON? {
+        guard members.contains(where: { ["$repeat", "$concat", "$list"].contains($0.key) }) else { return nil }
+        var marker = VectorMembers(members)
+        let value: VectorJSON
+        if let text = marker.takeIfPresent("$repeat") {
+            value = .string(String(repeating: try text.text(), count: try marker.take("times").integer()))
+        } else if let parts = marker.takeIfPresent("$concat") {
+            value = .string(try parts.elements().map { try $0.text() }.joined())
+        } else {
+            let template = try marker.take("$list")
+            let count = try marker.take("count").integer()
+            value = .array((0..<count).map { template.numbered($0) })
+        }
+        try marker.finish()
+        return value
+    }
+
+    /// A copy of a `$list` template, in which `{i}` is a number.
+    private func numbered(_ index: Int) -> VectorJSON {
+        switch self {
+        case .number, .bool, .null: self
+        case .string(let text): .string(text.replacing("{i}", with: String(index)))
+        case .array(let elements): .array(elements.map { $0.numbered(index) })
+        case .object(let members): .object(members.map { Member(key: $0.key, value: $0.value.numbered(index)) })
+        }
+    }
+}
+
+extension VectorJSON {
+    /// Compares an answer with this expectation: member order is free, numbers are equal by value, `$any` is a matcher.
+    ///
+    /// - Parameters:
+    ///   - actual: the answer.
+    ///   - allowingMore: whether the outermost object may have members beside the expected ones.
+    /// - Returns: what differs, each with the path to it; empty if nothing does.
+    func mismatches(in actual: VectorJSON, allowingMore: Bool = false) -> [String] {
+        var found: [String] = []
+        self.compare(with: actual, at: "$", allowingMore: allowingMore, found: &found)
+        return found
+    }
+
+    private func compare(with actual: VectorJSON, at path: String, allowingMore: Bool, found: inout [String]) {
+        switch (self, actual) {
+        case (.object(let expected), _) where expected.contains { $0.key == "$any" }:
+            if !Self.matcher(expected, accepts: actual) { found.append("\(path): \(actual) does not match \(self)") }
+        case (.object(let expected), .object(let members)):
+            for member in expected {
+                guard let other = members.first(where: { Self.same($0.key, member.key) }) else {
+                    found.append("\(path).\(member.key) is missing")
+                    continue
+                }
+                member.value.compare(
+                    with: other.value,
+                    at: "\(path).\(member.key)",
+                    allowingMore: false,
+                    found: &found
+                )
+            }
+            for member in members where !allowingMore && !expected.contains(where: { Self.same($0.key, member.key) }) {
+                found.append("\(path).\(member.key) is too much")
+            }
+        case (.array(let expected), .array(let elements)):
+            if expected.count != elements.count {
+                found.append("\(path) has \(elements.count) elements, not \(expected.count)")
+            }
+            for (index, pair) in zip(expected, elements).enumerated() {
+                pair.0.compare(with: pair.1, at: "\(path)[\(index)]", allowingMore: false, found: &found)
+            }
+        case (.string(let expected), .string(let text)) where Self.same(expected, text): break
+        case (.number(let expected), .number(let number))
+        where DecimalValue(expected.text) == DecimalValue(number.text): break
+        case (.bool(let expected), .bool(let flag)) where expected == flag: break
+        case (.null, .null): break
+        default: found.append("\(path) is \(actual), not \(self)")
+        }
+    }
+
+    /// Whether a `$any` accepts a value; one that is not known accepts nothing.
+    private static func matcher(_ members: [Member], accepts actual: VectorJSON) -> Bool {
+        guard members.count == 1, case .string(let kind)? = members.first?.value else { return false }
+        switch (kind, actual) {
+        case ("positive_int", .number(let number)):
+            return number.isPlainInteger && number.integer.map { (1...(1 << 53 - 1)).contains($0) } ?? false
+        case ("nonempty_string", .string(let text)):
+            return !text.isEmpty
+        default:
+            return false
+        }
+    }
+
+    /// Equality of bytes; `==` would take composed and decomposed letters for one another.
+    private static func same(_ text: String, _ other: String) -> Bool {
+        text.utf8.elementsEqual(other.utf8)
+    }
+}
+
+/// A JSON number reduced to its value: `1`, `1.0` and `10e-1` are one.
+struct DecimalValue: Equatable {
+    private let isNegative: Bool
+    /// Without zeros at either end.
+    private let digits: String
+    private let exponent: Int
+
+    /// Reduces a number as RFC 8259 has it.
+    init(_ text: String) {
+        let parts = text.lowercased().split(separator: "e", maxSplits: 1)
+        let mantissa = parts.first.map { $0.drop { $0 == "-" }.split(separator: ".", maxSplits: 1) } ?? []
+        let fraction = mantissa.count == 2 ? String(mantissa[1]) : ""
+        var digits = (mantissa.first.map(String.init) ?? "") + fraction
+        var exponent = (parts.count == 2 ? Int(parts[1]) ?? .max / 2 : 0) - fraction.count
+        while digits.last == "0" {
+            digits.removeLast()
+            exponent += 1
+        }
+        self.digits = String(digits.drop { $0 == "0" })
+        self.exponent = self.digits.isEmpty ? 0 : exponent
+        self.isNegative = !self.digits.isEmpty && text.hasPrefix("-")
+    }
+}
+
+/// The members of one object of a vector; a test takes those that it knows, and none may be left over.
+struct VectorMembers {
+    private var left: [VectorJSON.Member]
+
+    init(_ members: [VectorJSON.Member]) {
+        self.left = members
+    }
+
+    /// Whether a member is there and not yet taken.
+    func contains(_ key: String) -> Bool {
+        self.left.contains { $0.key == key }
+    }
+
+    /// Takes a member that may be missing.
+    mutating func takeIfPresent(_ key: String) -> VectorJSON? {
+        guard let index = self.left.firstIndex(where: { $0.key == key }) else { return nil }
+        return self.left.remove(at: index).value
+    }
+
+    /// Takes a member that must be there.
+    mutating func take(_ key: String) throws -> VectorJSON {
+        guard let value = self.takeIfPresent(key) else { throw VectorProblem("the member \(key) is missing") }
+        return value
+    }
+
+    /// Takes what every vector begins with.
+    ///
+    /// - Returns: the vector's id.
+    mutating func takeHeading() throws -> String {
+        let id = try self.take("id").text()
+        guard try !self.take("why").text().isEmpty else { throw VectorProblem("\(id) has no reason") }
+        guard try !self.take("ref").elements().map({ try $0.text() }).isEmpty else {
+            throw VectorProblem("\(id) follows no rule")
+        }
+        return id
+    }
+
+    /// Takes all that is left, as names and values.
+    mutating func takeAll() -> [VectorJSON.Member] {
+        defer { self.left = [] }
+        return self.left
+    }
+
+    /// Refuses members that nobody took.
+    func finish() throws {
+        guard self.left.isEmpty else { throw VectorProblem("unknown members: \(self.left.map(\.key))") }
+    }
+}
+
+/// The conformance vectors in `Tests/Vectors`.
+enum VectorFile {
+    /// The names of the files, without their ending, and how many vectors they hold.
+    static let counts = [
+        "conditions": 42, "device-groups": 52, "plaintext": 44, "responses": 82, "translate": 76, "validate": 159,
+    ]
+
+    /// The vectors of one file, with markers expanded, after a check of the file's own heading.
+    static func read(_ name: String) throws -> [VectorJSON] {
+        let file = try self.directory().appending(path: name + ".json")
+        var heading = try VectorJSON(parsing: ByteBuffer(bytes: try Data(contentsOf: file))).members()
+        let format = try heading.take("format").text()
+        let version = try heading.take("version").integer()
+        let count = try heading.take("count").integer()
+        let vectors = try heading.take("vectors").elements().map { try $0.expanded() }
+        try heading.finish()
+        guard format == "fcm-vectors/\(name)", version == 1 else {
+            throw VectorProblem("\(name) has the format \(format), version \(version)")
+        }
+        guard vectors.count == count else {
+            throw VectorProblem("\(name) holds \(vectors.count) vectors, not \(count)")
+        }
+        return vectors
+    }
+
+    /// The first directory above this file that is the project's root.
+    private static func directory() throws -> URL {
+        var root = URL(filePath: #filePath)
+        while root.path != "/" {
+            root.deleteLastPathComponent()
+            let vectors = root.appending(path: "Tests/Vectors")
+            let manifest = root.appending(path: "Package.swift")
+            let files = FileManager.default
+            if files.fileExists(atPath: manifest.path), files.fileExists(atPath: vectors.path) { return vectors }
+        }
+        throw VectorProblem("there is no Tests/Vectors above \(#filePath)")
+    }
+}
+
+/// Why a vector can't be used as a test; a vector that is not understood whole must not pass.
+struct VectorProblem: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
     }
 }

@@ -224,18 +224,18 @@ struct SendPipelineTests {
         )
     }
 
-    @Test("An answer that is to be handed on reaches the caller of the pipeline")
-    func answerHandedOn() async throws {
-        let response = V1Response(status: 404, retryAfter: nil, body: V1Reply.groupAcceptance.body)
+    @Test("An answer that is passed through reaches the caller of the pipeline")
+    func passThrough() async throws {
+        let reply = V1ReplyWriter.groupAcceptance
         let fixture = PipelineFixture { _ in
             UpstreamResult(
                 answer: .recipients([.rejected(.unregistered)]),
                 upstreamCode: "UNREGISTERED",
-                handedOn: .answer(response)
+                passThrough: .answer(reply)
             )
         }
         let outcome = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
-        #expect(outcome.handedOn?.response == response)
+        #expect(outcome.passThrough?.reply == reply)
         #expect(outcome.answer == .single(.rejected(.unregistered)))
     }
 

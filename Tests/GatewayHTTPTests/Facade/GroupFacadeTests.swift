@@ -90,7 +90,7 @@ struct GroupFacadeTests {
                         upstream.answer(GroupResult(transportFailure: "timeout"))
                     } else {
                         let body = given["body"]?.text ?? given["body"]?.encoded ?? ""
-                        let response = LegacyResponse(
+                        let response = UpstreamResponse(
                             status: given["status"]?.int ?? 0,
                             retryAfter: given["headers"]?["Retry-After"]?.text,
                             body: ByteBuffer(string: body)

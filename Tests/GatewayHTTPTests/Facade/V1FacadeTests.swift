@@ -28,9 +28,9 @@ struct V1FacadeTests {
             #expect(call.target == .token("device-1"))
             switch upstream {
             case .v1:
-                #expect(call.message.verbatim.map { String(buffer: $0.members) } == #"{"data":{"score":"3x1"}}"#)
+                #expect(call.message.passThrough.map { String(buffer: $0) } == #"{"data":{"score":"3x1"}}"#)
             case .legacy:
-                #expect(call.message.verbatim == nil)
+                #expect(call.message.passThrough == nil)
                 #expect(call.message.data == [DataEntry(key: "score", value: "3x1")])
             }
         }
@@ -72,20 +72,21 @@ struct V1FacadeTests {
         }
     }
 
-    @Test("An answer that carries an FcmError is handed on, byte by byte")
-    func handedOn() async throws {
-        let body = #"{ "error": {"code": 404, "message": "gone", "status": "NOT_FOUND", "details": []} }"#
+    @Test("An answer that carries an FcmError is passed through, byte by byte")
+    func passThrough() async throws {
+        let body = #"""
+            { "error": {"code": 404, "message": "gone", "status": "NOT_FOUND", "details": [
+             {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}]} }
+            """#
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
-            var result = UpstreamResult.rejecting(Rejection(code: .unregistered))
-            result.handedOn = .answer(
-                V1Response(status: 404, retryAfter: "Sun, 06 Nov 1994 08:49:37 GMT", body: ByteBuffer(string: body))
-            )
+            let response = UpstreamResponse(status: 404, retryAfter: "7", body: ByteBuffer(string: body))
+            let result = UpstreamResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: true))
             gateway.answer(result, result)
             let answer = await gateway.v1(Self.message, key: key)
             #expect(answer.status == 404)
             #expect(answer.body == body)
-            #expect(answer.header("Retry-After") == "Sun, 06 Nov 1994 08:49:37 GMT")
+            #expect(answer.header("Retry-After") == "7")
             // The same answer to a REST caller is its outcome.
             #expect(await gateway.send(#"{"token":"device-1"}"#, key: key).status == 410)
         }

@@ -240,18 +240,18 @@ extension TestGateway {
             switch upstream {
             case .legacy:
                 LegacyResponseReader.read(
-                    LegacyResponse(status: wire.status, retryAfter: wire.retryAfter, body: body),
+                    UpstreamResponse(status: wire.status, retryAfter: wire.retryAfter, body: body),
                     for: call.target,
                     now: 0
                 )
             case .v1:
                 UpstreamResult(
                     V1ResponseReader.read(
-                        V1Response(status: wire.status, retryAfter: wire.retryAfter, body: body),
+                        UpstreamResponse(status: wire.status, retryAfter: wire.retryAfter, body: body),
                         for: call.target.kind,
                         mayBeGroup: call.mayBeGroup,
                         now: 0,
-                        keepsAnswer: call.message.verbatim != nil
+                        keepsAnswer: call.message.passThrough != nil
                     )
                 )
             }

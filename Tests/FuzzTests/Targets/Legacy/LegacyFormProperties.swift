@@ -16,7 +16,8 @@ enum LegacyFormProperties {
         do {
             request = try LegacyFormDecoder.decode(body)
         } catch {
-            let reply = LegacyReply(refusing: error, format: .form, shape: .results(count: 1), multicastID: 1)
+            let reply = LegacyReplyWriter(shape: .results(count: 1), format: .form, multicastID: 1)
+                .reply(to: error)
             try FuzzFinding.requireEqual(reply.status, 200, "a form is answered with 200")
             request = nil
         }

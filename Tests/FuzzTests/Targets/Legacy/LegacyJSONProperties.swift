@@ -5,11 +5,11 @@ import NIOCore
 enum LegacyJSONProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let request: LegacySendRequest
-        var shape = LegacyReply.Shape.results(count: 1)
+        var shape = LegacyReplyWriter.Shape.results(count: 1)
         do {
             request = try LegacyRequestDecoder.decode(ByteBuffer(bytes: input), shape: &shape)
         } catch {
-            let reply = LegacyReply(refusing: error, format: .json, shape: shape, multicastID: 1)
+            let reply = LegacyReplyWriter(shape: shape, format: .json, multicastID: 1).reply(to: error)
             try FuzzFinding.require([200, 400].contains(reply.status), "refused with status \(reply.status)")
             try Self.checkRefusal(error, of: input)
             return

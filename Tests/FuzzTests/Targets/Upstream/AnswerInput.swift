@@ -28,13 +28,13 @@ struct AnswerInput {
     }
 
     /// As an answer of the legacy protocol.
-    var legacy: LegacyResponse {
-        LegacyResponse(status: self.status, retryAfter: self.retryAfter, body: ByteBuffer(bytes: self.body))
+    var legacy: UpstreamResponse {
+        UpstreamResponse(status: self.status, retryAfter: self.retryAfter, body: ByteBuffer(bytes: self.body))
     }
 
     /// As an answer of HTTP v1 or the Instance ID API.
-    var v1: V1Response {
-        V1Response(
+    var v1: UpstreamResponse {
+        UpstreamResponse(
             status: self.status,
             retryAfter: self.retryAfter,
             contentType: "text/plain",

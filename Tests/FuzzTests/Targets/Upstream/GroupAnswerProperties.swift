@@ -24,7 +24,7 @@ enum GroupAnswerProperties {
             try SendConsequences.checkJSON(rest.body, status: rest.status.code)
             refusal = cause
         }
-        let reply = LegacyReply(result)
+        let reply = GroupReplyWriter.reply(to: result)
         try SendConsequences.checkDelay(reply.retryAfter)
         try SendConsequences.checkJSON(reply.body, status: reply.status)
         try SendConsequences.check(

@@ -62,7 +62,7 @@ enum SendConsequences {
         )
         let isGroup = if case .notificationKey = target { true } else { false }
         let answer = SendPipeline.answer(isGroup ? result.inCounts.counting(20) : result, to: command)
-        let outcome = SendOutcome(messageID: "message", answer: answer, handedOn: result.handedOn)
+        let outcome = SendOutcome(messageID: "message", answer: answer, passThrough: result.passThrough)
         let record = AuditRecord.send(
             command,
             outcome,
@@ -141,7 +141,7 @@ enum SendConsequences {
     private static func checkReplies(_ outcome: SendOutcome, to target: Target) throws(FuzzFinding) {
         let rest = SendAnswerWriter(target: target).response(to: outcome)
         try Self.checkJSON(rest.body, status: rest.status.code)
-        let shape = LegacyReply.Shape(target: target)
+        let shape = LegacyReplyWriter.Shape(target: target)
         let legacy = LegacyReplyWriter(shape: shape, format: .json, multicastID: 1).reply(to: outcome)
         try Self.checkDelay(legacy.retryAfter)
         try Self.checkJSON(legacy.body, status: legacy.status)
@@ -152,9 +152,9 @@ enum SendConsequences {
                 || lines.count == 2 && lines[0].hasPrefix("id=") && lines[1].hasPrefix("registration_id="),
             "a form is answered: \(lines)"
         )
-        let v1 = V1Reply(outcome, project: "p")
-        try Self.checkDelay(v1.retryAfter.map { Int($0) ?? .max })
-        if outcome.handedOn == nil { try Self.checkJSON(v1.body, status: v1.status) }
+        let v1 = V1ReplyWriter(project: "p").reply(to: outcome)
+        try Self.checkDelay(v1.retryAfter)
+        if outcome.passThrough == nil { try Self.checkJSON(v1.body, status: v1.status) }
         for response in [rest, HTTPServerResponse(legacy), HTTPServerResponse(form), HTTPServerResponse(v1)] {
             let again = StoredAnswer(StoredAnswer(response).bytes)?.response
             try FuzzFinding.require(

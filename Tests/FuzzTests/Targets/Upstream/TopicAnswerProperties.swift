@@ -50,17 +50,18 @@ enum TopicAnswerProperties {
                 answer,
                 death: death
             )
-            let reply = V1Reply(refusingSubscription: rejection)
+            let reply = V1ReplyWriter.reply(refusingSubscription: rejection)
             try SendConsequences.checkJSON(reply.body, status: reply.status)
         case .registration(let info, let nextPage):
             try FuzzFinding.require(nextPage.map(AnswerBounds.isToken) ?? true, "a page that can't be asked for")
             let rest = SubscriptionAnswer.response(TopicAnswer(.value(info)), after: nil, limit: 10)
             try SendConsequences.checkJSON(rest.body, status: rest.status.code)
-            let v1 = V1Reply.subscriptions(info.subscriptions, nextPage: nextPage, token: "a", project: "p")
+            let v1 = V1ReplyWriter(project: "p")
+                .reply(listing: info.subscriptions, of: "a", nextPage: nextPage)
             try SendConsequences.checkJSON(v1.body, status: v1.status)
             // Members of an object: what v1 lists twice is never written in this form.
             if Set(info.subscriptions.map(\.topic)).count == info.subscriptions.count {
-                let reply = InstanceIDReply(info, includesTopics: true)
+                let reply = InstanceIDReplyWriter.reply(with: info, includingTopics: true)
                 try SendConsequences.checkJSON(reply.body, status: reply.status)
             }
         }
@@ -95,7 +96,7 @@ enum TopicAnswerProperties {
         )
         let rest = SubscriptionAnswer.response(to: tokens, TopicAnswer(content))
         try SendConsequences.checkJSON(rest.body, status: rest.status.code)
-        let reply = InstanceIDReply(outcomes)
+        let reply = InstanceIDReplyWriter.reply(to: outcomes)
         try SendConsequences.checkDelay(reply.retryAfter)
         try SendConsequences.checkJSON(reply.body, status: reply.status)
     }

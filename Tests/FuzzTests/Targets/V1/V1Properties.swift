@@ -11,17 +11,17 @@ enum V1Properties {
         do {
             request = try V1RequestDecoder.decode(ByteBuffer(bytes: input))
         } catch {
-            try FuzzFinding.requireEqual(V1Reply(refusing: error).status, 400, "refused with status")
+            try FuzzFinding.requireEqual(V1ReplyWriter.reply(to: error).status, 400, "refused with status")
             try FuzzFinding.require(error.fields.first?.detail.isEmpty == false, "refused without a reason")
             return
         }
         try FuzzFinding.require(request.payloadBytes <= request.target.maxPayloadBytes, "accepted over the limit")
         let recipient = try Self.recipient(request.target)
-        let encoded = V1RequestEncoder.encode(request.message, to: recipient, now: Self.now)
+        let encoded = V1BodyTemplate(request.message, now: Self.now).body(for: recipient)
         do {
             let again = try V1RequestDecoder.decode(encoded)
             try Self.requireEqual(again, request)
-            let twice = V1RequestEncoder.encode(again.message, to: recipient, now: Self.now)
+            let twice = V1BodyTemplate(again.message, now: Self.now).body(for: recipient)
             try FuzzFinding.requireEqual(twice, encoded, "written differently the second time")
         } catch let refusal as Refusal {
             throw FuzzFinding("written, but refused: \(refusal)")
@@ -63,12 +63,12 @@ enum V1Properties {
         do {
             legacy = try request.legacyRequest(now: Self.now)
         } catch {
-            try FuzzFinding.requireEqual(V1Reply(refusing: error).status, 400, "refused with status")
+            try FuzzFinding.requireEqual(V1ReplyWriter.reply(to: error).status, 400, "refused with status")
             return
         }
         try FuzzFinding.requireEqual(legacy.target, request.target, "another target in legacy")
         try FuzzFinding.requireEqual(legacy.message.dryRun, request.message.dryRun, "sent, though only to be checked")
-        try FuzzFinding.require(legacy.message.verbatim == nil, "v1's words in legacy")
+        try FuzzFinding.require(legacy.message.passThrough == nil, "v1's words in legacy")
         try LegacyRequests.check(legacy)
     }
 }

@@ -1,0 +1,270 @@
+import Crypto
+import StrictJSON
+
+/// Writes the answer of the legacy protocol to one request, whichever upstream served it (TB-*).
+package struct LegacyReplyWriter: Sendable {
+    /// Which of the protocol's answers fits a request; a form's answer has but one shape.
+    package enum Shape: Sendable, Hashable {
+        /// T5: one result for each recipient.
+        case results(count: Int)
+        /// T6: a single `error` or `message_id`, for topics and conditions.
+        case single
+
+        /// The shape that answers a message to this target.
+        package init(target: Target) {
+            switch target {
+            case .topic, .condition: self = .single
+            case .token, .tokens, .installation, .installations, .notificationKey:
+                self = .results(count: target.recipientCount)
+            }
+        }
+    }
+
+    private let shape: Shape
+    private let format: LegacyFormat
+    /// Entries that failed without being sent, by index.
+    private let localErrors: [Int: LegacyErrorName]
+    private let multicastID: Int
+
+    /// A writer for a request that could be read; the multicast id is a positive integer below 2⁵³.
+    package init(answering request: LegacySendRequest, format: LegacyFormat, multicastID: Int) {
+        self.init(
+            shape: Shape(target: request.target),
+            format: format,
+            localErrors: request.localErrors,
+            multicastID: multicastID
+        )
+    }
+
+    package init(
+        shape: Shape,
+        format: LegacyFormat,
+        localErrors: [Int: LegacyErrorName] = [:],
+        multicastID: Int
+    ) {
+        self.shape = shape
+        self.format = format
+        self.localErrors = localErrors
+        self.multicastID = multicastID
+    }
+
+    // MARK: Requests that were sent
+
+    /// Answers with one outcome for each recipient that did not fail locally, in the request's order; a missing one
+    /// counts as an internal error.
+    package func reply(with outcomes: [RecipientOutcome]) -> Reply {
+        switch (self.format, self.shape) {
+        case (.form, _): self.line(outcomes.first ?? .rejected(.internalError))
+        case (.json, .single): self.single(outcomes.first ?? .rejected(.internalError))
+        case (.json, .results(let count)): self.results(outcomes, count: count)
+        }
+    }
+
+    /// Answers with a device group's counts (TB-GROUP).
+    package func reply(with group: GroupOutcome) -> Reply {
+        switch self.format {
+        case .form:
+            return group.success > 0 || group.failure == 0
+                ? Reply(status: 200, text: "id=0") : Self.formFailure(.unavailable)
+        case .json:
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("success", group.success)
+            writer.member("failure", group.failure)
+            if !group.failedTokens.isEmpty {
+                writer.member("failed_registration_ids", group.failedTokens)
+            }
+            writer.endObject()
+            return Reply(json: writer)
+        }
+    }
+
+    /// Answers a valid request that was refused as a whole: every recipient that did not fail locally meets the same.
+    ///
+    /// A key that may not send is 401 like any other bad credential; a retry with another body under one idempotency
+    /// key is 400, one that comes while the first is running 503.
+    package func reply(refusing rejection: Rejection) -> Reply {
+        switch rejection.code {
+        case .unauthenticated, .forbidden:
+            return Self.unauthorized(rejection.code)
+        case .idempotencyConflict:
+            return self.whole(.invalidParameters, status: 400, retryAfter: nil, code: rejection.code)
+        case .idempotencyInProgress:
+            return self.whole(.unavailable, status: 503, retryAfter: rejection.retryAfter ?? 1, code: rejection.code)
+        default:
+            return self.replyToAll(rejection)
+        }
+    }
+
+    // MARK: Requests that were refused before
+
+    /// Answers a request that can't be read, holds a bad value, or may not be made (T4).
+    ///
+    /// Clients look at the status of a 401 alone. A bad form gets one line and status 200 where JSON gets 400: text
+    /// where the body is no JSON object, else `{"error":"InvalidParameters"}` with the reason. The other errors of T9
+    /// travel in a 200, in the target's shape.
+    package func reply(to refusal: Refusal) -> Reply {
+        let name = refusal.legacyErrorName
+        switch refusal.code {
+        case .unauthenticated, .forbidden, .auditUnavailable:
+            return Self.unauthorized(refusal.code)
+        case .unsupportedMediaType:
+            return Reply(status: 415, text: refusal.detail ?? refusal.code.title, code: refusal.code)
+        case _ where self.format == .form:
+            return Self.formFailure(name, code: refusal.code)
+        case .malformedJSON:
+            return Reply(
+                status: 400,
+                text: "JSON_PARSING_ERROR: \(refusal.detail ?? "")\n",
+                code: refusal.code
+            )
+        case _ where name == .invalidParameters:
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("error", name.rawValue)
+            writer.member("reason", refusal.detail ?? refusal.code.title)
+            writer.endObject()
+            return Reply(status: 400, json: writer, code: refusal.code)
+        default:
+            return self.replyToAll(Rejection(code: refusal.code, legacyName: refusal.legacyName))
+        }
+    }
+
+    /// The answer to a request that the server is too busy to read; when to come back is in `Retry-After`.
+    package static func overloaded(retryAfter: Int) -> Reply {
+        Reply(status: 503, text: "Service Unavailable", retryAfter: retryAfter, code: .overloaded)
+    }
+
+    /// The one answer to every credential that is missing, malformed, unknown or not enough (T4).
+    static func unauthorized(_ code: OutcomeCode) -> Reply {
+        Reply(status: 401, text: "Unauthorized", code: code)
+    }
+
+    // MARK: Shapes
+
+    /// One rejection for all recipients.
+    private func replyToAll(_ rejection: Rejection) -> Reply {
+        let count = if case .results(let count) = self.shape { count - self.localErrors.count } else { 1 }
+        return self.reply(with: Array(repeating: .rejected(rejection), count: max(0, count)))
+    }
+
+    /// T6: a topic or a condition.
+    private func single(_ outcome: RecipientOutcome) -> Reply {
+        switch outcome {
+        case .accepted(let acceptance):
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("message_id", Self.messageNumber(acceptance.messageID))
+            writer.endObject()
+            return Reply(json: writer)
+        case .rejected(let rejection):
+            let name = rejection.legacyErrorName
+            // Without results, a bad request is one as a whole.
+            let status = name == .invalidParameters ? 400 : 200
+            return self.whole(name, status: status, retryAfter: self.retryAfter([outcome]), code: rejection.code)
+        }
+    }
+
+    /// The number for a v1 id of a message to a topic (TB-TOPICID): the id itself where it is a positive 63-bit
+    /// integer, else one made from its SHA-256, below 2⁵³, so that it is the same every time and fits old clients'
+    /// number types.
+    private static func messageNumber(_ id: String) -> Int {
+        if id.utf8.first != UInt8(ascii: "0"), id.utf8.count <= 19, let number = Int(digits: id) { return number }
+        let prefix = SHA256.hash(data: Array(id.utf8)).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return max(1, Int(prefix % (1 << 53)))
+    }
+
+    /// T5: one result for each recipient.
+    private func results(_ given: [RecipientOutcome], count: Int) -> Reply {
+        let outcomes = given.prefix(max(0, count - self.localErrors.count))
+        var success = 0
+        var canonical = 0
+        for case .accepted(let acceptance) in outcomes {
+            success += 1
+            canonical += acceptance.replacementToken == nil ? 0 : 1
+        }
+        var writer = JSONWriter(reservingCapacity: 128 + 64 * count)
+        writer.beginObject()
+        writer.member("multicast_id", self.multicastID)
+        writer.member("success", success)
+        writer.member("failure", count - success)
+        writer.member("canonical_ids", canonical)
+        writer.beginArray("results")
+        var sent = outcomes.makeIterator()
+        var code: OutcomeCode?
+        for index in 0..<count {
+            writer.beginObject()
+            if let name = self.localErrors[index] {
+                writer.member("error", name.rawValue)
+                code = code ?? name.outcomeCode
+            } else {
+                switch sent.next() ?? .rejected(.internalError) {
+                case .accepted(let acceptance):
+                    writer.member("message_id", acceptance.messageID)
+                    if let token = acceptance.replacementToken { writer.member("registration_id", token) }
+                case .rejected(let rejection):
+                    writer.member("error", rejection.legacyErrorName.rawValue)
+                    code = code ?? rejection.code
+                }
+            }
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return Reply(json: writer, retryAfter: self.retryAfter(outcomes), code: code)
+    }
+
+    /// T7 and T8: a form's answer (TB-PLAIN), with the token that replaces the one used where a legacy upstream named
+    /// it.
+    private func line(_ outcome: RecipientOutcome) -> Reply {
+        switch outcome {
+        case .accepted(let acceptance):
+            Reply(
+                status: 200,
+                text: "id=\(acceptance.messageID)"
+                    + (acceptance.replacementToken.map { "\nregistration_id=\($0)" } ?? "")
+            )
+        case .rejected(let rejection):
+            Self.formFailure(
+                rejection.legacyErrorName,
+                retryAfter: self.retryAfter([outcome]),
+                code: rejection.code
+            )
+        }
+    }
+
+    /// `Error=` and a name, with status 200 but for the two errors that are a status of their own (TB-PLAIN).
+    private static func formFailure(
+        _ name: LegacyErrorName,
+        retryAfter: Int? = nil,
+        code: OutcomeCode? = nil
+    ) -> Reply {
+        Reply(
+            status: name.formStatus,
+            text: "Error=\(name.rawValue)",
+            retryAfter: retryAfter,
+            code: code ?? name.outcomeCode
+        )
+    }
+
+    /// One error for the request as a whole.
+    private func whole(_ name: LegacyErrorName, status: Int, retryAfter: Int?, code: OutcomeCode) -> Reply {
+        switch self.format {
+        case .form: Reply(status: status, text: "Error=\(name.rawValue)", retryAfter: retryAfter, code: code)
+        case .json: Reply(status: status, member: "error", name.rawValue, retryAfter: retryAfter, code: code)
+        }
+    }
+
+    /// The longest delay among the rejections that can be retried (TB-RETRYAFTER).
+    ///
+    /// None once a recipient succeeded: a popular client resends to everybody when it sees the header.
+    private func retryAfter(_ outcomes: some Sequence<RecipientOutcome>) -> Int? {
+        var longest: Int?
+        for outcome in outcomes {
+            guard case .rejected(let rejection) = outcome else { return nil }
+            guard rejection.code.isRetryable, let delay = rejection.retryAfter else { continue }
+            longest = max(longest ?? 0, delay)
+        }
+        return longest
+    }
+}

@@ -1,0 +1,65 @@
+/// Rules on single values that every surface shares.
+package enum ValueRules {
+    /// The largest badge: a positive 32-bit number.
+    package static let maxBadge = 2_147_483_647
+
+    /// Whether a text is `#` and six hexadecimal digits (L-COLOR).
+    package static func isColor(_ text: String) -> Bool {
+        var digits = text.utf8.makeIterator()
+        guard text.utf8.count == 7, digits.next() == UInt8(ascii: "#") else { return false }
+        while let digit = digits.next() {
+            guard digit.hexValue != nil else { return false }
+        }
+        return true
+    }
+
+    /// Whether FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY): empty, `from`, `message_type`, or starting with
+    /// `google` or `gcm`.
+    ///
+    /// Case counts.
+    package static func isRefusedDataKey(_ key: String) -> Bool {
+        // Bytes, not characters: a combining mark after the prefix changes its last character, but FCM sees the prefix.
+        let bytes = key.utf8
+        return bytes.isEmpty || ["from", "message_type"].contains(key.protocolWord)
+            || bytes.starts(with: "google".utf8) || bytes.starts(with: "gcm".utf8)
+    }
+
+    /// Whether a time to live lies within FCM's four weeks, in seconds.
+    package static func isTimeToLive(_ seconds: Int) -> Bool {
+        (0...Message.maxTimeToLive).contains(seconds)
+    }
+
+    /// The badge that a text of decimal digits stands for; `nil` for anything else or a larger number (L-BADGE).
+    package static func badge(fromDigits text: String) -> Int? {
+        // No message has as many bytes.
+        guard text.utf8.count <= 4_096 else { return nil }
+        var number = 0
+        let digits = text.utf8.span
+        for index in digits.indices {
+            let digit = Int(digits[index]) - Int(UInt8(ascii: "0"))
+            guard (0...9).contains(digit) else { return nil }
+            number = number * 10 + digit
+            guard number <= Self.maxBadge else { return nil }
+        }
+        return text.isEmpty ? nil : number
+    }
+
+    /// Whether a text is an address that browsers may be given: it starts with `https://` in any case.
+    static func isHTTPS(_ text: String) -> Bool {
+        var bytes = text.utf8.makeIterator()
+        return "https://".utf8
+            .allSatisfy { expected in
+                guard let byte = bytes.next() else { return false }
+                return byte == expected || (byte.isLetter && byte | 0x20 == expected)
+            }
+    }
+
+    /// The beginning of FCM's names for groups that must not meet another tenant's; no caller's name begins so.
+    package static let reservedGroupPrefix = "fcm-gateway/"
+
+    /// Whether a text can name a device group: not empty, without control characters and the reserved prefix.
+    package static func isGroupName(_ name: String) -> Bool {
+        !name.isEmpty && !name.utf8.starts(with: Self.reservedGroupPrefix.utf8)
+            && name.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+    }
+}

@@ -1,0 +1,62 @@
+package import NIOCore
+import StrictJSON
+
+/// An answer in one of the protocols that callers of the facades speak, ready to be written to a client.
+///
+/// Each protocol has a writer: `LegacyReplyWriter`, `V1ReplyWriter`, `InstanceIDReplyWriter`, `GroupReplyWriter`.
+package struct Reply: Sendable, Hashable {
+    static let json = "application/json; charset=UTF-8"
+
+    package let status: Int
+    package let contentType: String
+    /// The value of `Retry-After` in seconds; `nil` where the header must be missing.
+    package let retryAfter: Int?
+    package let body: ByteBuffer
+    /// Why it is a refusal, or that of the first recipient that was refused, for logs.
+    package var code: OutcomeCode?
+
+    init(
+        status: Int = 200,
+        contentType: String = Self.json,
+        _ body: ByteBuffer,
+        retryAfter: Int? = nil,
+        code: OutcomeCode? = nil
+    ) {
+        self.status = status
+        self.contentType = contentType
+        self.retryAfter = retryAfter
+        self.body = body
+        self.code = code
+    }
+
+    /// JSON.
+    init(status: Int = 200, json writer: consuming JSONWriter, retryAfter: Int? = nil, code: OutcomeCode? = nil) {
+        self.init(status: status, writer.finish(), retryAfter: retryAfter, code: code)
+    }
+
+    /// A JSON object of one text.
+    init(
+        status: Int,
+        member: StaticString,
+        _ text: String,
+        retryAfter: Int? = nil,
+        code: OutcomeCode? = nil
+    ) {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member(member, text)
+        writer.endObject()
+        self.init(status: status, json: writer, retryAfter: retryAfter, code: code)
+    }
+
+    /// Plain text.
+    init(status: Int, text: String, retryAfter: Int? = nil, code: OutcomeCode? = nil) {
+        self.init(
+            status: status,
+            contentType: "text/plain; charset=UTF-8",
+            ByteBuffer(string: text),
+            retryAfter: retryAfter,
+            code: code
+        )
+    }
+}

@@ -1,0 +1,125 @@
+/// The recipients of a message.
+package enum Target: Sendable, Hashable {
+    /// One registration token.
+    case token(String)
+    /// 1 to 1,000 registration tokens; repeated ones are separate recipients.
+    case tokens([String])
+    /// One Firebase installation id, which only HTTP v1 knows.
+    case installation(String)
+    /// 1 to 1,000 Firebase installation ids.
+    case installations([String])
+    /// All subscribers of a topic.
+    case topic(TopicName)
+    /// All devices whose subscriptions satisfy an expression.
+    case condition(TopicCondition)
+    /// A device group by FCM's own opaque key.
+    case notificationKey(String)
+
+    /// The most recipients that one request may list.
+    package static let maxRecipients = 1_000
+
+    /// The kind without the value, for metrics, audit and answers.
+    package var kind: TargetKind {
+        switch self {
+        case .token: .token
+        case .tokens: .tokens
+        case .installation: .installation
+        case .installations: .installations
+        case .topic: .topic
+        case .condition: .condition
+        case .notificationKey: .group
+        }
+    }
+
+    /// The number of outcomes in an answer: one for each listed recipient, one for anything else.
+    package var recipientCount: Int {
+        switch self {
+        case .tokens(let tokens): tokens.count
+        case .installations(let ids): ids.count
+        case .token, .installation, .topic, .condition, .notificationKey: 1
+        }
+    }
+
+    /// The longest answer with so many outcomes, in bytes: several times as long as FCM's, which names a message of
+    /// some fifty characters, or an error, for each.
+    package static func maxAnswerBytes(recipients: Int) -> Int {
+        max(64 * 1024, 300 * recipients)
+    }
+
+    /// The largest payload in bytes (T9 MessageTooBig): smaller where topics are addressed.
+    package var maxPayloadBytes: Int {
+        switch self {
+        case .topic, .condition: 2_048
+        case .token, .tokens, .installation, .installations, .notificationKey: 4_096
+        }
+    }
+}
+
+/// The kinds of target, a bounded set.
+package enum TargetKind: String, Sendable, Hashable, CaseIterable {
+    case token
+    case tokens
+    case installation = "fid"
+    case installations = "fids"
+    case topic
+    case condition
+    case group
+}
+
+/// A validated topic name, without the `/topics/` prefix (L-TOPIC).
+package struct TopicName: Sendable, Hashable, CustomStringConvertible {
+    /// The longest name that FCM's client libraries allow.
+    package static let maxLength = 900
+    /// The beginning of a topic's address in a legacy `to`.
+    static let legacyPrefix = "/topics/"
+
+    package let text: String
+
+    /// Accepts 1 to 900 characters of `A-Z a-z 0-9 - _ . ~ %`; anything else is `nil`.
+    ///
+    /// Nothing is decoded.
+    package init?(_ text: String) {
+        guard !text.isEmpty, text.utf8.count <= Self.maxLength, text.utf8.allSatisfy(Self.isTopicCharacter) else {
+            return nil
+        }
+        self.text = text
+    }
+
+    /// The topic that a legacy `to` addresses; `nil` where it addresses none, or its name is malformed.
+    init?(legacy to: String) {
+        guard Self.hasLegacyPrefix(to) else { return nil }
+        self.init(String(decoding: to.utf8.dropFirst(Self.legacyPrefix.utf8.count), as: UTF8.self))
+    }
+
+    /// Whether a legacy `to` addresses a topic: it starts with ``legacyPrefix``, compared byte by byte (L-TOPIC).
+    ///
+    /// A combining mark after the prefix would change its last character, though not the prefix that FCM reads.
+    package static func hasLegacyPrefix(_ to: String) -> Bool {
+        to.utf8.starts(with: Self.legacyPrefix.utf8)
+    }
+
+    package var description: String { self.text }
+
+    static func isTopicCharacter(_ byte: UInt8) -> Bool {
+        byte.isUnreserved || byte == UInt8(ascii: "%")
+    }
+}
+
+/// The bounds of a registration token, or of an installation id in its place.
+package enum RegistrationToken {
+    /// Far beyond the tokens that FCM issues, in bytes.
+    package static let maxBytes = 4_096
+
+    /// Whether a text can stand for a device: neither empty nor too long, nor one that would address something else in
+    /// a path or in a legacy `to`.
+    package static func isPlausible(_ text: String) -> Bool {
+        PercentEncoding.isAddressable(text) && text.utf8.count <= Self.maxBytes && !TopicName.hasLegacyPrefix(text)
+    }
+}
+
+extension Sequence<String> {
+    /// Whether a token is among these, compared by its bytes: as texts, some that FCM tells apart are equal.
+    package func containsToken(_ token: String) -> Bool {
+        self.contains { $0.utf8.elementsEqual(token.utf8) }
+    }
+}

@@ -1,0 +1,173 @@
+/// A topic expression such as `'dogs' in topics && 'cats' in topics`, checked and brought into canonical form.
+///
+/// FCM evaluates parentheses first and then from left to right without precedence (C-LTR), so the written grouping is
+/// kept exactly.
+package struct TopicCondition: Sendable, Hashable {
+    /// The expressions that an upstream or a facade allows (C-LIMIT, C-NOT).
+    package enum Profile: Sendable {
+        /// At most two operators and no negation.
+        case legacy
+        /// At most five topics, repeated ones counted each time.
+        case v1
+    }
+
+    /// Why an expression is refused.
+    package enum ParseError: Error, Sendable, Hashable {
+        /// The text departs from the grammar at this byte.
+        case syntax(offset: Int)
+        /// A topic name holds other characters than topics may, or is too long; the byte is where it starts.
+        case topicName(offset: Int)
+        /// More than 32 parentheses are open at this byte (C-DEPTH).
+        case tooDeep(offset: Int)
+    }
+
+    /// The deepest nesting of parentheses.
+    package static let maxDepth = 32
+
+    /// Single quotes, lower-case keywords, one blank around operators, parentheses as written (C-CANON).
+    package let canonical: String
+    /// The topics in order of appearance, repeats included.
+    package let topics: [TopicName]
+    /// The number of `&&` and `||`.
+    package let operatorCount: Int
+    /// Whether `!` appears.
+    package let containsNegation: Bool
+
+    /// Parses an expression of either profile.
+    ///
+    /// - Throws: the first departure from the grammar.
+    package init(parsing text: String) throws(ParseError) {
+        var parser = TopicConditionParser(text)
+        try parser.parse()
+        self.canonical = parser.canonical
+        self.topics = parser.topics
+        self.operatorCount = parser.operatorCount
+        self.containsNegation = parser.containsNegation
+    }
+
+    /// Whether the expression is allowed under a profile.
+    package func fits(_ profile: Profile) -> Bool {
+        switch profile {
+        case .legacy: self.operatorCount <= 2 && !self.containsNegation
+        case .v1: self.topics.count <= 5
+        }
+    }
+}
+
+/// Reads the condition grammar of the legacy protocol page, extended by v1's negation.
+///
+/// ```
+/// expression = term *( ("&&" / "||") term )
+/// term       = "(" expression ")" / "!" "(" expression ")" / predicate
+/// predicate  = quote name quote 1*blank "in" 1*blank "topics"
+/// ```
+///
+/// Recursion goes no deeper than ``TopicCondition/maxDepth`` parentheses.
+private struct TopicConditionParser {
+    /// Where the last term may begin: five times as far as five of the longest names take.
+    private static let maxBytes = 25_000
+
+    private let bytes: [UInt8]
+    private var position = 0
+    private var depth = 0
+
+    private(set) var canonical = ""
+    private(set) var topics: [TopicName] = []
+    private(set) var operatorCount = 0
+    private(set) var containsNegation = false
+
+    init(_ text: String) {
+        self.bytes = Array(text.utf8)
+    }
+
+    mutating func parse() throws(TopicCondition.ParseError) {
+        try self.expression()
+        guard self.position == self.bytes.count else { throw .syntax(offset: self.position) }
+    }
+
+    private mutating func expression() throws(TopicCondition.ParseError) {
+        try self.term()
+        while let symbol = self.operatorSymbol() {
+            self.operatorCount += 1
+            self.canonical += symbol
+            try self.term()
+        }
+    }
+
+    private mutating func term() throws(TopicCondition.ParseError) {
+        guard self.position <= Self.maxBytes else { throw .syntax(offset: self.position) }
+        self.skipBlanks()
+        switch self.peek() {
+        case UInt8(ascii: "!"):
+            self.position += 1
+            self.containsNegation = true
+            self.canonical += "!"
+            self.skipBlanks()
+            guard self.peek() == UInt8(ascii: "(") else { throw .syntax(offset: self.position) }
+            try self.parenthesised()
+        case UInt8(ascii: "("):
+            try self.parenthesised()
+        case UInt8(ascii: "'"), UInt8(ascii: "\""):
+            try self.predicate()
+        default:
+            throw .syntax(offset: self.position)
+        }
+        self.skipBlanks()
+    }
+
+    private mutating func parenthesised() throws(TopicCondition.ParseError) {
+        self.depth += 1
+        guard self.depth <= TopicCondition.maxDepth else { throw .tooDeep(offset: self.position) }
+        self.position += 1
+        self.canonical += "("
+        try self.expression()
+        guard self.peek() == UInt8(ascii: ")") else { throw .syntax(offset: self.position) }
+        self.position += 1
+        self.canonical += ")"
+        self.depth -= 1
+    }
+
+    private mutating func predicate() throws(TopicCondition.ParseError) {
+        let quote = self.bytes[self.position]
+        let start = self.position + 1
+        guard let end = self.bytes[start...].firstIndex(of: quote) else { throw .syntax(offset: self.position) }
+        guard let name = TopicName(String(decoding: self.bytes[start..<end], as: UTF8.self)) else {
+            throw .topicName(offset: start)
+        }
+        self.position = end + 1
+        try self.blankAndKeyword("in")
+        try self.blankAndKeyword("topics")
+        self.topics.append(name)
+        self.canonical += "'\(name)' in topics"
+    }
+
+    /// Reads at least one blank and a keyword in any case (C-CASE).
+    private mutating func blankAndKeyword(_ keyword: String) throws(TopicCondition.ParseError) {
+        let before = self.position
+        self.skipBlanks()
+        guard self.position > before else { throw .syntax(offset: self.position) }
+        for expected in keyword.utf8 {
+            guard let byte = self.peek(), byte | 0x20 == expected else { throw .syntax(offset: self.position) }
+            self.position += 1
+        }
+    }
+
+    /// The operator at the position in canonical form, or `nil` where the expression ends.
+    private mutating func operatorSymbol() -> String? {
+        guard let first = self.peek(), self.position + 1 < self.bytes.count,
+            first == UInt8(ascii: "&") || first == UInt8(ascii: "|"), self.bytes[self.position + 1] == first
+        else { return nil }
+        self.position += 2
+        return first == UInt8(ascii: "&") ? " && " : " || "
+    }
+
+    private func peek() -> UInt8? {
+        self.position < self.bytes.count ? self.bytes[self.position] : nil
+    }
+
+    private mutating func skipBlanks() {
+        while let byte = self.peek(), byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x0A {
+            self.position += 1
+        }
+    }
+}

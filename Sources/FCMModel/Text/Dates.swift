@@ -1,0 +1,117 @@
+/// A day of the proleptic Gregorian calendar.
+package struct CivilDate: Sendable, Hashable {
+    /// The days from 1 March of the year 0, where the reckoning below begins, to 1 January 1970.
+    private static let daysTo1970 = 719_468
+    /// The days of 400 years, after which the calendar repeats itself.
+    private static let daysPerEra = 146_097
+
+    package let year: Int
+    package let month: Int
+    package let day: Int
+
+    /// The day a number of days after 1 January 1970, or before it.
+    package init(daysSince1970: Int) {
+        // Years are reckoned from March, so that a leap day is the last of its year and moves no other.
+        let days = daysSince1970 + Self.daysTo1970
+        let era = (days >= 0 ? days : days - Self.daysPerEra + 1) / Self.daysPerEra
+        let dayOfEra = days - era * Self.daysPerEra
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let monthFromMarch = (5 * dayOfYear + 2) / 153
+        self.day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+        self.month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+        self.year = yearOfEra + era * 400 + (self.month <= 2 ? 1 : 0)
+    }
+
+    /// A day by its numbers; `nil` when the calendar has no such day.
+    package init?(year: Int, month: Int, day: Int) {
+        guard (0...9_999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
+        (self.year, self.month, self.day) = (year, month, day)
+        // A day too many would be the next month's first.
+        guard CivilDate(daysSince1970: self.daysSince1970) == self else { return nil }
+    }
+
+    /// The number of days after 1 January 1970; negative before it.
+    package var daysSince1970: Int {
+        let year = self.month <= 2 ? self.year - 1 : self.year
+        let era = (year >= 0 ? year : year - 399) / 400
+        let yearOfEra = year - era * 400
+        let monthFromMarch = self.month > 2 ? self.month - 3 : self.month + 9
+        let dayOfYear = (153 * monthFromMarch + 2) / 5 + self.day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        return era * Self.daysPerEra + dayOfEra - Self.daysTo1970
+    }
+}
+
+/// Reads the three forms of an HTTP date (RFC 9110, 5.6.7).
+///
+/// The weekday carries no information and is not compared with the date.
+package enum HTTPDate {
+    private static let months = [
+        "Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6,
+        "Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12,
+    ]
+
+    /// Seconds since 1970; `nil` for text in none of the forms.
+    package static func seconds(_ text: String) -> Int? {
+        let words = text.split(separator: " ").map(String.init)
+        switch words.count {
+        case 6 where words[5] == "GMT":
+            // Sun, 06 Nov 1994 08:49:37 GMT
+            return Self.seconds(year: words[3], month: words[2], day: words[1], time: words[4])
+        case 5:
+            // Sun Nov  6 08:49:37 1994
+            return Self.seconds(year: words[4], month: words[1], day: words[2], time: words[3])
+        case 4 where words[3] == "GMT":
+            // Sunday, 06-Nov-94 08:49:37 GMT
+            let date = words[1].split(separator: "-").map(String.init)
+            guard date.count == 3, let year = Self.number(date[2], digits: 2...2) else { return nil }
+            // Two digits name the nearest such year that is not far ahead.
+            return Self.seconds(
+                year: String(year < 70 ? 2000 + year : 1900 + year),
+                month: date[1],
+                day: date[0],
+                time: words[2]
+            )
+        default:
+            return nil
+        }
+    }
+
+    private static func seconds(year: String, month: String, day: String, time: String) -> Int? {
+        let clock = time.split(separator: ":", omittingEmptySubsequences: false).map { Self.number($0, digits: 2...2) }
+        guard let year = Self.number(year, digits: 4...4), year >= 1970, let month = Self.months[month],
+            let day = Self.number(day, digits: 1...2), let date = CivilDate(year: year, month: month, day: day),
+            clock.count == 3, let hours = clock[0], let minutes = clock[1], let seconds = clock[2],
+            (0...23).contains(hours), (0...59).contains(minutes), (0...60).contains(seconds)
+        else { return nil }
+        return date.daysSince1970 * 86_400 + hours * 3_600 + minutes * 60 + seconds
+    }
+
+    private static func number(_ text: some StringProtocol, digits: ClosedRange<Int>) -> Int? {
+        digits.contains(text.utf8.count) ? Int(digits: text) : nil
+    }
+}
+
+/// The delays that upstreams ask for, by the `Retry-After` header (RFC 9110, 10.2.3) or in a body.
+package enum RetryAfter {
+    /// One day: a server that asks for more is understood to ask for that.
+    private static let longestSeconds = 86_400
+    /// The delay after too many requests where the server names none (V-RETRY, G-429).
+    static let afterTooManyRequests = 60
+
+    /// The delay in whole seconds that a header's value asks for: a number, or an HTTP date, which is compared to now
+    /// in seconds since 1970; `nil` for text that is neither.
+    package static func seconds(_ text: String, now: Int) -> Int? {
+        if text.isDigits {
+            // Digits beyond any number ask for a long wait, not for none.
+            return Self.bounded(Int(text) ?? .max)
+        }
+        return HTTPDate.seconds(text).map { Self.bounded($0 - now) }
+    }
+
+    /// A delay within 0 and a day: callers sleep for it, and add it to the time.
+    static func bounded(_ seconds: Int) -> Int {
+        min(max(0, seconds), Self.longestSeconds)
+    }
+}

@@ -1,0 +1,91 @@
+import StrictJSON
+
+/// Writes answers in the shapes of the Instance ID API.
+package enum InstanceIDReplyWriter {
+    /// One result for each device of a batch, empty where it is done.
+    package static func reply(to outcomes: [SubscriptionOutcome]) -> Reply {
+        // Once a device is done, none: clients repeat the request for all when they see the header (TB-RETRYAFTER).
+        var longestDelay: Int?
+        var isDone = false
+        var code: OutcomeCode?
+        var writer = JSONWriter(reservingCapacity: 32 + outcomes.count * 8)
+        writer.beginObject()
+        writer.beginArray("results")
+        for outcome in outcomes {
+            writer.beginObject()
+            switch outcome {
+            case .done:
+                isDone = true
+            case .rejected(let rejection):
+                writer.member("error", rejection.code.instanceIDErrorName.rawValue)
+                code = code ?? rejection.code
+                if let delay = rejection.retryAfter { longestDelay = max(longestDelay ?? 0, delay) }
+            }
+            writer.endObject()
+        }
+        writer.endArray()
+        writer.endObject()
+        return Reply(json: writer, retryAfter: isDone ? nil : longestDelay, code: code)
+    }
+
+    /// FCM's record of a device; where its subscriptions were asked for and there are none, the member is missing too.
+    package static func reply(with info: RegistrationInfo, includingTopics: Bool) -> Reply {
+        var writer = JSONWriter(reservingCapacity: 256)
+        writer.beginObject()
+        if let text = info.application { writer.member("application", text) }
+        if let text = info.applicationVersion { writer.member("applicationVersion", text) }
+        if let text = info.authorizedEntity { writer.member("authorizedEntity", text) }
+        if let text = info.platform { writer.member("platform", text) }
+        if includingTopics, !info.subscriptions.isEmpty {
+            writer.beginObject("rel")
+            writer.beginObject("topics")
+            for subscription in info.subscriptions {
+                writer.key(subscription.topic)
+                writer.beginObject()
+                // It may be a time; the API tells the day.
+                if let since = subscription.since { writer.member("addDate", String(since.prefix(10))) }
+                writer.endObject()
+            }
+            writer.endObject()
+            writer.endObject()
+        }
+        writer.endObject()
+        return Reply(json: writer)
+    }
+
+    /// An empty object: the one device of the request is as was asked for.
+    package static var done: Reply {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.endObject()
+        return Reply(json: writer)
+    }
+
+    /// A request that can't be read, or may not be made; all but the latter are told why.
+    package static func reply(to refusal: Refusal) -> Reply {
+        var refusal = refusal
+        switch refusal.code {
+        case .unauthenticated, .forbidden, .auditUnavailable, .methodNotAllowed: refusal.detail = nil
+        default: refusal.detail = refusal.detail ?? refusal.code.title
+        }
+        return Self.reply(refusing: refusal)
+    }
+
+    /// A request that was refused as a whole, with the reason that the refusal has.
+    package static func reply(refusing refusal: Refusal) -> Reply {
+        let code = refusal.code
+        let name = code.instanceIDErrorName
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.member("error", name.rawValue)
+        if let reason = refusal.detail { writer.member("reason", reason) }
+        writer.endObject()
+        let waits = name == .unavailable || name == .resourceExhausted
+        return Reply(
+            status: code == .methodNotAllowed ? 405 : code == .unsupportedMediaType ? 415 : name.httpStatus,
+            json: writer,
+            retryAfter: refusal.retryAfter ?? (waits ? 5 : nil),
+            code: code
+        )
+    }
+}

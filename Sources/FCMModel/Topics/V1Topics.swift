@@ -1,0 +1,175 @@
+import NIOCore
+import StrictJSON
+
+/// Writes requests to v1's topic subscriptions: each is about one device.
+package struct V1TopicRequest: Sendable {
+    /// The most subscriptions on one page of a list: long names of all of them still fit into an answer.
+    private static let pageSize = 300
+
+    private static let template = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
+
+    private let registrations: String
+
+    /// Requests for a project, by its id or number.
+    package init(project: String) {
+        self.registrations = "/v1/projects/\(PercentEncoding.encoded(project))/registrations/"
+    }
+
+    /// Changes a device's subscription to a topic; ending one that there is not counts as done.
+    package func change(_ change: SubscriptionChange, _ token: String, _ topic: TopicName) -> TopicRequest {
+        let topic = PercentEncoding.encoded(topic.text)
+        let subscriptions = self.subscriptions(of: token)
+        return switch change {
+        case .subscribe:
+            TopicRequest(
+                .post,
+                "\(subscriptions)?topic_name=\(topic)",
+                of: Self.template,
+                body: ByteBuffer(string: "{}"),
+                maxAnswerBytes: Target.maxAnswerBytes(recipients: 1)
+            )
+        case .unsubscribe:
+            TopicRequest(
+                .delete,
+                "\(subscriptions)/\(topic)?allow_missing=true",
+                of: "\(Self.template)/{topic}",
+                maxAnswerBytes: Target.maxAnswerBytes(recipients: 1)
+            )
+        }
+    }
+
+    /// Asks for a device's subscriptions, from the page that the last one named.
+    package func list(_ token: String, page: String? = nil) -> TopicRequest {
+        let next = page.map { "&page_token=\(PercentEncoding.encoded($0))" } ?? ""
+        let path = "\(self.subscriptions(of: token))?page_size=\(Self.pageSize)\(next)"
+        return TopicRequest(.get, path, of: Self.template)
+    }
+
+    private func subscriptions(of token: String) -> String {
+        "\(self.registrations)\(PercentEncoding.encoded(token))/topicSubscriptions"
+    }
+}
+
+/// Reads the answers of v1's topic subscriptions.
+///
+/// An answer that can't be understood is never the death of a token.
+package enum V1TopicResponseReader {
+    /// A page of subscriptions with three members each, and room beside them.
+    private static let limits = JSONLimits(maxMembers: 20_000, maxElements: 10_000)
+
+    /// Reads the answer to a change of one device's subscription.
+    package static func change(_ response: UpstreamResponse, _ change: SubscriptionChange, now: Int) -> TopicReading {
+        let status = String(response.status)
+        guard (200...299).contains(response.status) else {
+            let body = V1ErrorBody(response.body)
+            if change == .subscribe, response.status == 409, body.status != RPCStatus.aborted.rawValue {
+                // The device was subscribed before.
+                return TopicReading(.changed([.done]), upstreamCode: status)
+            }
+            return Self.refusal(response, body, now: now)
+        }
+        guard Self.saysObject(response.body) else {
+            return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+        }
+        return TopicReading(.changed([.done]), upstreamCode: status)
+    }
+
+    /// Reads a page of a device's subscriptions.
+    package static func list(_ response: UpstreamResponse, now: Int) -> TopicReading {
+        let status = String(response.status)
+        guard (200...299).contains(response.status) else {
+            return Self.refusal(response, V1ErrorBody(response.body), now: now)
+        }
+        let unreadable = TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
+        guard let root = (try? JSONDocument(parsing: response.body, limits: Self.limits))?.root, root.members != nil
+        else { return unreadable }
+        var subscriptions: [TopicSubscription] = []
+        if let list = root.field("topic_subscriptions", or: "topicSubscriptions") {
+            guard let elements = list.elements else { return unreadable }
+            for element in elements {
+                guard let subscription = Self.subscription(element), subscription.isWithinBounds else {
+                    return unreadable
+                }
+                subscriptions.append(subscription)
+            }
+        }
+        let nextPage = root.text("next_page_token", or: "nextPageToken")
+        guard nextPage.map(AnswerBounds.isToken) ?? true else { return unreadable }
+        return TopicReading(
+            .registration(RegistrationInfo(subscriptions: subscriptions), nextPage: nextPage),
+            upstreamCode: status
+        )
+    }
+
+    /// An entry of a list: its topic stands in a member of its own, or else at the end of its name.
+    private static func subscription(_ value: JSONValue) -> TopicSubscription? {
+        let topic = value.text("topic_name", or: "topicName") ?? value.text("name").flatMap(Self.lastSegment)
+        return topic.map { TopicSubscription(topic: $0, since: value.text("create_time", or: "createTime")) }
+    }
+
+    private static func lastSegment(_ name: String) -> String? {
+        let marker = "/topicSubscriptions/"
+        guard let range = name.firstRange(of: marker), range.upperBound < name.endIndex else { return nil }
+        return String(name[range.upperBound...])
+    }
+
+    /// Whether a body is empty or an object: a page for people is no sign that something was done.
+    private static func saysObject(_ body: ByteBuffer) -> Bool {
+        body.readableBytes == 0 || (try? JSONDocument(parsing: body))?.root.members != nil
+    }
+
+    // MARK: Refusals
+
+    private static func refusal(_ response: UpstreamResponse, _ body: V1ErrorBody, now: Int) -> TopicReading {
+        let cause = V1Classification(status: response.status, body: body, kind: .token)
+        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } ?? body.retryDelay
+        var code = cause.code
+        var signal = TopicReading.Signal.none
+        if Self.tellsOfTooManyTopics(body) {
+            code = .tooManyTopics
+        } else if Self.isQuota(response.status, body, cause.signal) {
+            // Subscriptions are rationed for the project as a whole.
+            code = .tenantRateExceeded
+            signal = .holdsForAll
+        } else if response.status == 404, !body.hasCode {
+            signal = .apiMissing
+        } else if response.status == 409 {
+            code = .upstreamUnavailable
+        } else if response.status == 400, code == .invalidField || code == .invalidTarget {
+            code = Self.blamesDevice(body) ? .invalidToken : .invalidField
+        } else {
+            switch cause.signal {
+            case .tokenRefused: signal = .tokenRefused
+            case .credentialRefused: signal = body.hasCode ? .none : .holdsForAll
+            case .none, .projectQuota, .targetQuota, .trouble: break
+            }
+        }
+        return TopicReading(
+            rejected: code,
+            retryAfter: code == .tenantRateExceeded
+                ? delay ?? RetryAfter.afterTooManyRequests : code.isRetryable ? delay : nil,
+            signal: signal,
+            upstreamCode: body.knownWord ?? String(response.status)
+        )
+    }
+
+    private static func isQuota(_ status: Int, _ body: V1ErrorBody, _ signal: V1Reading.Signal) -> Bool {
+        switch signal {
+        case .projectQuota, .targetQuota: true
+        case .none, .tokenRefused, .credentialRefused, .trouble:
+            status == 429 || body.status == RPCStatus.resourceExhausted.rawValue
+        }
+    }
+
+    private static func tellsOfTooManyTopics(_ body: V1ErrorBody) -> Bool {
+        let text = body.message.lowercased()
+        return text.contains("too many topics") || text.contains("too_many_topics")
+    }
+
+    /// Whether a bad argument is the registration; without a clue it is not.
+    private static func blamesDevice(_ body: V1ErrorBody) -> Bool {
+        let violations = body.violations
+        return ([body.message] + violations.map(\.description) + violations.map(\.field))
+            .contains { $0.lowercased().contains("registration") }
+    }
+}

@@ -1,0 +1,172 @@
+import NIOCore
+import StrictJSON
+
+/// Writes answers in v1's shapes: those of `messages:send` and of topic subscriptions.
+package struct V1ReplyWriter: Sendable {
+    /// The project as it stands in the request's path.
+    private let project: String
+
+    package init(project: String) {
+        self.project = project
+    }
+
+    // MARK: messages:send
+
+    /// The outcome of a message to one target.
+    package func reply(to outcome: RecipientOutcome) -> Reply {
+        switch outcome {
+        case .accepted(let acceptance):
+            var writer = JSONWriter()
+            writer.beginObject()
+            writer.member("name", "projects/\(self.project)/messages/\(acceptance.messageID)")
+            writer.endObject()
+            return Reply(json: writer)
+        case .rejected(let rejection):
+            return Self.reply(refusing: rejection)
+        }
+    }
+
+    /// A message that was taken for a device group: v1 tells nothing, not even of failed members.
+    package static let groupAcceptance = Reply(ByteBuffer(string: "{}"))
+
+    /// A message that was not taken, whichever upstream refused it or the gateway itself (V-FACADE).
+    package static func reply(refusing rejection: Rejection) -> Reply {
+        let name = rejection.legacyErrorName
+        let isAPNS = rejection.code == .upstreamCredentials && name == .invalidAPNSCredential
+        let error = isAPNS ? V1Error.thirdPartyAuth : rejection.code.v1Error
+        // Google's front end, which gives no code of FCM's, names no field here.
+        let violation = error == .invalidArgument ? name.v1Violation : nil
+        return Self.reply(error, violation, retryAfter: rejection.retryAfter, code: rejection.code)
+    }
+
+    /// A request that can't be read, holds a bad value, or may not be made.
+    package static func reply(to refusal: Refusal) -> Reply {
+        let detail = refusal.detail ?? refusal.code.title
+        if let field = refusal.fields.first {
+            return Self.reply(
+                V1Error(.invalidArgument, refusal.isSyntactic ? nil : .invalidArgument, detail),
+                V1FieldViolation(field: field.path, description: field.detail),
+                code: refusal.code
+            )
+        }
+        switch refusal.code {
+        case .methodNotAllowed:
+            return Self.methodNotAllowed
+        case .badRequest, .unsupportedMediaType, .malformedJSON, .invalidTarget, .invalidField:
+            return Self.reply(V1Error(.invalidArgument, nil, detail), code: refusal.code)
+        default:
+            return Self.reply(refusing: refusal.rejection)
+        }
+    }
+
+    private static let methodNotAllowed: Reply = {
+        let error = V1Error(.invalidArgument, nil, "The method is not allowed here.")
+        return Reply(status: 405, Self.reply(error, code: .methodNotAllowed).body, code: .methodNotAllowed)
+    }()
+
+    // MARK: Topic subscriptions
+
+    /// A subscription that there is now, whether or not there was one before.
+    package func reply(subscribing token: String, to topic: TopicName) -> Reply {
+        var writer = JSONWriter()
+        self.write(TopicSubscription(topic: topic.text), of: token, to: &writer)
+        return Reply(json: writer)
+    }
+
+    /// An empty object: there is no such subscription any more.
+    package static var unsubscribed: Reply {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.endObject()
+        return Reply(json: writer)
+    }
+
+    /// A page of a device's subscriptions, and the token of the next one.
+    package func reply(
+        listing subscriptions: some Sequence<TopicSubscription>,
+        of token: String,
+        nextPage: String?
+    ) -> Reply {
+        var writer = JSONWriter(reservingCapacity: 1_024)
+        writer.beginObject()
+        writer.beginArray("topicSubscriptions")
+        for subscription in subscriptions {
+            self.write(subscription, of: token, to: &writer)
+        }
+        writer.endArray()
+        if let nextPage { writer.member("nextPageToken", nextPage) }
+        writer.endObject()
+        return Reply(json: writer)
+    }
+
+    /// A subscription that was not changed or not told.
+    package static func reply(refusingSubscription rejection: Rejection) -> Reply {
+        guard rejection.code == .invalidToken else { return Self.reply(refusing: rejection) }
+        let text = "The registration token is not a valid FCM registration token"
+        return Self.reply(V1Error(.invalidArgument, .invalidArgument, text), code: rejection.code)
+    }
+
+    private func write(_ subscription: TopicSubscription, of token: String, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member(
+            "name",
+            "projects/\(self.project)/registrations/\(token)/topicSubscriptions/\(subscription.topic)"
+        )
+        writer.member("topicName", subscription.topic)
+        if let since = subscription.since {
+            // The Instance ID API tells the day alone.
+            writer.member("createTime", since.utf8.count == 10 ? "\(since)T00:00:00Z" : since)
+        }
+        writer.endObject()
+    }
+
+    // MARK: google.rpc.Status
+
+    private static func reply(
+        _ error: V1Error,
+        _ violation: V1FieldViolation? = nil,
+        retryAfter: Int? = nil,
+        code: OutcomeCode
+    ) -> Reply {
+        var writer = JSONWriter(reservingCapacity: 256)
+        writer.beginObject()
+        writer.beginObject("error")
+        writer.member("code", error.status.httpStatus)
+        writer.member("message", error.message)
+        writer.member("status", error.status.rawValue)
+        if error.code != nil || violation != nil {
+            writer.beginArray("details")
+            if let code = error.code { Self.write(code, to: &writer) }
+            if let violation { Self.write(violation, to: &writer) }
+            writer.endArray()
+        }
+        writer.endObject()
+        writer.endObject()
+        let delay: Int? =
+            switch error.delay {
+            case .never: nil
+            case .named: retryAfter
+            case .seconds(let seconds): retryAfter ?? seconds
+            }
+        return Reply(status: error.status.httpStatus, json: writer, retryAfter: delay, code: code)
+    }
+
+    private static func write(_ code: V1ErrorCode, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("@type", "type.googleapis.com/google.firebase.fcm.v1.FcmError")
+        writer.member("errorCode", code.rawValue)
+        writer.endObject()
+    }
+
+    private static func write(_ violation: V1FieldViolation, to writer: inout JSONWriter) {
+        writer.beginObject()
+        writer.member("@type", "type.googleapis.com/google.rpc.BadRequest")
+        writer.beginArray("fieldViolations")
+        writer.beginObject()
+        if !violation.field.isEmpty { writer.member("field", violation.field) }
+        writer.member("description", violation.description)
+        writer.endObject()
+        writer.endArray()
+        writer.endObject()
+    }
+}

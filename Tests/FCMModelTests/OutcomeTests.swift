@@ -1,0 +1,224 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("Rejection")
+struct RejectionTests {
+    @Test("Every name of the protocol survives its way through a code", arguments: LegacyErrorName.allCases)
+    func names(name: LegacyErrorName) {
+        let rejection = Rejection(code: name.outcomeCode, legacyName: name)
+        #expect(rejection.legacyErrorName == name.current)
+        #expect(rejection.legacyErrorName.current == rejection.legacyErrorName)
+    }
+
+    @Test("A name is kept only where the code alone would be called something else")
+    func equality() {
+        #expect(Rejection(code: .unregistered, legacyName: .notRegistered) == Rejection(code: .unregistered))
+        #expect(Rejection(code: .invalidField, legacyName: .invalidTTL) != Rejection(code: .invalidField))
+        #expect(Rejection(code: .upstreamCredentials).legacyErrorName == .internalServerError)
+    }
+
+    @Test("Only the death of a token is told as one, and whatever can be repeated as something to repeat")
+    func codes() {
+        let deaths = OutcomeCode.allCases.filter { $0.legacyErrorName == .notRegistered }
+        #expect(deaths == [.unregistered])
+        let repeatable: Set<LegacyErrorName> = [
+            .unavailable, .internalServerError, .deviceMessageRateExceeded, .topicsMessageRateExceeded,
+        ]
+        for code in OutcomeCode.allCases where code.isRetryable {
+            #expect(repeatable.contains(code.legacyErrorName), "\(code)")
+        }
+    }
+}
+
+@Suite("LegacyErrorName")
+struct LegacyErrorNameTests {
+    /// A name and the REST code with the same meaning.
+    private static let codes: [(String, OutcomeCode)] = [
+        ("MissingRegistration", .invalidTarget),
+        ("InvalidRegistration", .invalidToken),
+        ("NotRegistered", .unregistered),
+        ("InvalidPackageName", .packageMismatch),
+        ("MismatchSenderId", .senderMismatch),
+        ("MessageTooBig", .messageTooBig),
+        ("InvalidDataKey", .invalidDataKey),
+        ("InvalidTtl", .invalidField),
+        ("InvalidParameters", .invalidField),
+        ("MissingCollapseKey", .invalidField),
+        ("Unavailable", .upstreamUnavailable),
+        ("QuotaExceeded", .upstreamUnavailable),
+        ("InternalServerError", .upstreamInternal),
+        ("DeviceMessageRateExceeded", .deviceRateExceeded),
+        ("DeviceQuotaExceeded", .deviceRateExceeded),
+        ("TopicsMessageRateExceeded", .topicRateExceeded),
+        ("InvalidApnsCredential", .upstreamCredentials),
+    ]
+
+    @Test("Every name has its code, in every spelling seen on the wire", arguments: Self.codes)
+    func spellings(name: String, code: OutcomeCode) throws {
+        // TopicsMessageRateExceeded, TOPICS_MESSAGE_RATE_EXCEEDED, topics message rate exceeded: ...
+        let words = name.reduce(into: [String]()) { words, letter in
+            if letter.isUppercase { words.append("") }
+            words[words.count - 1].append(letter)
+        }
+        let spellings = [
+            name, name.uppercased(), name.lowercased(),
+            words.joined(separator: "_"), words.joined(separator: "_").uppercased(),
+            words.joined(separator: " "), words.joined(separator: " ").lowercased(),
+            " \(name)\t", "_\(name)_", "\(name): with an explanation", "\(name):", "\(name) : a:b",
+            words.joined(separator: "_").uppercased() + ": NotRegistered", "\(name)\r\n",
+        ]
+        for spelling in spellings {
+            let parsed = try #require(LegacyErrorName(wireText: spelling), "\(spelling)")
+            #expect(parsed.rawValue == name)
+            #expect(parsed.outcomeCode == code)
+        }
+    }
+
+    @Test("The table names every name, and only once")
+    func completeness() {
+        #expect(Self.codes.map(\.0).sorted() == LegacyErrorName.allCases.map(\.rawValue).sorted())
+    }
+
+    @Test(
+        "Anything else is no name",
+        arguments: [
+            "", ":", " ", "_", ": NotRegistered", "DeprecatedApi", "SomethingNew", "NotRegisteredX", "XNotRegistered",
+            "Not-Registered", "Not.Registered", "NotRegistered;", "Error=NotRegistered", "Registered", "Not",
+            "N\u{F6}tRegistered", "NotRegistered\u{301}", "NotRegistered\u{0}",
+        ]
+    )
+    func unknown(text: String) {
+        #expect(LegacyErrorName(wireText: text) == nil)
+    }
+}
+
+@Suite("UpstreamResult")
+struct UpstreamResultTests {
+    private static let accepted = V1Reading(answer: .accepted(messageID: "m"), upstreamCode: "200")
+
+    private static func rejected(_ code: OutcomeCode, retryAfter: Int? = nil, _ word: String = "X") -> V1Reading {
+        V1Reading(answer: .rejected(Rejection(code: code, retryAfter: retryAfter)), upstreamCode: word)
+    }
+
+    @Test("Outcomes keep the order of the calls, the longest delay stands for all")
+    func order() {
+        let result = UpstreamResult(gathering: [
+            Self.accepted, Self.rejected(.deviceRateExceeded, retryAfter: 9, "QUOTA_EXCEEDED"),
+            Self.rejected(.unregistered, retryAfter: 99), Self.rejected(.upstreamUnavailable, retryAfter: 12),
+        ])
+        #expect(
+            result.answer
+                == .recipients([
+                    .accepted(Acceptance(messageID: "m")),
+                    .rejected(Rejection(code: .deviceRateExceeded, retryAfter: 9)),
+                    .rejected(Rejection(code: .unregistered, retryAfter: 99)),
+                    .rejected(Rejection(code: .upstreamUnavailable, retryAfter: 12)),
+                ])
+        )
+        #expect(result.retryAfter == 12)
+        #expect(result.upstreamCode == "QUOTA_EXCEEDED")
+    }
+
+    @Test(
+        "One cause that is nobody's own makes one failure",
+        arguments: [OutcomeCode.upstreamUnavailable, .upstreamCredentials, .upstreamInternal, .upstreamProtocol]
+    )
+    func commonCause(code: OutcomeCode) {
+        let failed = Self.rejected(code, retryAfter: 4, "503")
+        let result = UpstreamResult(gathering: [failed, failed, Self.rejected(code, retryAfter: 6, "503")])
+        #expect(result.answer == .failed(code))
+        #expect(result.retryAfter == (code.isRetryable ? 6 : nil))
+        #expect(result.upstreamCode == "503")
+        #expect(UpstreamResult(failed).answer == .failed(code))
+    }
+
+    @Test("Causes that differ, or are somebody's own, stay a list")
+    func ownCauses() {
+        let lists = [
+            [Self.rejected(.unregistered), Self.rejected(.unregistered)],
+            [Self.rejected(.upstreamUnavailable), Self.rejected(.upstreamInternal)],
+            [Self.rejected(.upstreamUnavailable), Self.accepted],
+            [Self.accepted, Self.rejected(.upstreamUnavailable)],
+            [V1Reading(transportFailure: .outcomeUnknown, upstreamCode: "timeout")],
+        ]
+        for readings in lists {
+            #expect(UpstreamResult(gathering: readings).answer == .recipients(readings.map(\.outcome)))
+        }
+        let apns = Rejection(code: .upstreamCredentials, legacyName: .invalidAPNSCredential)
+        let reading = V1Reading(answer: .rejected(apns), upstreamCode: "THIRD_PARTY_AUTH_ERROR")
+        #expect(
+            UpstreamResult(gathering: [reading, reading]).answer == .recipients([.rejected(apns), .rejected(apns)])
+        )
+    }
+
+    @Test("A group's answer counts the members that the gateway knows, and at least one")
+    func groups() {
+        let reading = V1Reading(answer: .group, upstreamCode: "200")
+        for (known, success) in [(nil, 1), (0, 1), (3, 3)] as [(Int?, Int)] {
+            let expected = GroupOutcome(success: success, failure: 0, failedTokens: [])
+            #expect(UpstreamResult(reading, knownMembers: known).answer == .group(expected))
+        }
+        #expect(UpstreamResult(gathering: [reading]).answer == .failed(.upstreamProtocol))
+    }
+
+    @Test("A call without an answer is Unavailable in legacy words, and what it is in those of REST")
+    func transport() {
+        let reading = V1Reading(transportFailure: .outcomeUnknown, upstreamCode: "timeout")
+        #expect(reading.signal == .trouble)
+        guard case .recipients(let outcomes) = UpstreamResult(reading).answer,
+            case .rejected(let rejection)? = outcomes.first, outcomes.count == 1
+        else {
+            Issue.record("the call is lost: \(reading)")
+            return
+        }
+        #expect(rejection.code == .outcomeUnknown)
+        #expect(rejection.legacyErrorName == .unavailable)
+        let refused = V1Reading(transportFailure: .upstreamUnavailable, upstreamCode: "connect_failed")
+        #expect(UpstreamResult(refused).answer == .failed(.upstreamUnavailable))
+    }
+
+    @Test("An answer is passed through only where it is FCM's own and the reader was asked to keep it")
+    func passThrough() {
+        let error = #"{"error":{"code":404,"status":"NOT_FOUND","details":[{"@type":"google.firebase.fcm.v1.FcmError","#
+        var gone = UpstreamResponse(
+            status: 404,
+            retryAfter: "7",
+            contentType: "application/json",
+            body: ByteBuffer(string: error + #""errorCode":"UNREGISTERED"}]}}"#)
+        )
+        let lost = UpstreamResponse(status: 404, retryAfter: nil, body: ByteBuffer(string: "gone"))
+        func passThrough(_ response: UpstreamResponse, keepsAnswer: Bool) -> Reply? {
+            UpstreamResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: keepsAnswer))
+                .passThrough?
+                .reply
+        }
+        let reply = passThrough(gone, keepsAnswer: true)
+        #expect(reply?.status == 404)
+        #expect(reply?.contentType == "application/json")
+        #expect(reply?.retryAfter == 7)
+        #expect(reply?.body == gone.body)
+        #expect(passThrough(gone, keepsAnswer: false) == nil)
+        #expect(passThrough(lost, keepsAnswer: true) == nil)
+        gone.contentType = nil
+        #expect(passThrough(gone, keepsAnswer: true)?.contentType == "application/json; charset=UTF-8")
+    }
+
+    @Test("Legacy's name for a failed call is kept where it says more than the code")
+    func legacyName() {
+        func name(_ answer: UpstreamResult.Answer, _ name: LegacyErrorName) -> LegacyErrorName? {
+            UpstreamResult(answer: answer, upstreamCode: "x", legacyName: name).legacyName
+        }
+        #expect(name(.failed(.invalidField), .invalidTTL) == .invalidTTL)
+        #expect(name(.failed(.invalidField), .missingCollapseKey) == nil)
+        #expect(name(.failed(.upstreamCredentials), .invalidAPNSCredential) == .invalidAPNSCredential)
+        #expect(name(.failed(.upstreamUnavailable), .quotaExceeded) == nil)
+        #expect(name(.recipients([]), .invalidTTL) == nil)
+        let response = UpstreamResponse(
+            status: 200,
+            retryAfter: nil,
+            body: ByteBuffer(string: #"{"error":"InvalidTtl"}"#)
+        )
+        #expect(LegacyResponseReader.read(response, for: .token("a"), now: 0).legacyName == .invalidTTL)
+    }
+}

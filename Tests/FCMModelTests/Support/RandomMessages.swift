@@ -1,0 +1,263 @@
+import FCMModel
+import NIOCore
+
+/// A small generator of random numbers that is the same on every machine.
+struct SplitMix64: RandomNumberGenerator {
+    /// What property tests start from, each anew.
+    static let seeds: Range<UInt64> = 0..<25
+
+    private var state: UInt64
+
+    /// Creates a generator.
+    ///
+    /// - Parameter seed: Decides all that follows.
+    init(seed: UInt64) {
+        self.state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = self.state
+        mixed = (mixed ^ (mixed &>> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed &>> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed &>> 31)
+    }
+
+    /// Draws a number; the slight bias is of no concern here, speed in a debug build is.
+    ///
+    /// - Parameter bound: One more than the largest.
+    /// - Returns: A number from 0 to the bound, exclusive.
+    mutating func below(_ bound: Int) -> Int {
+        Int(truncatingIfNeeded: (self.next() &>> 33) % UInt64(bound))
+    }
+
+    /// Draws an element.
+    ///
+    /// - Parameter choices: What to draw from; not empty.
+    /// - Returns: One of them.
+    mutating func pick<Choice>(_ choices: [Choice]) -> Choice {
+        choices[self.below(choices.count)]
+    }
+}
+
+/// Draws texts that a careless encoder would damage.
+enum RandomText {
+    /// Ranges of code points, one as likely as another: controls, what JSON escapes, every length of UTF-8, marks that
+    /// combine, separators that some parsers take for line ends, emoji with their joiners, the ends of planes.
+    private static let ranges: [ClosedRange<UInt32>] = [
+        0x00...0x1F, 0x20...0x7E, 0x22...0x22, 0x5C...0x5C, 0x2F...0x2F, 0x7F...0x9F, 0xA0...0x7FF, 0x300...0x36F,
+        0x800...0xD7FF, 0x200B...0x2029, 0xE000...0xFFFF, 0xFEFF...0xFEFF, 0xFE0F...0xFE0F, 0x1F300...0x1FAFF,
+        0x1F3FB...0x1F3FF, 0x10000...0x10FFFF,
+    ]
+
+    /// Draws a text.
+    ///
+    /// - Parameters:
+    ///   - lengths: how many code points it may have.
+    ///   - random: where chance comes from.
+    /// - Returns: a text of so many code points.
+    static func draw(_ lengths: ClosedRange<Int>, using random: inout SplitMix64) -> String {
+        var text = String.UnicodeScalarView()
+        for _ in 0..<(lengths.lowerBound + random.below(lengths.count)) {
+            let range = random.pick(Self.ranges)
+            let point = range.lowerBound + UInt32(random.below(range.count))
+            // No range holds a surrogate, so nothing is ever left out.
+            if let scalar = Unicode.Scalar(point) { text.append(scalar) }
+        }
+        return String(text)
+    }
+
+    /// Draws characters that topics may have.
+    static func topic(_ lengths: ClosedRange<Int>, using random: inout SplitMix64) -> String {
+        let characters = Array("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~%")
+        return String((0..<(lengths.lowerBound + random.below(lengths.count))).map { _ in random.pick(characters) })
+    }
+}
+
+/// Draws messages that a decoder could have established, and targets that the legacy protocol knows.
+enum RandomMessage {
+    /// Draws a target of any kind with a legacy form; a group's key is left out, which decodes as a token.
+    static func target(using random: inout SplitMix64) throws -> Target {
+        switch random.below(4) {
+        case 0:
+            return .token("t" + RandomText.draw(0...30, using: &random))
+        case 1:
+            return .tokens((0...random.below(20)).map { _ in "t" + RandomText.draw(0...30, using: &random) })
+        case 2:
+            guard let name = TopicName(RandomText.topic(1...40, using: &random)) else { break }
+            return .topic(name)
+        default:
+            return .condition(try TopicCondition(parsing: "'a' in topics && ('b' in topics || 'c%20' in topics)"))
+        }
+        throw VectorProblem("no valid topic was drawn")
+    }
+
+    /// Draws a message that fits a target's limit on size.
+    static func message(for target: Target, using random: inout SplitMix64) -> Message {
+        var message = Message()
+        if random.below(2) == 0 { message.priority = random.pick(Message.Priority.allCases) }
+        if random.below(2) == 0 {
+            message.timeToLive = random.pick([0, 1, 60, Message.maxTimeToLive, random.below(Message.maxTimeToLive)])
+        }
+        if random.below(2) == 0 { message.collapseKey = RandomText.draw(1...20, using: &random) }
+        if random.below(2) == 0 { message.restrictedPackageName = RandomText.draw(1...20, using: &random) }
+        message.contentAvailable = random.below(2) == 0
+        message.mutableContent = random.below(2) == 0
+        message.dryRun = random.below(2) == 0
+        let notification = Self.notification(using: &random)
+        message.notification = notification.isEmpty ? nil : notification
+        for index in 0..<random.below(12) {
+            // The number keeps keys apart and out of the reserved ones.
+            let key = "\(index):" + RandomText.draw(0...10, using: &random)
+            message.data.append(DataEntry(key: key, value: RandomText.draw(0...40, using: &random)))
+        }
+        while message.payloadBytes > target.maxPayloadBytes, !message.data.isEmpty { message.data.removeLast() }
+        if message.payloadBytes > target.maxPayloadBytes { message.notification = nil }
+        return message
+    }
+
+    private static func notification(using random: inout SplitMix64) -> Notification {
+        var notification = Notification()
+        for key in NotificationKey.allCases where random.below(3) == 0 {
+            notification[key] = key == .color ? "#09afAF" : RandomText.draw(1...20, using: &random)
+        }
+        if random.below(3) == 0 {
+            notification.badge = random.pick([0, 1, ValueRules.maxBadge, random.below(1_000)])
+        }
+        if random.below(3) == 0 { notification.titleLocArgs = Self.arguments(using: &random) }
+        if random.below(3) == 0 { notification.bodyLocArgs = Self.arguments(using: &random) }
+        return notification
+    }
+
+    private static func arguments(using random: inout SplitMix64) -> [String] {
+        (0..<random.below(4)).map { _ in RandomText.draw(0...10, using: &random) }
+    }
+}
+
+extension RandomMessage {
+    /// Draws a message of which nothing gets lost in v1, and the recipient of one call.
+    static func forV1(using random: inout SplitMix64) throws -> (Message, V1Recipient) {
+        let target: Target
+        let recipient: V1Recipient
+        switch try Self.target(using: &random) {
+        case .topic(let name):
+            target = .topic(name)
+            recipient = .topic(name)
+        case .condition(let condition):
+            target = .condition(condition)
+            recipient = .condition(condition)
+        default:
+            let token = "t" + RandomText.draw(0...30, using: &random)
+            target = .token(token)
+            recipient = .token(token)
+        }
+        return (Self.forV1(Self.message(for: target, using: &random), using: &random), recipient)
+    }
+
+    /// A message without what v1 drops on purpose, and now and then with the addresses that browsers get.
+    private static func forV1(_ drawn: Message, using random: inout SplitMix64) -> Message {
+        var message = drawn
+        if var notification = message.notification {
+            for key in [NotificationKey.icon, .clickAction] where notification[key] != nil && random.below(2) == 0 {
+                notification[key] = random.pick([
+                    "https://a.example/i", "HTTPS://a", "http://a", "https:/a", "https://",
+                ])
+            }
+            if notification[.titleLocKey] == nil || notification.titleLocArgs == [] { notification.titleLocArgs = nil }
+            if notification[.bodyLocKey] == nil || notification.bodyLocArgs == [] { notification.bodyLocArgs = nil }
+            message.notification = notification.isEmpty ? nil : notification
+        }
+        if message.notification == nil { message.mutableContent = false }
+        return message
+    }
+}
+
+/// A topic expression written carelessly, beside what it must be read as.
+struct RandomCondition {
+    private(set) var written = ""
+    private(set) var canonical = ""
+    private(set) var topics: [String] = []
+    private(set) var operators = 0
+
+    /// Appends an expression of one to three terms.
+    mutating func drawExpression(depth: Int, using random: inout SplitMix64) {
+        self.drawTerm(depth: depth, using: &random)
+        for _ in 0..<random.below(3) {
+            let symbol = random.pick(["&&", "||"])
+            self.operators += 1
+            self.written += symbol
+            self.canonical += " \(symbol) "
+            self.drawTerm(depth: depth, using: &random)
+        }
+    }
+
+    private mutating func drawTerm(depth: Int, using random: inout SplitMix64) {
+        self.written += Self.blanks(0, using: &random)
+        let form = depth < 4 ? random.below(4) : 3
+        if form < 2 {
+            if form == 0 {
+                self.written += "!" + Self.blanks(0, using: &random)
+                self.canonical += "!"
+            }
+            self.written += "("
+            self.canonical += "("
+            self.drawExpression(depth: depth + 1, using: &random)
+            self.written += ")"
+            self.canonical += ")"
+        } else {
+            let name = RandomText.topic(1...6, using: &random)
+            let quote = random.pick(["'", "\""])
+            let keywords = ["in", "topics"].map { Self.anyCase($0, using: &random) }
+            let blanks = [Self.blanks(1, using: &random), Self.blanks(1, using: &random)]
+            self.written += quote + name + quote + blanks[0] + keywords[0] + blanks[1] + keywords[1]
+            self.canonical += "'\(name)' in topics"
+            self.topics.append(name)
+        }
+        self.written += Self.blanks(0, using: &random)
+    }
+
+    private static func blanks(_ least: Int, using random: inout SplitMix64) -> String {
+        (0..<(least + random.below(3))).map { _ in random.pick([" ", "\t", "\r", "\n"]) }.joined()
+    }
+
+    private static func anyCase(_ word: String, using random: inout SplitMix64) -> String {
+        word.map { random.below(2) == 0 ? $0.uppercased() : String($0) }.joined()
+    }
+}
+
+/// Damages bodies as networks, proxies and careless clients do.
+enum BodyMutator {
+    /// A copy with one to four damages.
+    static func mutate(_ body: ByteBuffer, using random: inout SplitMix64) -> ByteBuffer {
+        var bytes = Array(body.readableBytesView)
+        for _ in 0...random.below(4) {
+            let place = random.below(bytes.count + 1)
+            switch random.below(6) {
+            case 0: bytes.insert(UInt8(random.below(256)), at: place)
+            case 1: bytes.insert(random.pick(Array("{}[]\",:0\\e-.n".utf8)), at: place)
+            case 2 where place < bytes.count: bytes.remove(at: place)
+            case 3 where place < bytes.count: bytes[place] = UInt8(random.below(256))
+            case 4: bytes.removeLast(bytes.count - place)
+            default:
+                // A piece of the body once more, somewhere else.
+                let piece = bytes[place..<min(bytes.count, place + random.below(20))]
+                bytes.insert(contentsOf: Array(piece), at: random.below(bytes.count + 1))
+            }
+        }
+        return ByteBuffer(bytes: bytes)
+    }
+}
+
+extension Message {
+    /// The UTF-8 of every text, named; unlike `==`, which takes composed and decomposed letters for one another.
+    var bytesOfTexts: [[UInt8]] {
+        var texts: [String] = []
+        for text in self.notification?.texts ?? [] { texts += [text.key.rawValue, text.value] }
+        for arguments in [self.notification?.titleLocArgs, self.notification?.bodyLocArgs] {
+            texts += ["arguments"] + (arguments ?? ["none"])
+        }
+        texts += ["collapse", self.collapseKey ?? "none", "package", self.restrictedPackageName ?? "none"]
+        for entry in self.data { texts += [entry.key, entry.value] }
+        return texts.map { Array($0.utf8) }
+    }
+}

@@ -1,0 +1,280 @@
+import Foundation
+import NIOCore
+import Testing
+
+/// One vector of `validate.json`: a request to `/fcm/send` and what the protocol makes of it.
+struct ValidationVector: Sendable, CustomTestStringConvertible {
+    /// The expected outcome.
+    enum Expectation: Sendable {
+        case accepted(Accepted)
+        case rejected(Rejected)
+    }
+
+    /// What an accepted request is read as.
+    struct Accepted: Sendable {
+        let target: String
+        let recipients: Int
+        let payloadBytes: Int
+        let localErrors: [Int: String]
+    }
+
+    /// What a refused request is answered.
+    struct Rejected: Sendable {
+        let status: Int
+        let reason: String
+        /// `nil` where the text is free.
+        let body: VectorJSON?
+        /// The media type of an answer that is no JSON.
+        let contentType: String?
+        let payloadBytes: Int?
+    }
+
+    let id: String
+    let body: ByteBuffer
+    /// What decides before the body does; `nil` where the vector leaves the default.
+    let method: String?
+    let auth: String?
+    let headers: [String: String]
+    let expectation: Expectation
+
+    var testDescription: String { self.id }
+
+    /// Whether the vector says something about the request beside its body.
+    var describesRoute: Bool { self.method != nil || self.auth != nil || !self.headers.isEmpty }
+
+    /// Whether the request reaches the decoder: nothing before the body refuses it, and the body is JSON by its type.
+    var reachesDecoder: Bool {
+        let type = self.headers.first { $0.key.lowercased() == "content-type" }?.value ?? "application/json"
+        let mediaType = type.prefix { $0 != ";" }.trimmingCharacters(in: .whitespaces).lowercased()
+        return (self.method ?? "POST") == "POST" && (self.auth ?? "valid") == "valid" && mediaType == "application/json"
+    }
+
+    static func all() throws -> [ValidationVector] {
+        try VectorFile.read("validate").map { try ValidationVector($0) }
+    }
+
+    private init(_ value: VectorJSON) throws {
+        var members = try value.members()
+        self.id = try members.takeHeading()
+        self.body = try Self.body(&members)
+        self.method = try members.takeIfPresent("method")?.text()
+        self.auth = try members.takeIfPresent("auth")?.text()
+        guard ["valid", "none", "malformed", "unknown_key"].contains(self.auth ?? "valid") else {
+            throw VectorProblem("\(self.id) has an unknown credential")
+        }
+        var headers: [String: String] = [:]
+        if var given = try members.takeIfPresent("headers")?.members() {
+            for header in given.takeAll() { headers[header.key] = try header.value.text() }
+        }
+        self.headers = headers
+        self.expectation = try Self.expectation(members.take("expect"))
+        try members.finish()
+    }
+
+    /// Exactly one of the three forms of a body.
+    private static func body(_ members: inout VectorMembers) throws -> ByteBuffer {
+        if let request = members.takeIfPresent("request") { return request.serialised() }
+        if let text = members.takeIfPresent("body") { return ByteBuffer(string: try text.text()) }
+        guard let bytes = Data(base64Encoded: try members.take("body_b64").text()) else {
+            throw VectorProblem("the body is not in base 64")
+        }
+        return ByteBuffer(bytes: bytes)
+    }
+
+    private static func expectation(_ value: VectorJSON) throws -> Expectation {
+        var members = try value.members()
+        let expectation: Expectation
+        switch try members.take("outcome").text() {
+        case "accepted":
+            expectation = .accepted(
+                Accepted(
+                    target: try members.take("target").text(),
+                    recipients: try members.take("recipients").integer(),
+                    payloadBytes: try members.take("payload_bytes").integer(),
+                    localErrors: try Self.localErrors(members.takeIfPresent("local_errors"))
+                )
+            )
+        case "rejected":
+            expectation = .rejected(
+                Rejected(
+                    status: try members.take("status").integer(),
+                    reason: try members.take("class").text(),
+                    body: members.takeIfPresent("body"),
+                    contentType: try members.takeIfPresent("content_type")?.text(),
+                    payloadBytes: try members.takeIfPresent("payload_bytes")?.integer()
+                )
+            )
+        case let outcome:
+            throw VectorProblem("unknown outcome \(outcome)")
+        }
+        try members.finish()
+        return expectation
+    }
+
+    private static func localErrors(_ value: VectorJSON?) throws -> [Int: String] {
+        var errors: [Int: String] = [:]
+        guard var members = try value?.members() else { return errors }
+        for member in members.takeAll() {
+            guard let index = Int(member.key) else { throw VectorProblem("\(member.key) is no index") }
+            errors[index] = try member.value.text()
+        }
+        return errors
+    }
+}
+
+/// One vector of `plaintext.json`: a form sent to `/fcm/send` and what the protocol makes of it.
+struct FormVector: Sendable, CustomTestStringConvertible {
+    /// The expected outcome.
+    enum Expectation: Sendable {
+        /// The JSON request with the same meaning, and the payload's size where the vector states it.
+        case accepted(json: ByteBuffer, payloadBytes: Int?)
+        /// The answer, and how large the message was.
+        case rejected(status: Int, contentType: String, body: String, payloadBytes: Int?)
+        /// Refused by its credential, before anybody reads the body.
+        case unauthorized(status: Int)
+    }
+
+    let id: String
+    let contentType: String?
+    let body: ByteBuffer
+    let expectation: Expectation
+
+    var testDescription: String { self.id }
+
+    static func all() throws -> [FormVector] {
+        try VectorFile.read("plaintext").map { try FormVector($0) }
+    }
+
+    private init(_ value: VectorJSON) throws {
+        var members = try value.members()
+        self.id = try members.takeHeading()
+        switch try members.take("content_type") {
+        case .null: self.contentType = nil
+        case let type: self.contentType = try type.text()
+        }
+        self.body = ByteBuffer(string: try members.take("body").text())
+        let auth = try members.takeIfPresent("auth")?.text()
+        var expect = try members.take("expect").members()
+        switch (try expect.take("outcome").text(), auth) {
+        case ("accepted", nil):
+            self.expectation = .accepted(
+                json: try expect.take("as_json").serialised(),
+                payloadBytes: try expect.takeIfPresent("payload_bytes")?.integer()
+            )
+        case ("rejected", nil):
+            self.expectation = .rejected(
+                status: try expect.take("status").integer(),
+                contentType: try expect.take("content_type").text(),
+                body: try expect.take("body").text(),
+                payloadBytes: try expect.takeIfPresent("payload_bytes")?.integer()
+            )
+        case ("rejected", "none"):
+            self.expectation = .unauthorized(status: try expect.take("status").integer())
+        case let (outcome, auth):
+            throw VectorProblem("unknown outcome \(outcome) with the credential \(auth ?? "valid")")
+        }
+        try expect.finish()
+        try members.finish()
+    }
+}
+
+/// One vector of `conditions.json`: an expression, who allows it, and what it comes to.
+struct ConditionVector: Sendable, CustomTestStringConvertible {
+    /// What a valid expression is read as.
+    struct Reading: Sendable {
+        let canonical: String
+        let operators: Int
+        let topics: [String]
+    }
+
+    /// A device's topics and whether the expression selects it; a matter of the emulator's tests.
+    struct Evaluation: Sendable {
+        let subscribed: [String]
+        let matches: Bool
+    }
+
+    let id: String
+    let condition: String
+    let isLegacyValid: Bool
+    let isV1Valid: Bool
+    let reading: Reading?
+    let evaluations: [Evaluation]
+
+    var testDescription: String { self.id }
+
+    static func all() throws -> [ConditionVector] {
+        try VectorFile.read("conditions").map { try ConditionVector($0) }
+    }
+
+    private init(_ value: VectorJSON) throws {
+        var members = try value.members()
+        self.id = try members.takeHeading()
+        self.condition = try members.take("condition").text()
+        self.isLegacyValid = try members.take("legacy_valid").flag()
+        self.isV1Valid = try members.take("v1_valid").flag()
+        if self.isLegacyValid || self.isV1Valid {
+            self.reading = Reading(
+                canonical: try members.take("canonical").text(),
+                operators: try members.take("operators").integer(),
+                topics: try members.take("topics").elements().map { try $0.text() }
+            )
+            self.evaluations = try members.takeIfPresent("evaluate")?.elements().map { try Self.evaluation($0) } ?? []
+        } else {
+            self.reading = nil
+            self.evaluations = []
+        }
+        try members.finish()
+    }
+
+    private static func evaluation(_ value: VectorJSON) throws -> Evaluation {
+        var members = try value.members()
+        let evaluation = Evaluation(
+            subscribed: try members.take("subscribed").elements().map { try $0.text() },
+            matches: try members.take("matches").flag()
+        )
+        try members.finish()
+        return evaluation
+    }
+}
+
+/// One vector of `translate.json`: a legacy request and the v1 calls that it becomes.
+struct TranslationVector: Sendable, CustomTestStringConvertible {
+    let id: String
+    let now: Int
+    let body: ByteBuffer
+    let calls: [VectorJSON]
+    let localErrors: [Int: String]
+
+    var testDescription: String { self.id }
+
+    static func all() throws -> [TranslationVector] {
+        try VectorFile.read("translate").map { try TranslationVector($0) }
+    }
+
+    private init(_ value: VectorJSON) throws {
+        var members = try value.members()
+        self.id = try members.takeHeading()
+        self.now = try members.take("now").integer()
+        if let request = members.takeIfPresent("request") {
+            self.body = request.serialised()
+        } else {
+            self.body = ByteBuffer(string: try members.take("body").text())
+        }
+        var expect = try members.take("expect").members()
+        self.calls = try expect.take("calls").elements()
+        self.localErrors = try Self.localErrors(expect.takeIfPresent("local_errors"))
+        try expect.finish()
+        try members.finish()
+    }
+
+    /// Reads errors by index.
+    static func localErrors(_ value: VectorJSON?) throws -> [Int: String] {
+        var errors: [Int: String] = [:]
+        guard var members = try value?.members() else { return errors }
+        for member in members.takeAll() {
+            guard let index = Int(member.key) else { throw VectorProblem("\(member.key) is no index") }
+            errors[index] = try member.value.text()
+        }
+        return errors
+    }
+}

@@ -1,0 +1,331 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("InstanceIDBatch and InstanceIDReplyWriter")
+struct InstanceIDFacadeTests {
+    private func code(_ body: String) -> OutcomeCode? {
+        do throws(Refusal) {
+            _ = try InstanceIDBatch(parsing: ByteBuffer(string: body))
+            return nil
+        } catch {
+            #expect(error.detail?.isEmpty == false)
+            return error.code
+        }
+    }
+
+    @Test("A batch is read; members that the API does not know do not matter")
+    func batch() throws {
+        let body = #"{"extra":1,"to":"/topics/a%b","registration_tokens":["t2","","t1","t2"]}"#
+        let batch = try InstanceIDBatch(parsing: ByteBuffer(string: body))
+        #expect(batch.topic.text == "a%b")
+        #expect(batch.tokens == ["t2", "", "t1", "t2"])
+    }
+
+    @Test(
+        "A batch that is wrong",
+        arguments: [
+            ("", OutcomeCode.malformedJSON), ("[]", .malformedJSON), ("{", .malformedJSON),
+            (#"{"to":"/topics/a","to":"/topics/b","registration_tokens":["t"]}"#, .malformedJSON),
+            (#"{"registration_tokens":["t"]}"#, .invalidField), (#"{"to":"/topics/a"}"#, .invalidField),
+            (#"{"to":"a","registration_tokens":["t"]}"#, .invalidField),
+            (#"{"to":"/topics/","registration_tokens":["t"]}"#, .invalidField),
+            (#"{"to":"/topics/..","registration_tokens":["t"]}"#, .invalidField),
+            (#"{"to":"/topics/a b","registration_tokens":["t"]}"#, .invalidField),
+            (#"{"to":7,"registration_tokens":["t"]}"#, .invalidField),
+            (#"{"to":"/topics/a","registration_tokens":[]}"#, .invalidField),
+            (#"{"to":"/topics/a","registration_tokens":"t"}"#, .invalidField),
+            (#"{"to":"/topics/a","registration_tokens":[1]}"#, .invalidField),
+            (#"{"to":"/topics/a","registration_tokens":["t",null]}"#, .invalidField),
+        ]
+    )
+    func wrong(body: String, code: OutcomeCode) {
+        #expect(self.code(body) == code)
+    }
+
+    @Test("A batch has at most a thousand devices")
+    func size() {
+        func body(_ count: Int) -> String {
+            let tokens = (0..<count).map { "\"t\($0)\"" }.joined(separator: ",")
+            return #"{"to":"/topics/a","registration_tokens":[\#(tokens)]}"#
+        }
+        #expect(self.code(body(1_000)) == nil)
+        #expect(self.code(body(1_001)) == .invalidField)
+    }
+
+    @Test("Results are empty objects and names of errors")
+    func results() {
+        let reply = InstanceIDReplyWriter.reply(to: [
+            .done, .rejected(.unregistered), .rejected(.invalidToken), .rejected(.tooManyTopics),
+        ])
+        #expect(reply.status == 200)
+        #expect(
+            String(buffer: reply.body)
+                == #"{"results":[{},{"error":"NOT_FOUND"},{"error":"INVALID_ARGUMENT"},{"error":"TOO_MANY_TOPICS"}]}"#
+        )
+    }
+
+    @Test("A delay is named where no device is done")
+    func delay() {
+        let late = SubscriptionOutcome.rejected(Rejection(code: .tenantRateExceeded, retryAfter: 7))
+        let later = SubscriptionOutcome.rejected(Rejection(code: .tenantRateExceeded, retryAfter: 9))
+        #expect(InstanceIDReplyWriter.reply(to: [late, later, late]).retryAfter == 9)
+        #expect(InstanceIDReplyWriter.reply(to: [late, .done, later]).retryAfter == nil)
+        #expect(InstanceIDReplyWriter.reply(to: [.rejected(.unregistered)]).retryAfter == nil)
+    }
+
+    @Test("Only the death of a device is told as one, and only our own key as one that is refused")
+    func names() {
+        for code in OutcomeCode.allCases {
+            #expect((code.instanceIDErrorName == .notFound) == (code == .unregistered), "\(code)")
+            let isCaller = code == .unauthenticated || code == .forbidden
+            #expect((code.instanceIDErrorName == .unauthenticated) == isCaller, "\(code)")
+        }
+    }
+
+    @Test(
+        "A refused request has the error's status",
+        arguments: [
+            (OutcomeCode.unauthenticated, 401, "UNAUTHENTICATED", Int?.none),
+            (.invalidField, 400, "INVALID_ARGUMENT", nil),
+            (.methodNotAllowed, 405, "INVALID_ARGUMENT", nil), (.unsupportedMediaType, 415, "INVALID_ARGUMENT", nil),
+            (.upstreamCredentials, 500, "INTERNAL", nil), (.upstreamUnavailable, 503, "UNAVAILABLE", 5),
+            (.tenantRateExceeded, 429, "RESOURCE_EXHAUSTED", 5), (.unregistered, 404, "NOT_FOUND", nil),
+            (.senderMismatch, 403, "PERMISSION_DENIED", nil),
+        ]
+    )
+    func refusals(code: OutcomeCode, status: Int, name: String, retryAfter: Int?) {
+        let reply = InstanceIDReplyWriter.reply(refusing: Refusal(code))
+        #expect(reply.status == status)
+        #expect(String(buffer: reply.body) == #"{"error":"\#(name)"}"#)
+        #expect(reply.retryAfter == retryAfter)
+    }
+
+    @Test("What is known of a device is written as the API writes it")
+    func info() {
+        let info = RegistrationInfo(
+            application: "com.example",
+            platform: "IOS",
+            subscriptions: [
+                TopicSubscription(topic: "b", since: "2026-01-15T01:30:15Z"), TopicSubscription(topic: "a"),
+                TopicSubscription(topic: "c", since: "2025-03-14"),
+            ]
+        )
+        #expect(
+            String(buffer: InstanceIDReplyWriter.reply(with: info, includingTopics: true).body)
+                == #"{"application":"com.example","platform":"IOS","rel":{"topics":{"a":{},"b":{"addDate":"2026-01-15"},"c":{"addDate":"2025-03-14"}}}}"#
+        )
+        #expect(
+            String(buffer: InstanceIDReplyWriter.reply(with: info, includingTopics: false).body)
+                == #"{"application":"com.example","platform":"IOS"}"#
+        )
+        let nothing = InstanceIDReplyWriter.reply(with: RegistrationInfo(), includingTopics: true)
+        #expect(String(buffer: nothing.body) == "{}")
+    }
+
+    @Test("Subscriptions are written as v1 writes them")
+    func v1() throws {
+        let topic = try #require(TopicName("a%b"))
+        let writer = V1ReplyWriter(project: "p")
+        #expect(
+            String(buffer: writer.reply(subscribing: "t", to: topic).body)
+                == #"{"name":"projects/p/registrations/t/topicSubscriptions/a%b","topicName":"a%b"}"#
+        )
+        #expect(String(buffer: V1ReplyWriter.unsubscribed.body) == "{}")
+        let list = [
+            TopicSubscription(topic: "a", since: "2025-03-14"),
+            TopicSubscription(topic: "b", since: "2026-01-15T01:30:15Z"),
+        ]
+        #expect(
+            String(buffer: writer.reply(listing: list, of: "t", nextPage: "n").body)
+                == #"{"topicSubscriptions":[{"name":"projects/p/registrations/t/topicSubscriptions/a","topicName":"a","createTime":"2025-03-14T00:00:00Z"},{"name":"projects/p/registrations/t/topicSubscriptions/b","topicName":"b","createTime":"2026-01-15T01:30:15Z"}],"nextPageToken":"n"}"#
+        )
+        #expect(V1ReplyWriter.reply(refusingSubscription: Rejection(code: .unregistered)).status == 404)
+        #expect(V1ReplyWriter.reply(refusingSubscription: Rejection(code: .invalidToken)).status == 400)
+        #expect(V1ReplyWriter.reply(refusingSubscription: Rejection(code: .tooManyTopics)).status == 400)
+        #expect(V1ReplyWriter.reply(to: Refusal(.methodNotAllowed)).status == 405)
+    }
+}
+
+struct InstanceIDResponseReaderTests {
+    private static let now = 1_700_000_000
+
+    private func response(_ status: Int, _ body: String, retryAfter: String? = nil) -> UpstreamResponse {
+        UpstreamResponse(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
+    }
+
+    private func batch(_ status: Int, _ body: String, count: Int = 1, retryAfter: String? = nil) -> TopicReading {
+        InstanceIDResponseReader.batch(
+            self.response(status, body, retryAfter: retryAfter),
+            count: count,
+            now: Self.now
+        )
+    }
+
+    @Test("Results are read in the order of the devices")
+    func results() {
+        let body = #"{"results":[{},{"error":"NOT_FOUND"},{"error":null},{"future":1},{"error":"TOO_MANY_TOPICS"}]}"#
+        #expect(
+            self.batch(200, body, count: 5)
+                == TopicReading(
+                    .changed([.done, .rejected(.unregistered), .done, .done, .rejected(.tooManyTopics)]),
+                    upstreamCode: "NOT_FOUND"
+                )
+        )
+    }
+
+    @Test(
+        "Each error has its meaning; an unknown one is no death",
+        arguments: [
+            ("NOT_FOUND", OutcomeCode.unregistered), ("INVALID_ARGUMENT", .invalidToken),
+            ("PERMISSION_DENIED", .senderMismatch), ("TOO_MANY_TOPICS", .tooManyTopics),
+            ("RESOURCE_EXHAUSTED", .tenantRateExceeded), ("DEADLINE_EXCEEDED", .upstreamUnavailable),
+            ("UNAVAILABLE", .upstreamUnavailable), ("INTERNAL", .upstreamInternal), ("UNKNOWN", .upstreamInternal),
+            ("not_found", .upstreamProtocol), ("", .upstreamProtocol), ("SOMETHING_NEW", .upstreamProtocol),
+            // v1 has it, this API does not.
+            ("ABORTED", .upstreamProtocol),
+        ]
+    )
+    func errors(name: String, code: OutcomeCode) {
+        guard case .changed(let outcomes) = self.batch(200, #"{"results":[{"error":"\#(name)"}]}"#).answer,
+            case .rejected(let rejection)? = outcomes.first
+        else {
+            Issue.record("no rejection")
+            return
+        }
+        #expect(rejection.code == code)
+        #expect(rejection.limitedBy == (code == .tenantRateExceeded ? .fcm : nil))
+    }
+
+    @Test(
+        "A list of another length, or no list, tells nothing of any device",
+        arguments: [
+            #"{"results":[{}]}"#, #"{"results":[{},{},{}]}"#, #"{"results":[]}"#, #"{"results":{}}"#, "{}", "[]",
+            "null", "",
+            "<html></html>", #"{"results":[{},{}"#, #"{"results":[{},{}],"results":[{},{}]}"#, "\u{FEFF}{}",
+        ]
+    )
+    func unreadable(body: String) {
+        #expect(
+            self.batch(200, body, count: 2) == TopicReading(rejected: .upstreamProtocol, upstreamCode: "200")
+        )
+    }
+
+    @Test(
+        "An entry that is no object, or an error that is no text, concerns its device alone",
+        arguments: ["1", "null", "[]", #""NOT_FOUND""#, #"{"error":1}"#, #"{"error":{"code":5}}"#]
+    )
+    func oddEntry(entry: String) {
+        let reading = self.batch(200, #"{"results":[{},\#(entry)]}"#, count: 2)
+        #expect(reading.answer == .changed([.done, .rejected(.upstreamProtocol)]))
+    }
+
+    @Test(
+        "A request that was refused as a whole",
+        arguments: [
+            (400, #"{"error":"INVALID_ARGUMENT"}"#, OutcomeCode.invalidField, TopicReading.Signal.none),
+            (400, "<html>", .upstreamProtocol, .none),
+            (401, #"{"error":"Unauthorized"}"#, .upstreamCredentials, .tokenRefused),
+            (401, "", .upstreamCredentials, .tokenRefused),
+            (403, #"{"error":"PERMISSION_DENIED"}"#, .upstreamCredentials, .holdsForAll),
+            (404, "<html>", .upstreamProtocol, .apiMissing), (404, #"{"error":"x"}"#, .upstreamProtocol, .apiMissing),
+            (500, "", .upstreamInternal, .none), (502, "<html>", .upstreamUnavailable, .none),
+            (503, #"{"error":"x"}"#, .upstreamUnavailable, .none), (301, "", .upstreamProtocol, .none),
+            (418, "", .upstreamProtocol, .none),
+        ]
+    )
+    func refusals(status: Int, body: String, code: OutcomeCode, signal: TopicReading.Signal) {
+        #expect(
+            self.batch(status, body) == TopicReading(rejected: code, signal: signal, upstreamCode: String(status))
+        )
+    }
+
+    @Test("A quota is FCM's, with the delay that it names or a minute", arguments: [(nil, 60), ("7", 7), ("soon", 60)])
+    func quota(header: String?, delay: Int) {
+        let reading = self.batch(429, #"{"error":"RESOURCE_EXHAUSTED"}"#, retryAfter: header)
+        #expect(
+            reading.answer
+                == .rejected(Rejection(code: .tenantRateExceeded, retryAfter: delay, limitedBy: .fcm))
+        )
+        #expect(reading.signal == .holdsForAll)
+    }
+
+    @Test("What is known of a device is read, with its topics in order")
+    func info() {
+        let body = """
+            {"application":"com.example","applicationVersion":"36","authorizedEntity":"123456789012",
+             "platform":"ANDROID","rel":{"topics":{"news":{"addDate":"2025-03-14"},"a":{},"Z":{"addDate":5}}}}
+            """
+        let expected = RegistrationInfo(
+            application: "com.example",
+            applicationVersion: "36",
+            authorizedEntity: "123456789012",
+            platform: "ANDROID",
+            subscriptions: [
+                TopicSubscription(topic: "Z"), TopicSubscription(topic: "a"),
+                TopicSubscription(topic: "news", since: "2025-03-14"),
+            ]
+        )
+        let reading = InstanceIDResponseReader.info(self.response(200, body), now: Self.now)
+        #expect(reading == TopicReading(.registration(expected, nextPage: nil), upstreamCode: "200"))
+        #expect(expected.subscriptions.map(\.topic) == ["Z", "a", "news"])
+    }
+
+    @Test(
+        "A device without subscriptions has none",
+        arguments: ["{}", #"{"rel":{}}"#, #"{"rel":{"topics":{}}}"#, #"{"rel":7}"#]
+    )
+    func noTopics(body: String) {
+        let reading = InstanceIDResponseReader.info(self.response(200, body), now: Self.now)
+        #expect(reading.answer == .registration(RegistrationInfo(), nextPage: nil))
+    }
+
+    @Test(
+        "Texts beyond their bounds are not passed on",
+        arguments: [
+            #"{"platform":"\#(String(repeating: "x", count: 513))"}"#,
+            #"{"application":"\#(String(repeating: "x", count: 513))"}"#,
+            #"{"rel":{"topics":{"\#(String(repeating: "x", count: 4_097))":{}}}}"#,
+            #"{"rel":{"topics":{"a b":{}}}}"#, #"{"rel":{"topics":{"":{}}}}"#,
+            #"{"rel":{"topics":{"a":{"addDate":"\#(String(repeating: "x", count: 513))"}}}}"#,
+        ]
+    )
+    func foreignTexts(body: String) {
+        let reading = InstanceIDResponseReader.info(self.response(200, body), now: Self.now)
+        #expect(reading == TopicReading(rejected: .upstreamProtocol, upstreamCode: "200"))
+    }
+
+    @Test("As many topics as a device can follow are read")
+    func manyTopics() {
+        let topics = (0..<2_000).map { #""topic-\#($0)":{"addDate":"2025-03-14"}"# }.joined(separator: ",")
+        let reading = InstanceIDResponseReader.info(
+            self.response(200, #"{"rel":{"topics":{\#(topics)}}}"#),
+            now: Self.now
+        )
+        guard case .registration(let info, _) = reading.answer else {
+            Issue.record("unread: \(reading)")
+            return
+        }
+        #expect(info.subscriptions.count == 2_000)
+    }
+
+    @Test(
+        "Why nothing is known of a device",
+        arguments: [
+            (400, #"{"error":"InvalidToken"}"#, OutcomeCode.invalidToken),
+            (404, #"{"error":"No information found about this instance id."}"#, .unregistered),
+            (404, "<html>", .upstreamProtocol), (404, "", .upstreamProtocol), (404, "{}", .upstreamProtocol),
+            (400, "<html>", .upstreamProtocol), (401, "", .upstreamCredentials), (403, "", .upstreamCredentials),
+            (200, "", .upstreamProtocol), (200, "[]", .upstreamProtocol), (200, "<html>", .upstreamProtocol),
+            (500, "", .upstreamInternal), (503, "", .upstreamUnavailable), (429, "", .tenantRateExceeded),
+        ]
+    )
+    func noInfo(status: Int, body: String, code: OutcomeCode) {
+        let reading = InstanceIDResponseReader.info(self.response(status, body), now: Self.now)
+        guard case .rejected(let rejection) = reading.answer else {
+            Issue.record("no rejection: \(reading)")
+            return
+        }
+        #expect(rejection.code == code)
+    }
+}

@@ -1,0 +1,134 @@
+import FCMModel
+import NIOCore
+import Testing
+
+@Suite("V1Calls")
+struct V1CallsTests {
+    private static let now = 1_700_000_000
+
+    @Test("Legacy requests become the calls of the vectors", arguments: try TranslationVector.all())
+    func vectors(vector: TranslationVector) throws {
+        let request = try LegacyRequestDecoder.decode(vector.body)
+        #expect(request.localErrors.mapValues(\.rawValue) == vector.localErrors)
+        let calls = V1Calls(request.message, to: try #require(request.sentTarget), now: vector.now)
+        #expect(calls.count == vector.calls.count)
+        for (index, expected) in vector.calls.enumerated() where index < calls.count {
+            let body = try VectorJSON(parsing: calls.body(at: index))
+            #expect(expected.mismatches(in: body) == [])
+        }
+    }
+
+    @Test("The page's example comes out byte for byte")
+    func example() throws {
+        let request = try LegacyRequestDecoder.decode(
+            ByteBuffer(
+                string: #"""
+                    {"to": "/topics/news", "priority": "high", "time_to_live": 60, "collapse_key": "k", "dry_run": true,
+                     "notification": {"title": "T", "body_loc_key": "b", "body_loc_args": "[\"x\"]", "badge": "3",
+                      "click_action": "https://example.com/"},
+                     "data": {"n": 1}}
+                    """#
+            )
+        )
+        let expected =
+            #"{"validate_only":true,"message":{"topic":"news","data":{"n":"1"},"notification":{"title":"T"},"#
+            + #""android":{"collapse_key":"k","priority":"HIGH","ttl":"60s","#
+            + #""notification":{"body_loc_key":"b","click_action":"https://example.com/","body_loc_args":["x"]}},"#
+            + #""apns":{"headers":{"apns-expiration":"1700000060","apns-collapse-id":"k","apns-priority":"10"},"#
+            + #""payload":{"aps":{"alert":{"title":"T","loc-key":"b","loc-args":["x"]},"badge":3,"#
+            + #""category":"https://example.com/"}}},"#
+            + #""webpush":{"headers":{"TTL":"60","Urgency":"high"},"fcm_options":{"link":"https://example.com/"}}}}"#
+        let topic = try #require(TopicName("news"))
+        let body = V1BodyTemplate(request.message, now: Self.now).body(for: .topic(topic))
+        #expect(String(buffer: body) == expected)
+    }
+
+    @Test("Every target of REST has its member")
+    func targets() throws {
+        let condition = try TopicCondition(parsing: "!(\"a\" IN topics)&&('b' in topics)")
+        let topic = try #require(TopicName("news"))
+        let expected: [(Target, [String])] = [
+            (.token("t"), [#"{"message":{"token":"t"}}"#]),
+            (.notificationKey("k"), [#"{"message":{"token":"k"}}"#]),
+            (.installation("f"), [#"{"message":{"fid":"f"}}"#]),
+            (.topic(topic), [#"{"message":{"topic":"news"}}"#]),
+            (.condition(condition), [#"{"message":{"condition":"!('a' in topics) && ('b' in topics)"}}"#]),
+            (.tokens(["a", "b", "a"]), ["a", "b", "a"].map { #"{"message":{"token":"\#($0)"}}"# }),
+            (.installations(["f", "g"]), ["f", "g"].map { #"{"message":{"fid":"\#($0)"}}"# }),
+        ]
+        for (target, bodies) in expected {
+            let calls = V1Calls(Message(), to: target, now: 0)
+            #expect((0..<calls.count).map { String(buffer: calls.body(at: $0)) } == bodies)
+        }
+    }
+
+    @Test("A body holds what the table asks for and nothing else", arguments: SplitMix64.seeds)
+    func model(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<20 {
+            let target = try RandomMessage.target(using: &random)
+            var message = RandomMessage.message(for: target, using: &random)
+            if random.below(2) == 0, message.notification != nil {
+                message.notification?[.icon] = random.pick(["https://a.example/i", "HttpS://x", "http://x"])
+                message.notification?[.clickAction] = random.pick(["https://a.example/i", "HttpS://x", "https:/x"])
+            }
+            let calls = V1Calls(message, to: target, now: Self.now)
+            for index in 0..<calls.count {
+                let body = try VectorJSON(parsing: calls.body(at: index))
+                let expected = try V1BodyModel.body(of: message, to: calls.recipient(at: index), now: Self.now)
+                #expect(expected.mismatches(in: body) == [])
+            }
+        }
+    }
+
+    @Test("Data survives byte for byte, in the caller's order", arguments: SplitMix64.seeds)
+    func data(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<20 {
+            let (message, recipient) = try RandomMessage.forV1(using: &random)
+            let body = try VectorJSON(parsing: V1BodyTemplate(message, now: Self.now).body(for: recipient))
+            var root = try body.members()
+            var content = try root.take("message").members()
+            var data = try content.takeIfPresent("data")?.members() ?? VectorMembers([])
+            let sent = try data.takeAll().flatMap { [Array($0.key.utf8), Array(try $0.value.text().utf8)] }
+            #expect(sent == message.data.flatMap { [Array($0.key.utf8), Array($0.value.utf8)] })
+        }
+    }
+
+    @Test("A thousand calls share everything but the token")
+    func fanOut() throws {
+        var message = Message()
+        message.data = [DataEntry(key: "k", value: "v")]
+        message.dryRun = true
+        let tokens = (0..<1_000).map { "token-\($0)" }
+        let calls = V1Calls(message, to: .tokens(tokens), now: 0)
+        #expect(calls.count == 1_000)
+        for index in [0, 1, 500, 999] {
+            let expected = #"{"validate_only":true,"message":{"token":"token-\#(index)","data":{"k":"v"}}}"#
+            #expect(String(buffer: calls.body(at: index)) == expected)
+        }
+    }
+
+    @Test(
+        "A token that needs escapes can't leave its string",
+        arguments: ["\"", "\\", "\n", "a\",\"topic\":\"x", "\u{0}"]
+    )
+    func hostileTokens(token: String) throws {
+        let body = try VectorJSON(parsing: V1Calls(Message(), to: .tokens([token]), now: 0).body(at: 0))
+        let expected = VectorJSON.object([
+            .init(key: "message", value: .object([.init(key: "token", value: .string(token))]))
+        ])
+        #expect(expected.mismatches(in: body) == [])
+    }
+
+    @Test("Entries that fail locally are not sent, the others keep their order")
+    func localErrors() throws {
+        func sent(_ tokens: String) throws -> Target? {
+            try LegacyRequestDecoder.decode(ByteBuffer(string: #"{"registration_ids": \#(tokens)}"#)).sentTarget
+        }
+        #expect(try sent(#"["a", "", "/topics/x", "a", "b"]"#) == .tokens(["a", "a", "b"]))
+        #expect(try sent(#"["a"]"#) == .tokens(["a"]))
+        #expect(try sent(#"["", "/topics/x"]"#) == nil)
+        #expect(try LegacyRequestDecoder.decode(ByteBuffer(string: #"{"to": "a"}"#)).sentTarget == .token("a"))
+    }
+}
