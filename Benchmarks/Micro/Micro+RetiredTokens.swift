@@ -59,12 +59,16 @@ extension Micro {
 private struct FixedList: RetiredTokenStore {
     let entries: [RetiredTokenEntry]
 
-    func load() async throws(GatewayError) -> RetiredTokenContents { RetiredTokenContents(entries: self.entries) }
+    func load() async throws(GatewayError) -> RetiredTokenContents { (entries: self.entries, detectors: [:]) }
 
     func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {}
 
-    func page(of tenant: TenantID, after position: Int, limit: Int) async throws(GatewayError) -> RetiredTokenPage {
-        RetiredTokenPage(rows: [], position: position, hasMore: false)
+    func feed(
+        of owner: RetiredTokenOwner,
+        after position: Int,
+        limit: Int
+    ) async throws(GatewayError) -> RetiredTokenFeed {
+        RetiredTokenFeed(tokens: [], position: position, hasMore: false)
     }
 
     func trim(reportedBefore: Timestamp, keeping: Int) async throws(GatewayError) -> [RetiredTokenEntry] { [] }

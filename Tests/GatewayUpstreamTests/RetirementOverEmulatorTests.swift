@@ -97,8 +97,8 @@ struct RetirementOverEmulatorTests {
             _ = await fixture.send(.token("device-1"))
             fixture.clock.advance(by: .seconds(3_600))
             let fed = try await fixture.fed()
-            #expect(Set(fed.filter { $0.reason == .unregistered }.map(\.text)) == Set(dead))
-            let replaced = fed.filter { $0.reason == .replaced }
+            #expect(Set(fed.filter { $0.state == .unregistered }.map(\.text)) == Set(dead))
+            let replaced = fed.filter { $0.state == .replaced }
             #expect(replaced.map(\.text) == ["device-1"])
             #expect(replaced.map(\.replacement) == ["device-new"])
             let requests = fixture.emulator.journal().count

@@ -23,7 +23,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     case retiredTokens = "fcmgw_retired_tokens"
     case retiredTokenRefusals = "fcmgw_retired_token_refusals_total"
     case retiredTokenChanges = "fcmgw_retired_token_changes_total"
-    case purgeGuardActive = "fcmgw_purge_guard_active"
+    case spikeDetectorActive = "fcmgw_purge_guard_active"
     case storeUp = "fcmgw_store_up"
     case storeLogBytes = "fcmgw_store_wal_bytes"
     case directoryRefusedRows = "fcmgw_directory_refused_rows"
@@ -159,7 +159,7 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
                 ["result"],
                 "Changes of the list of retired tokens that became durable, were refused by the store, or were dropped."
             )
-        case .purgeGuardActive:
+        case .spikeDetectorActive:
             Row(
                 .gauge,
                 ["tenant"],

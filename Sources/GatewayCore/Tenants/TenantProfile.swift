@@ -34,11 +34,11 @@ package final class TenantProfile: Sendable {
     package let uid: UInt64
     /// Its requests in flight, whichever picture they began under.
     package let load: TenantLoad
-    /// Its book of retired tokens, once a send has asked for it.
+    /// Its list of retired tokens, once a send has asked for it.
     ///
     /// An `AtomicLazyReference` would be the thing, but its look-up is not compiled for its type and costs three times as
     /// much as this lock.
-    let retiredTokens = Mutex<RetiredTokenLedger?>(nil)
+    let retiredTokens = Mutex<RetiredTokenList?>(nil)
     private let isGapLogged = Atomic(false)
 
     /// A tenant's snapshot; without a history, its limits have always been these.

@@ -42,7 +42,7 @@ struct RetiredTokenRoutes {
     private func delete(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let principal = try exchange.caller
         let query = try exchange.query(["token", "fid"])
-        let named: (String, RetiredTokenKind)
+        let named: (String, RetiredToken.Kind)
         switch (query.text("token"), query.text("fid")) {
         case (let token?, nil): named = (token, .token)
         case (nil, let id?): named = (id, .installation)
@@ -84,7 +84,7 @@ extension JSONWriter {
         case .token: self.member("token", token.text)
         case .installation: self.member("fid", token.text)
         }
-        self.member("reason", token.reason.rawValue)
+        self.member("reason", token.state.rawValue)
         self.member("since", token.since.rfc3339)
         if let replacement = token.replacement { self.member("replacement_token", replacement) }
         self.endObject()

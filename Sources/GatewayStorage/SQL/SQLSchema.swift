@@ -102,16 +102,16 @@ enum SQLSchema {
     /// A position in the feed is given to an entry when it comes to be fed and is never used again: `last_position` only
     /// rises. The index over positions has the fed entries alone.
     private static let retiredTokens = """
-        CREATE TABLE retired_token_books (
+        CREATE TABLE retired_token_lists (
             tenant TEXT NOT NULL PRIMARY KEY REFERENCES tenants (id) ON DELETE CASCADE,
             last_position INTEGER NOT NULL,
             sent REAL NOT NULL,
             unregistered REAL NOT NULL,
             aged_at INTEGER NOT NULL,
             surplus INTEGER NOT NULL,
-            jump_since INTEGER,
-            jump_sent REAL NOT NULL,
-            jump_unregistered REAL NOT NULL
+            spike_since INTEGER,
+            spike_sent REAL NOT NULL,
+            spike_unregistered REAL NOT NULL
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE retired_tokens (

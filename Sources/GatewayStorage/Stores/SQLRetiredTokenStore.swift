@@ -1,6 +1,6 @@
 package import GatewayCore
 
-/// The list of retired tokens, and each tenant's purge guard.
+/// The list of retired tokens, and each tenant's spike detector.
 package struct SQLRetiredTokenStore: RetiredTokenStore {
     private let database: any SQLDatabase
 
@@ -10,43 +10,47 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
 
     package func load() async throws(GatewayError) -> RetiredTokenContents {
         try await self.database.read(scope: .gateway) { db in
-            RetiredTokenContents(
-                entries: try db.rows(
-                    "SELECT \(Self.entryColumns) FROM retired_tokens ORDER BY reported_at, tenant, key",
-                    [],
-                    Self.entry
-                ),
-                guards: try Self.guards(db)
+            let entries = try db.rows(
+                "SELECT \(Self.entryColumns) FROM retired_tokens ORDER BY reported_at, tenant, key",
+                [],
+                Self.entry
             )
+            return (entries: entries, detectors: try Self.detectors(db))
         }
     }
 
     package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
+        // Before the transaction, for which others may wait; only what is put has something to be sealed.
+        var sealed: [[UInt8]] = []
+        for case .put(let owner, let key, let token, _, _) in changes { sealed.append(try owner.seal(token, at: key)) }
+        let contents = sealed
         try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            var writer = RetiredTokenWriter(db: db)
+            var writer = RetiredTokenWriter(db: db, sealed: contents)
             for change in changes { try writer.apply(change) }
             try writer.finish()
         }
     }
 
-    package func page(
-        of tenant: TenantID,
+    package func feed(
+        of owner: RetiredTokenOwner,
         after position: Int,
         limit: Int
-    ) async throws(GatewayError) -> RetiredTokenPage {
-        try await self.database.read(scope: .tenant(tenant.text)) { db in
+    ) async throws(GatewayError) -> RetiredTokenFeed {
+        try await self.database.read(scope: .tenant(owner.tenant.text)) { db in
             let found = try db.rows(
                 """
-                SELECT position, key, kind, state, since, reported_at, replacement, sealed FROM retired_tokens
+                SELECT position, key, kind, state, since, sealed FROM retired_tokens
                 WHERE tenant = $1 AND position > $2 ORDER BY position LIMIT $3
                 """,
-                [.text(tenant), .int(position), .int(limit + 1)]
-            ) { (position: try $0.int(0), row: try Self.row($0)) }
+                [.text(owner.tenant), .int(position), .int(limit + 1)]
+            ) { (position: try $0.int(0), token: try Self.token($0, of: owner)) }
             let shown = found.prefix(limit)
-            return RetiredTokenPage(
-                rows: shown.map(\.row),
+            let tokens = shown.compactMap(\.token)
+            return RetiredTokenFeed(
+                tokens: tokens,
                 position: shown.last?.position ?? position,
-                hasMore: found.count > limit
+                hasMore: found.count > limit,
+                unreadable: shown.count - tokens.count
             )
         }
     }
@@ -69,52 +73,51 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         RetiredTokenEntry(
             tenant: try row.tenant(0),
             key: UInt64(bitPattern: try row.int64(1)),
-            state: try row.parsed(2) { RetiredTokenState(rawValue: $0) },
+            state: try row.parsed(2) { RetiredToken.State(rawValue: $0) },
             reportedAt: try row.time(3),
-            replacement: try Self.replacement(row, 4)
+            replacement: try Self.replacementBits(row, 4)
         )
     }
 
-    private static func row(_ row: SQLRow) throws -> RetiredTokenRow {
-        RetiredTokenRow(
-            key: UInt64(bitPattern: try row.int64(1)),
-            kind: try row.parsed(2) { RetiredTokenKind(rawValue: $0) },
-            state: try row.parsed(3) { RetiredTokenState(rawValue: $0) },
-            since: try row.time(4),
-            reportedAt: try row.time(5),
-            replacement: try Self.replacement(row, 6),
-            sealed: try row.bytes(7)
-        )
-    }
-
-    private static func replacement(_ row: SQLRow, _ column: Int) throws -> UInt16 {
+    private static func replacementBits(_ row: SQLRow, _ column: Int) throws -> UInt16 {
         guard let bits = UInt16(exactly: try row.int64(column)) else { throw row.damaged(column) }
         return bits
     }
 
-    private static func guards(_ db: any SQLConnection) throws -> [TenantID: PurgeGuard] {
-        let guards = try db.rows(
+    /// A token of the feed; `nil` where it does not open.
+    private static func token(_ row: SQLRow, of owner: RetiredTokenOwner) throws -> RetiredToken? {
+        let kind = try row.parsed(2) { RetiredToken.Kind(rawValue: $0) }
+        let state = try row.parsed(3) { RetiredToken.State(rawValue: $0) }
+        let since = try row.time(4)
+        guard let (text, replacement) = owner.open(try row.bytes(5), at: UInt64(bitPattern: try row.int64(1))) else {
+            return nil
+        }
+        return RetiredToken(kind: kind, text: text, state: state, since: since, replacement: replacement)
+    }
+
+    private static func detectors(_ db: any SQLConnection) throws -> [TenantID: SpikeDetector] {
+        let detectors = try db.rows(
             """
-            SELECT tenant, sent, unregistered, aged_at, surplus, jump_since, jump_sent, jump_unregistered
-            FROM retired_token_books
+            SELECT tenant, sent, unregistered, aged_at, surplus, spike_since, spike_sent, spike_unregistered
+            FROM retired_token_lists
             """
         ) { row in
-            var phase = PurgeGuard.Phase.steady
+            var phase = SpikeDetector.Phase.steady
             if let since = try row.optionalTime(5) {
-                phase = .jump(
+                phase = .spike(
                     since: since,
-                    PurgeGuard.Tally(sent: try row.real(6), unregistered: try row.real(7))
+                    SpikeDetector.Tally(sent: try row.real(6), unregistered: try row.real(7))
                 )
             }
-            let purgeGuard = PurgeGuard(
+            let detector = SpikeDetector(
                 phase: phase,
-                history: PurgeGuard.Tally(sent: try row.real(1), unregistered: try row.real(2)),
+                history: SpikeDetector.Tally(sent: try row.real(1), unregistered: try row.real(2)),
                 agedAt: try row.time(3),
                 surplus: try row.int(4)
             )
-            return (try row.tenant(0), purgeGuard)
+            return (try row.tenant(0), detector)
         }
-        return Dictionary(uniqueKeysWithValues: guards)
+        return Dictionary(uniqueKeysWithValues: detectors)
     }
 }
 
@@ -123,16 +126,36 @@ private struct RetiredTokenWriter {
     /// The last positions given away, of the tenants that the transaction has met; `nil` for one that is gone.
     private var positions: [RetiredTokenOwner: Int?] = [:]
     private let db: any SQLConnection
+    /// The sealed texts of the tokens that are put, in their order.
+    private var sealed: IndexingIterator<[[UInt8]]>
 
-    init(db: any SQLConnection) {
+    init(db: any SQLConnection, sealed: [[UInt8]]) {
         self.db = db
+        self.sealed = sealed.makeIterator()
     }
 
     mutating func apply(_ change: RetiredTokenChange) throws {
         switch change {
-        case .put(let owner, let row, let keepsSince):
+        case .put(let owner, let key, let token, let replacement, let keepsSince):
+            let sealed = self.sealed.next() ?? []
             guard try self.isThere(owner) else { return }
-            try self.put(row, of: owner, keepsSince: keepsSince)
+            let position = token.state.isFed ? self.nextPosition(of: owner) : nil
+            try self.db.execute(
+                """
+                INSERT INTO retired_tokens (tenant, key, kind, state, since, reported_at, replacement, sealed, position)
+                VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                ON CONFLICT (tenant, key) DO UPDATE SET
+                    kind = excluded.kind, state = excluded.state,
+                    since = CASE WHEN CAST($10 AS BIGINT) = 1 THEN retired_tokens.since ELSE excluded.since END,
+                    reported_at = excluded.reported_at, replacement = excluded.replacement, sealed = excluded.sealed,
+                    position = excluded.position
+                """,
+                [
+                    .text(owner.tenant), .key(key), .text(token.kind.rawValue), .text(token.state.rawValue),
+                    .time(token.since), .time(token.since), .int(Int(replacement)), .bytes(sealed),
+                    .int(position), .bool(keepsSince),
+                ]
+            )
         case .move(let owner, let keys, let state):
             guard try self.isThere(owner) else { return }
             for key in keys {
@@ -154,9 +177,9 @@ private struct RetiredTokenWriter {
                 "DELETE FROM retired_tokens WHERE tenant = $1 AND key = $2",
                 [.text(owner.tenant), .key(key)]
             )
-        case .keepGuard(let owner, let purgeGuard):
+        case .save(let owner, let detector):
             guard try self.isThere(owner) else { return }
-            try self.save(purgeGuard, of: owner)
+            try self.save(detector, of: owner)
         }
     }
 
@@ -164,13 +187,13 @@ private struct RetiredTokenWriter {
     func finish() throws {
         for case (let owner, let position?) in self.positions {
             try self.db.execute(
-                "UPDATE retired_token_books SET last_position = $2 WHERE tenant = $1 AND last_position < $2",
+                "UPDATE retired_token_lists SET last_position = $2 WHERE tenant = $1 AND last_position < $2",
                 [.text(owner.tenant), .int(position)]
             )
         }
     }
 
-    /// Whether a tenant is there, in this very life; makes sure that it has a book.
+    /// Whether a tenant is there, and not another one of its name; makes sure that it has a list.
     private mutating func isThere(_ owner: RetiredTokenOwner) throws -> Bool {
         if let position = self.positions[owner] { return position != nil }
         guard try self.db.hasTenant(owner.tenant, createdAt: owner.createdAt) else {
@@ -179,15 +202,17 @@ private struct RetiredTokenWriter {
         }
         try self.db.execute(
             """
-            INSERT INTO retired_token_books
-                (tenant, last_position, sent, unregistered, aged_at, surplus, jump_since, jump_sent, jump_unregistered)
+            INSERT INTO retired_token_lists (
+                tenant, last_position, sent, unregistered, aged_at, surplus, spike_since, spike_sent,
+                spike_unregistered
+            )
             VALUES ($1, 0, 0, 0, $2, 0, NULL, 0, 0)
             ON CONFLICT (tenant) DO NOTHING
             """,
             [.text(owner.tenant), .time(owner.createdAt)]
         )
         let position = try self.db.first(
-            "SELECT last_position FROM retired_token_books WHERE tenant = $1",
+            "SELECT last_position FROM retired_token_lists WHERE tenant = $1",
             [.text(owner.tenant)]
         ) { try $0.int(0) }
         self.positions.updateValue(position ?? 0, forKey: owner)
@@ -201,40 +226,20 @@ private struct RetiredTokenWriter {
         return next
     }
 
-    private mutating func put(_ row: RetiredTokenRow, of owner: RetiredTokenOwner, keepsSince: Bool) throws {
-        let position = row.state.isFed ? self.nextPosition(of: owner) : nil
-        try self.db.execute(
-            """
-            INSERT INTO retired_tokens (tenant, key, kind, state, since, reported_at, replacement, sealed, position)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-            ON CONFLICT (tenant, key) DO UPDATE SET
-                kind = excluded.kind, state = excluded.state,
-                since = CASE WHEN CAST($10 AS BIGINT) = 1 THEN retired_tokens.since ELSE excluded.since END,
-                reported_at = excluded.reported_at, replacement = excluded.replacement, sealed = excluded.sealed,
-                position = excluded.position
-            """,
-            [
-                .text(owner.tenant), .key(row.key), .text(row.kind.rawValue), .text(row.state.rawValue),
-                .time(row.since), .time(row.reportedAt), .int(Int(row.replacement)), .bytes(row.sealed),
-                .int(position), .bool(keepsSince),
-            ]
-        )
-    }
-
-    private func save(_ purgeGuard: PurgeGuard, of owner: RetiredTokenOwner) throws {
+    private func save(_ detector: SpikeDetector, of owner: RetiredTokenOwner) throws {
         var since: Timestamp?
-        var tally = PurgeGuard.Tally()
-        if case .jump(let start, let jump) = purgeGuard.phase { (since, tally) = (start, jump) }
+        var tally = SpikeDetector.Tally()
+        if case .spike(let start, let spike) = detector.phase { (since, tally) = (start, spike) }
         try self.db.execute(
             """
-            UPDATE retired_token_books SET
+            UPDATE retired_token_lists SET
                 sent = $2, unregistered = $3, aged_at = $4, surplus = $5,
-                jump_since = $6, jump_sent = $7, jump_unregistered = $8
+                spike_since = $6, spike_sent = $7, spike_unregistered = $8
             WHERE tenant = $1
             """,
             [
-                .text(owner.tenant), .real(purgeGuard.history.sent), .real(purgeGuard.history.unregistered),
-                .time(purgeGuard.agedAt), .int(purgeGuard.surplus), .time(since), .real(tally.sent),
+                .text(owner.tenant), .real(detector.history.sent), .real(detector.history.unregistered),
+                .time(detector.agedAt), .int(detector.surplus), .time(since), .real(tally.sent),
                 .real(tally.unregistered),
             ]
         )

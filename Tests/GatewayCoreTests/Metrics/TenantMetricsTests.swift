@@ -141,7 +141,7 @@ struct TenantMetricsTests {
 
     @Test("A gauge of a tenant shows its last value, and a shared one what its tenants' values come to")
     func gauges() throws {
-        let gauges = TenantGauges(.purgeGuardActive, self.metrics) { $0.reduce(0, +) }
+        let gauges = TenantGauges(.spikeDetectorActive, self.metrics) { $0.reduce(0, +) }
         for index in 0..<TenantLabels.maxLabels { gauges.set(0, of: try .sample("t\(index)")) }
         for tenant in ["t0", "late", "later", "late"] { gauges.set(1, of: try .sample(tenant)) }
         func shown(_ label: String) throws -> Double? {

@@ -183,7 +183,7 @@ struct SendPipelineRetirementTests {
         fixture.clock.advance(by: .seconds(3_600))
         #expect(
             try await self.fed(fixture, principal)
-                == [RetiredToken(kind: .installation, text: "fid-1", reason: .unregistered, since: .sample)]
+                == [RetiredToken(kind: .installation, text: "fid-1", state: .unregistered, since: .sample)]
         )
     }
 
@@ -194,9 +194,9 @@ struct SendPipelineRetirementTests {
         self.registrations.replaced.withLock { $0 = ["old": "new"] }
         for _ in 0..<3 { _ = await self.send(fixture, principal, .token("old")) }
         #expect(fixture.upstream.calls.count == 3)
-        let entry = RetiredToken(kind: .token, text: "old", reason: .replaced, since: .sample, replacement: "new")
+        let entry = RetiredToken(kind: .token, text: "old", state: .replaced, since: .sample, replacement: "new")
         #expect(try await self.fed(fixture, principal) == [entry])
-        // Three sends, one entry; the other change is the guard's.
+        // Three sends, one entry; the other change is the detector's.
         #expect(fixture.retiredStore.batches == [2])
     }
 
@@ -267,9 +267,9 @@ struct SendPipelineRetirementTests {
         #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 0)
     }
 
-    // MARK: The purge guard
+    // MARK: The spike detector
 
-    /// Limits that no test of the guard reaches.
+    /// Limits that no test of the detector reaches.
     private static func ampleLimits() throws -> LimitPolicies {
         let ample = [try RatePolicy.sample(1_000_000, per: 1, burst: 1_000_000)]
         return LimitPolicies(tenant: ample, device: ample, deviceCollapsible: ample, topic: ample)
@@ -304,7 +304,7 @@ struct SendPipelineRetirementTests {
         }
     }
 
-    private func guardGauge(_ fixture: PipelineFixture) throws -> Double? {
+    private func spikeGauge(_ fixture: PipelineFixture) throws -> Double? {
         try fixture.metrics.expectMeter("fcmgw_purge_guard_active", [("tenant", "acme")]).values.last
     }
 
@@ -319,15 +319,15 @@ struct SendPipelineRetirementTests {
         for _ in 0..<10 { await self.sendToAll(fixture, principal, by: portion, pause: pause) }
         self.registrations.setDead(Self.audience.dropFirst(50))
         await self.sendToAll(fixture, principal, by: portion, pause: pause)
-        #expect(try self.guardGauge(fixture) == 1)
+        #expect(try self.spikeGauge(fixture) == 1)
         for _ in 0..<100 {
             fixture.clock.advance(by: .seconds(3_600))
             #expect(try await self.fed(fixture, principal).isEmpty)
         }
-        let suspected = fixture.retiredStore.entries.filter { $0.row.state == .suspected }
+        let suspected = fixture.retiredStore.entries.filter { $0.token.state == .suspected }
         #expect(suspected.count == 950)
         #expect(fixture.retiredStore.entries.count == 950)
-        #expect(try self.guardGauge(fixture) == 1)
+        #expect(try self.spikeGauge(fixture) == 1)
 
         let calls = fixture.upstream.calls.count
         _ = await self.send(fixture, principal, .tokens(Self.audience))
@@ -337,7 +337,7 @@ struct SendPipelineRetirementTests {
         // The sender is mended: everything is alive, and nothing of it was ever fed.
         self.registrations.setDead([])
         await self.sendToAll(fixture, principal, by: portion, pause: pause)
-        #expect(try self.guardGauge(fixture) == 0)
+        #expect(try self.spikeGauge(fixture) == 0)
         #expect(try await self.fed(fixture, principal).isEmpty)
         #expect(fixture.retiredStore.entries.isEmpty)
     }
@@ -355,14 +355,14 @@ struct SendPipelineRetirementTests {
         fixture.clock.advance(by: .seconds(3_600))
         let fed = try await self.fed(fixture, principal)
         #expect(fed.map(\.text) == dead)
-        #expect(fed.allSatisfy { $0.reason == .unregistered && $0.replacement == nil })
+        #expect(fed.allSatisfy { $0.state == .unregistered && $0.replacement == nil })
         #expect(fixture.upstream.calls.count == (portion == .lists ? 20 : 2_000))
         await self.sendToAll(fixture, principal, by: .singles)
         #expect(fixture.metrics.counterTotal(label: "fcmgw_retired_token_refusals_total", dimensions: []) == 50)
     }
 
     @Test(
-        "A suspected token is fed an hour after it is seen dead again once the jump has passed, since its first report"
+        "A suspected token is fed an hour after it is seen dead again once the spike has passed, since its first report"
     )
     func confirmed() async throws {
         let fixture = self.fixture()
@@ -371,7 +371,7 @@ struct SendPipelineRetirementTests {
         self.registrations.setDead(Self.audience.dropFirst(50))
         let first = fixture.clock.now()
         _ = await self.send(fixture, principal, .tokens(Self.audience))
-        // Two are really dead. Seen again while the jump goes on, they stay suspected.
+        // Two are really dead. Seen again while the spike goes on, they stay suspected.
         self.registrations.setDead(["device-100", "device-200"])
         fixture.clock.advance(by: .seconds(60))
         _ = await self.send(fixture, principal, .token("device-100"))
@@ -386,13 +386,13 @@ struct SendPipelineRetirementTests {
         let fed = try await self.fed(fixture, principal)
         #expect(fed.map(\.text) == ["device-100"])
         #expect(fed.map(\.since) == [first])
-        let states = fixture.retiredStore.entries.filter { $0.row.state == .suspected }
+        let states = fixture.retiredStore.entries.filter { $0.token.state == .suspected }
         #expect(states.count == 449)
     }
 
     // MARK: The store
 
-    @Test("A new process knows what the old one wrote: whom to refuse, and that a jump goes on")
+    @Test("A new process knows what the old one wrote: whom to refuse, and that a spike goes on")
     func restart() async throws {
         let store = InMemoryRetiredTokenStore()
         let principal = try Principal.sample()
@@ -412,7 +412,7 @@ struct SendPipelineRetirementTests {
 
         let third = self.fixture(store: store, profiles: [principal.profile])
         try await third.retired.load()
-        #expect(try self.guardGauge(third) == 1)
+        #expect(try self.spikeGauge(third) == 1)
         third.clock.advance(by: .seconds(7_200))
         let last = try Principal.sample()
         #expect(try await self.fed(third, last).isEmpty)

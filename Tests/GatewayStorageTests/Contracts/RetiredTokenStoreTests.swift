@@ -8,30 +8,60 @@ struct RetiredTokenStoreTests {
     private func owner(_ tenant: String = "acme", in directory: any DirectoryStore) async throws -> RetiredTokenOwner {
         let tenant = try DirectoryFixtures.tenant(tenant)
         try await directory.apply(.putTenant(tenant, salt: [1]))
-        return RetiredTokenOwner(tenant: tenant.id, createdAt: tenant.createdAt)
+        return Self.owner(of: tenant)
     }
 
-    private static func row(
-        _ key: UInt64,
-        _ state: RetiredTokenState = .pending,
-        kind: RetiredTokenKind = .token,
-        after seconds: Int = 0,
-        replacement: UInt16 = 0
-    ) -> RetiredTokenRow {
-        let time = Self.start.advanced(by: .seconds(seconds))
-        return RetiredTokenRow(
-            key: key,
-            kind: kind,
-            state: state,
-            since: time,
-            reportedAt: time,
-            replacement: replacement,
-            sealed: [0, 255, UInt8(truncatingIfNeeded: key)]
+    private static func owner(of tenant: Tenant) -> RetiredTokenOwner {
+        RetiredTokenOwner(
+            tenant: tenant.id,
+            createdAt: tenant.createdAt,
+            Pseudonymizer(auditKey: Secret("audit key"), tenantSalt: [1])
         )
     }
 
-    private static func put(_ owner: RetiredTokenOwner, _ row: RetiredTokenRow) -> RetiredTokenChange {
-        .put(owner, row, keepsSince: false)
+    private static func put(
+        _ owner: RetiredTokenOwner,
+        _ key: UInt64,
+        _ state: RetiredToken.State = .pending,
+        kind: RetiredToken.Kind = .token,
+        after seconds: Int = 0,
+        by replacement: String? = nil,
+        _ bits: UInt16 = 0,
+        keepsSince: Bool = false
+    ) -> RetiredTokenChange {
+        .put(
+            owner,
+            key,
+            self.token(key, state, kind: kind, after: seconds, by: replacement),
+            replacement: bits,
+            keepsSince: keepsSince
+        )
+    }
+
+    /// A token whose text is its key.
+    private static func token(
+        _ key: UInt64,
+        _ state: RetiredToken.State,
+        kind: RetiredToken.Kind = .token,
+        after seconds: Int = 0,
+        by replacement: String? = nil
+    ) -> RetiredToken {
+        RetiredToken(
+            kind: kind,
+            text: "\(key)",
+            state: state,
+            since: Self.start.advanced(by: .seconds(seconds)),
+            replacement: replacement
+        )
+    }
+
+    /// The keys of what a tenant is fed.
+    private static func fed(
+        _ owner: RetiredTokenOwner,
+        in store: any RetiredTokenStore,
+        after position: Int = 0
+    ) async throws -> [UInt64] {
+        try await store.feed(of: owner, after: position, limit: 100).tokens.compactMap { UInt64($0.text) }
     }
 
     @Test("A new list is empty", arguments: StoreKind.available)
@@ -39,9 +69,9 @@ struct RetiredTokenStoreTests {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
             #expect(try await store.load().entries.isEmpty)
-            #expect(try await store.load().guards.isEmpty)
-            let page = try await store.page(of: owner.tenant, after: 0, limit: 10)
-            #expect(page == RetiredTokenPage(rows: [], position: 0, hasMore: false))
+            #expect(try await store.load().detectors.isEmpty)
+            let feed = try await store.feed(of: owner, after: 0, limit: 10)
+            #expect(feed == RetiredTokenFeed(tokens: [], position: 0, hasMore: false))
             #expect(try await store.trim(reportedBefore: Self.start, keeping: 0).isEmpty)
             try await store.apply([])
         }
@@ -51,46 +81,74 @@ struct RetiredTokenStoreTests {
     func roundTrip(kind: StoreKind) async throws {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
-            let rows = [
-                Self.row(0, .unregistered), Self.row(.max, .replaced, after: 1, replacement: .max),
-                Self.row(1 << 63, .replaced, kind: .installation, after: 2), Self.row(3, .pending, after: 3),
-                Self.row(4, .suspected, after: 4),
+            try await store.apply([
+                Self.put(owner, 0, .unregistered), Self.put(owner, .max, .replaced, after: 1, by: "new", .max),
+                Self.put(owner, 1 << 63, .replaced, kind: .installation, after: 2),
+                Self.put(owner, 3, .pending, after: 3), Self.put(owner, 4, .suspected, after: 4),
+            ])
+            let fed = [
+                Self.token(0, .unregistered), Self.token(.max, .replaced, after: 1, by: "new"),
+                Self.token(1 << 63, .replaced, kind: .installation, after: 2),
             ]
-            try await store.apply(rows.map { Self.put(owner, $0) })
-            let page = try await store.page(of: owner.tenant, after: 0, limit: 10)
-            #expect(page == RetiredTokenPage(rows: Array(rows.prefix(3)), position: 3, hasMore: false))
-            let entries = rows.map { row in
-                RetiredTokenEntry(
-                    tenant: owner.tenant,
-                    key: row.key,
-                    state: row.state,
-                    reportedAt: row.reportedAt,
-                    replacement: row.replacement
-                )
-            }
+            let feed = try await store.feed(of: owner, after: 0, limit: 10)
+            #expect(feed == RetiredTokenFeed(tokens: fed, position: 3, hasMore: false))
+            let known: [(UInt64, RetiredToken.State, UInt16)] = [
+                (0, .unregistered, 0), (.max, .replaced, .max), (1 << 63, .replaced, 0), (3, .pending, 0),
+                (4, .suspected, 0),
+            ]
+            let entries = known.enumerated()
+                .map { index, known in
+                    RetiredTokenEntry(
+                        tenant: owner.tenant,
+                        key: known.0,
+                        state: known.1,
+                        reportedAt: Self.start.advanced(by: .seconds(index)),
+                        replacement: known.2
+                    )
+                }
             #expect(try await store.load().entries == entries)
         }
     }
 
-    static let guards = [
-        PurgeGuard(phase: .steady, history: .init(sent: 10.5, unregistered: 0.25), agedAt: Self.start, surplus: 3_400),
-        PurgeGuard(
-            phase: .jump(since: Self.start.advanced(by: .seconds(-5)), .init(sent: 1_000, unregistered: 950)),
+    @Test("What does not open for its owner is left out of the feed, and counted", arguments: StoreKind.available)
+    func unreadable(kind: StoreKind) async throws {
+        try await kind.withRetiredTokenStore { store, directory in
+            let owner = try await self.owner(in: directory)
+            try await store.apply([Self.put(owner, 1, .replaced)])
+            let stranger = RetiredTokenOwner(
+                tenant: owner.tenant,
+                createdAt: owner.createdAt,
+                Pseudonymizer(auditKey: Secret("another key"), tenantSalt: [1])
+            )
+            let feed = try await store.feed(of: stranger, after: 0, limit: 10)
+            #expect(feed == RetiredTokenFeed(tokens: [], position: 1, hasMore: false, unreadable: 1))
+        }
+    }
+
+    static let detectors = [
+        SpikeDetector(
+            phase: .steady,
+            history: .init(sent: 10.5, unregistered: 0.25),
+            agedAt: Self.start,
+            surplus: 3_400
+        ),
+        SpikeDetector(
+            phase: .spike(since: Self.start.advanced(by: .seconds(-5)), .init(sent: 1_000, unregistered: 950)),
             history: .init(sent: 1e12, unregistered: 1),
             agedAt: Self.start,
             surplus: 80_000
         ),
     ]
 
-    @Test("A guard is kept as it was, and beside the list", arguments: StoreKind.available, Self.guards)
-    func guardRoundTrip(kind: StoreKind, purgeGuard: PurgeGuard) async throws {
+    @Test("A detector is kept as it was, and beside the list", arguments: StoreKind.available, Self.detectors)
+    func detectorRoundTrip(kind: StoreKind, detector: SpikeDetector) async throws {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
-            try await store.apply([Self.put(owner, Self.row(1, .replaced)), .keepGuard(owner, purgeGuard)])
-            #expect(try await store.load().guards == [owner.tenant: purgeGuard])
-            try await store.apply([Self.put(owner, Self.row(2, .replaced)), .keepGuard(owner, Self.guards[0])])
-            #expect(try await store.load().guards == [owner.tenant: Self.guards[0]])
-            #expect(try await store.page(of: owner.tenant, after: 1, limit: 9).rows.map(\.key) == [2])
+            try await store.apply([Self.put(owner, 1, .replaced), .save(owner, detector)])
+            #expect(try await store.load().detectors == [owner.tenant: detector])
+            try await store.apply([Self.put(owner, 2, .replaced), .save(owner, Self.detectors[0])])
+            #expect(try await store.load().detectors == [owner.tenant: Self.detectors[0]])
+            #expect(try await Self.fed(owner, in: store, after: 1) == [2])
         }
     }
 
@@ -102,11 +160,11 @@ struct RetiredTokenStoreTests {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
             func fed(after position: Int = 0) async throws -> [UInt64] {
-                try await store.page(of: owner.tenant, after: position, limit: 100).rows.map(\.key)
+                try await Self.fed(owner, in: store, after: position)
             }
-            try await store.apply((1...4).map { Self.put(owner, Self.row($0)) })
+            try await store.apply((1...4).map { Self.put(owner, $0) })
             #expect(try await fed().isEmpty)
-            try await store.apply([.move(owner, [3, 1], to: .unregistered), Self.put(owner, Self.row(9, .replaced))])
+            try await store.apply([.move(owner, [3, 1], to: .unregistered), Self.put(owner, 9, .replaced)])
             #expect(try await fed() == [3, 1, 9])
             try await store.apply([.move(owner, [2], to: .suspected), .touch(owner, 3, at: Self.start)])
             #expect(try await fed() == [3, 1, 9])
@@ -115,12 +173,12 @@ struct RetiredTokenStoreTests {
             #expect(try await fed() == [3, 1, 4])
             #expect(try await fed(after: 3) == [4])
             // What dies again after it was alive is news.
-            try await store.apply([.remove(owner, 3), Self.put(owner, Self.row(3))])
+            try await store.apply([.remove(owner, 3), Self.put(owner, 3)])
             #expect(try await fed() == [1, 4])
             try await store.apply([.move(owner, [3], to: .unregistered)])
             #expect(try await fed() == [1, 4, 3])
             // So is another replacement.
-            try await store.apply([Self.put(owner, Self.row(1, .replaced, replacement: 5))])
+            try await store.apply([Self.put(owner, 1, .replaced, by: "another", 5)])
             #expect(try await fed() == [4, 3, 1])
         }
     }
@@ -140,16 +198,16 @@ struct RetiredTokenStoreTests {
     func since(kind: StoreKind) async throws {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
-            try await store.apply([Self.put(owner, Self.row(1, .suspected)), Self.put(owner, Self.row(2, .suspected))])
+            try await store.apply([Self.put(owner, 1, .suspected), Self.put(owner, 2, .suspected)])
             try await store.apply([
-                .put(owner, Self.row(1, .unregistered, after: 60), keepsSince: true),
-                .put(owner, Self.row(2, .unregistered, after: 60), keepsSince: false),
-                .put(owner, Self.row(3, .unregistered, after: 60), keepsSince: true),
+                Self.put(owner, 1, .unregistered, after: 60, keepsSince: true),
+                Self.put(owner, 2, .unregistered, after: 60),
+                Self.put(owner, 3, .unregistered, after: 60, keepsSince: true),
             ])
             let later = Self.start.advanced(by: .seconds(60))
-            let rows = try await store.page(of: owner.tenant, after: 0, limit: 9).rows
-            #expect(rows.map(\.since) == [Self.start, later, later])
-            #expect(rows.map(\.reportedAt) == [later, later, later])
+            let tokens = try await store.feed(of: owner, after: 0, limit: 9).tokens
+            #expect(tokens.map(\.since) == [Self.start, later, later])
+            #expect(try await store.load().entries.map(\.reportedAt) == [later, later, later])
         }
     }
 
@@ -157,12 +215,12 @@ struct RetiredTokenStoreTests {
     func paging(kind: StoreKind, limit: Int) async throws {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
-            try await store.apply((0..<20).map { Self.put(owner, Self.row($0, .replaced)) })
+            try await store.apply((0..<20).map { Self.put(owner, $0, .replaced) })
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for key in UInt64(20)..<80 {
                         try await store.apply([
-                            Self.put(owner, Self.row(key)), .move(owner, [key], to: .unregistered),
+                            Self.put(owner, key), .move(owner, [key], to: .unregistered),
                         ])
                     }
                 }
@@ -170,11 +228,11 @@ struct RetiredTokenStoreTests {
                 var position = 0
                 while seen.count < 80 {
                     try Task.checkCancellation()
-                    let page = try await store.page(of: owner.tenant, after: position, limit: limit)
-                    #expect(page.rows.count <= limit)
-                    #expect(page.position == position + page.rows.count)
-                    if page.hasMore { #expect(page.rows.count == limit) }
-                    seen += page.rows.map(\.key)
+                    let page = try await store.feed(of: owner, after: position, limit: limit)
+                    #expect(page.tokens.count <= limit)
+                    #expect(page.position == position + page.tokens.count)
+                    if page.hasMore { #expect(page.tokens.count == limit) }
+                    seen += page.tokens.compactMap { UInt64($0.text) }
                     position = page.position
                 }
                 #expect(seen == Array(0..<80))
@@ -192,27 +250,27 @@ struct RetiredTokenStoreTests {
             let acme = try await self.owner(in: directory)
             let other = try await self.owner("other", in: directory)
             try await store.apply([
-                Self.put(acme, Self.row(1, .replaced)), Self.put(other, Self.row(1, .replaced, after: 5)),
-                Self.put(other, Self.row(2, .replaced, after: 6)), .keepGuard(acme, Self.guards[1]),
+                Self.put(acme, 1, .replaced), Self.put(other, 1, .replaced, after: 5),
+                Self.put(other, 2, .replaced, after: 6), .save(acme, Self.detectors[1]),
             ])
-            #expect(try await store.page(of: acme.tenant, after: 0, limit: 9).rows.map(\.key) == [1])
-            #expect(try await store.page(of: other.tenant, after: 0, limit: 9).position == 2)
+            #expect(try await Self.fed(acme, in: store) == [1])
+            #expect(try await store.feed(of: other, after: 0, limit: 9).position == 2)
             try await directory.apply(.deleteTenant(acme.tenant))
             #expect(try await store.load().entries.map(\.tenant) == [other.tenant, other.tenant])
-            #expect(try await store.load().guards.keys.contains(acme.tenant) == false)
+            #expect(try await store.load().detectors.keys.contains(acme.tenant) == false)
 
             // What is still on its way for the old tenant is left out, whether or not there is a new one.
-            try await store.apply([Self.put(acme, Self.row(7, .replaced)), Self.put(other, Self.row(8, .replaced))])
+            try await store.apply([Self.put(acme, 7, .replaced), Self.put(other, 8, .replaced)])
             var again = try DirectoryFixtures.tenant()
             again.createdAt = Self.start.advanced(by: .seconds(1))
             try await directory.apply(.putTenant(again, salt: [2]))
             try await store.apply([
-                Self.put(acme, Self.row(7, .replaced)), .keepGuard(acme, Self.guards[1]),
+                Self.put(acme, 7, .replaced), .save(acme, Self.detectors[1]),
                 .move(acme, [1], to: .unregistered), .touch(acme, 1, at: Self.start), .remove(acme, 1),
             ])
-            #expect(try await store.page(of: acme.tenant, after: 0, limit: 9).rows.isEmpty)
-            #expect(try await store.load().guards.keys.contains(acme.tenant) == false)
-            #expect(try await store.page(of: other.tenant, after: 0, limit: 9).rows.map(\.key) == [1, 2, 8])
+            #expect(try await Self.fed(Self.owner(of: again), in: store).isEmpty)
+            #expect(try await store.load().detectors.keys.contains(acme.tenant) == false)
+            #expect(try await Self.fed(other, in: store) == [1, 2, 8])
         }
     }
 
@@ -221,8 +279,8 @@ struct RetiredTokenStoreTests {
         try await kind.withRetiredTokenStore { store, directory in
             let acme = try await self.owner(in: directory)
             let other = try await self.owner("other", in: directory)
-            try await store.apply((0..<10).map { Self.put(acme, Self.row($0, .replaced, after: Int($0))) })
-            try await store.apply((0..<4).map { Self.put(other, Self.row($0, .replaced, after: Int($0))) })
+            try await store.apply((0..<10).map { Self.put(acme, $0, .replaced, after: Int($0)) })
+            try await store.apply((0..<4).map { Self.put(other, $0, .replaced, after: Int($0)) })
             let old = try await store.trim(
                 reportedBefore: Self.start.advanced(by: .seconds(2)),
                 keeping: 100

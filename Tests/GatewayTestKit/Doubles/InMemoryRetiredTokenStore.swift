@@ -7,8 +7,14 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
     package struct Entry: Sendable {
         /// Whose it is.
         package var owner: RetiredTokenOwner
+        /// The first 64 bits of its pseudonym.
+        package var key: UInt64
         /// What is stored.
-        package var row: RetiredTokenRow
+        package var token: RetiredToken
+        /// When it was last reported.
+        package var reportedAt: Timestamp
+        /// Some bits of its replacement's pseudonym.
+        package var replacement: UInt16
         /// Its place in the feed, if it is fed.
         package var position: Int?
     }
@@ -16,7 +22,7 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
     private struct State {
         var entries: [Entry] = []
         var positions: [TenantID: Int] = [:]
-        var guards: [TenantID: PurgeGuard] = [:]
+        var detectors: [TenantID: SpikeDetector] = [:]
         var refuses = false
         var batches: [Int] = []
     }
@@ -31,9 +37,6 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
 
     /// The sizes of the batches so far.
     package var batches: [Int] { self.state.current.batches }
-
-    /// What is kept of a tenant's guard.
-    package func purgeGuard(of tenant: TenantID) -> PurgeGuard? { self.state.current.guards[tenant] }
 
     /// Makes changes fail from now on, or succeed again.
     package func refuse(_ refuses: Bool = true) {
@@ -52,9 +55,9 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
     /// - Throws: nothing; the port does.
     package func load() async throws(GatewayError) -> RetiredTokenContents {
         let state = self.state.current
-        return RetiredTokenContents(
+        return (
             entries: state.entries.map(Self.entry).sorted { $0.reportedAt < $1.reportedAt },
-            guards: state.guards
+            detectors: state.detectors
         )
     }
 
@@ -71,19 +74,19 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         guard isDone else { throw GatewayError(.storeUnavailable, "The list refuses, as it was told to") }
     }
 
-    /// Entries of a tenant's feed after a place.
+    /// Tokens of a tenant's feed after a position.
     ///
     /// - Throws: nothing; the port does.
-    package func page(
-        of tenant: TenantID,
+    package func feed(
+        of owner: RetiredTokenOwner,
         after position: Int,
         limit: Int
-    ) async throws(GatewayError) -> RetiredTokenPage {
-        let fed = self.state.current.entries.filter { $0.owner.tenant == tenant && $0.position ?? 0 > position }
+    ) async throws(GatewayError) -> RetiredTokenFeed {
+        let fed = self.state.current.entries.filter { $0.owner.tenant == owner.tenant && $0.position ?? 0 > position }
             .sorted { $0.position ?? 0 < $1.position ?? 0 }
         let shown = fed.prefix(limit)
-        return RetiredTokenPage(
-            rows: shown.map(\.row),
+        return RetiredTokenFeed(
+            tokens: shown.map(\.token),
             position: shown.last?.position ?? position,
             hasMore: fed.count > limit
         )
@@ -97,8 +100,8 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         keeping maxEntries: Int
     ) async throws(GatewayError) -> [RetiredTokenEntry] {
         self.state.change { state in
-            let sorted = state.entries.sorted { $0.row.reportedAt < $1.row.reportedAt }
-            let kept = sorted.filter { $0.row.reportedAt >= cutoff }.suffix(maxEntries)
+            let sorted = state.entries.sorted { $0.reportedAt < $1.reportedAt }
+            let kept = sorted.filter { $0.reportedAt >= cutoff }.suffix(maxEntries)
             let dropped = sorted.prefix(sorted.count - kept.count)
             state.entries = Array(kept)
             return dropped.map(Self.entry)
@@ -108,10 +111,10 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
     private static func entry(_ entry: Entry) -> RetiredTokenEntry {
         RetiredTokenEntry(
             tenant: entry.owner.tenant,
-            key: entry.row.key,
-            state: entry.row.state,
-            reportedAt: entry.row.reportedAt,
-            replacement: entry.row.replacement
+            key: entry.key,
+            state: entry.token.state,
+            reportedAt: entry.reportedAt,
+            replacement: entry.replacement
         )
     }
 
@@ -121,28 +124,36 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
             return state.positions[owner.tenant] ?? 0
         }
         func index(_ owner: RetiredTokenOwner, _ key: UInt64) -> Int? {
-            state.entries.firstIndex { $0.owner.tenant == owner.tenant && $0.row.key == key }
+            state.entries.firstIndex { $0.owner.tenant == owner.tenant && $0.key == key }
         }
         switch change {
-        case .put(let owner, var row, let keepsSince):
-            if let index = index(owner, row.key) {
-                if keepsSince { row.since = state.entries[index].row.since }
+        case .put(let owner, let key, var token, let replacement, let keepsSince):
+            let reportedAt = token.since
+            if let index = index(owner, key) {
+                if keepsSince { token.since = state.entries[index].token.since }
                 state.entries.remove(at: index)
             }
-            let position = row.state.isFed ? next(owner) : nil
-            state.entries.append(Entry(owner: owner, row: row, position: position))
+            let entry = Entry(
+                owner: owner,
+                key: key,
+                token: token,
+                reportedAt: reportedAt,
+                replacement: replacement,
+                position: token.state.isFed ? next(owner) : nil
+            )
+            state.entries.append(entry)
         case .move(let owner, let keys, let new):
             for key in keys {
                 guard let index = index(owner, key) else { continue }
-                state.entries[index].row.state = new
+                state.entries[index].token.state = new
                 state.entries[index].position = new.isFed ? next(owner) : nil
             }
         case .touch(let owner, let key, let time):
-            if let index = index(owner, key) { state.entries[index].row.reportedAt = time }
+            if let index = index(owner, key) { state.entries[index].reportedAt = time }
         case .remove(let owner, let key):
             if let index = index(owner, key) { state.entries.remove(at: index) }
-        case .keepGuard(let owner, let purgeGuard):
-            state.guards[owner.tenant] = purgeGuard
+        case .save(let owner, let detector):
+            state.detectors[owner.tenant] = detector
         }
     }
 }

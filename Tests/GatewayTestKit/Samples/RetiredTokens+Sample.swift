@@ -8,15 +8,15 @@ extension RetiredTokenConfiguration {
         queueBytes: Int = 32 * 1024 * 1024,
         maxEntries: Int = 2_000_000
     ) -> Self {
-        RetiredTokenConfiguration(
-            queueCapacity: queueCapacity,
-            queueBytes: queueBytes,
-            flushInterval: .zero,
-            retryInterval: .milliseconds(1),
-            settleInterval: .seconds(3_600),
-            trimInterval: .seconds(3_600),
-            maxEntries: maxEntries
-        )
+        var configuration = RetiredTokenConfiguration()
+        configuration.queueCapacity = queueCapacity
+        configuration.queueBytes = queueBytes
+        configuration.flushInterval = .zero
+        configuration.retryInterval = .milliseconds(1)
+        configuration.settleInterval = .seconds(3_600)
+        configuration.trimInterval = .seconds(3_600)
+        configuration.maxEntries = maxEntries
+        return configuration
     }
 }
 

@@ -75,8 +75,8 @@ struct RetiredTokensServiceTests {
         await fixture.retired.settleAndFlush()
         let entries = fixture.retiredStore.entries
         #expect(entries.count == 450)
-        #expect(Set(entries.map(\.row.key)).count == 450)
-        #expect(entries.allSatisfy { $0.row.state == .pending })
+        #expect(Set(entries.map(\.key)).count == 450)
+        #expect(entries.allSatisfy { $0.token.state == .pending })
         fixture.clock.advance(by: .seconds(3_600))
         await fixture.retired.settleAndFlush()
         let feed = try await fixture.retired.feed(of: principal.profile, after: 0, limit: 1_000)

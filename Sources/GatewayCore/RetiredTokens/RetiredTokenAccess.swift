@@ -57,7 +57,7 @@ package struct RetiredTokenAccess: Sendable {
     /// - Throws: `auditUnavailable`; then nothing was changed.
     package func delete(
         _ text: String,
-        _ kind: RetiredTokenKind,
+        _ kind: RetiredToken.Kind,
         by principal: Principal,
         origin: RequestOrigin
     ) async throws(GatewayError) -> Bool {

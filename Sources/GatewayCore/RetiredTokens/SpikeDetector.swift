@@ -1,16 +1,14 @@
-/// Tells a sudden jump of `unregistered` from the ordinary death of tokens, for one tenant.
+/// Tells a spike of `unregistered` from the ordinary death of tokens, for one tenant (decision 0016).
 ///
 /// Every newly reported token adds to a surplus what it exceeds the tolerated share by, every accepted one takes the
 /// tolerated share away, and the surplus never falls below zero (Page's cumulative sum). So a run of dead tokens is
 /// noticed after some dozens of them however much was accepted before, and a steady few percent never add up.
 ///
-/// Pure: the caller supplies the time.
-package struct PurgeGuard: Sendable, Hashable {
-    /// How many recipients were sent to, and how many of them turned out to be dead.
+/// Operators know it as the purge guard (`fcmgw_purge_guard_active`). Pure: the caller supplies the time.
+package struct SpikeDetector: Sendable, Hashable {
+    /// How many recipients FCM judged, and how many of them it called unregistered.
     package struct Tally: Sendable, Hashable {
-        /// Recipients that FCM judged.
         package var sent: Double
-        /// Those that it called unregistered.
         package var unregistered: Double
 
         /// A tally; values that can't be one count as zero.
@@ -27,19 +25,15 @@ package struct PurgeGuard: Sendable, Hashable {
 
     /// Whether reports can be believed.
     package enum Phase: Sendable, Hashable {
-        /// Tokens die as they always did. Next: `jump`.
+        /// Tokens die as they always did. Next: `spike`.
         case steady
         /// More tokens are called dead than history explains; the tally is of this time alone. Next: `steady`.
-        case jump(since: Timestamp, Tally)
+        case spike(since: Timestamp, Tally)
     }
 
     /// What an observation changed.
     package enum Transition: Sendable, Hashable {
-        case none
-        /// A jump was noticed.
-        case began
-        /// The jump has passed.
-        case ended
+        case none, began, ended
     }
 
     /// The least and the most that the tolerated share may be, in thousandths.
@@ -48,7 +42,7 @@ package struct PurgeGuard: Sendable, Hashable {
     private static let toleratedMultiple = 2.0
     /// Accepted recipients that every history is credited with, so that a first dead token says little.
     private static let credit = 500.0
-    /// The least and the most surplus that is no jump yet, in recipients.
+    /// The least and the most surplus that is no spike yet, in recipients.
     private static let tolerableSurpluses = 8...40
     /// One recipient of surplus is tolerable for so many that history knows.
     private static let recipientsPerSurplus = 20.0
@@ -56,14 +50,13 @@ package struct PurgeGuard: Sendable, Hashable {
     private static let hourlyRest = 0.995_882_6
     /// After so many hours nothing of history is left.
     private static let maxAgingHours = 24 * 90
-    /// A jump that lasts so many seconds is what history looks like from then on.
-    private static let longestJumpSeconds = 7 * 86_400
-    /// Only a jump of which no more than this share was dead can become history.
+    /// A spike that lasts so many seconds is what history looks like from then on.
+    private static let longestSpikeSeconds = 7 * 86_400
+    /// Only a spike of which no more than this share was dead can become history.
     ///
     /// Where nearly all are dead, something is broken, for however long.
     private static let mostCredibleShare = 0.7
 
-    /// Whether reports can be believed.
     package private(set) var phase: Phase
     /// What was observed while the phase was `steady`, with a half-life of a week.
     package private(set) var history: Tally
@@ -72,12 +65,12 @@ package struct PurgeGuard: Sendable, Hashable {
     /// The surplus, in thousandths of a recipient.
     package private(set) var surplus: Int
 
-    /// A guard that has seen nothing.
+    /// A detector that has seen nothing.
     package init(at now: Timestamp) {
         self.init(phase: .steady, history: Tally(), agedAt: now, surplus: 0)
     }
 
-    /// A guard as it was stored.
+    /// A detector as it was stored.
     package init(phase: Phase, history: Tally, agedAt: Timestamp, surplus: Int) {
         self.phase = phase
         self.history = history
@@ -85,42 +78,36 @@ package struct PurgeGuard: Sendable, Hashable {
         self.surplus = min(max(0, surplus), Self.tolerableSurpluses.upperBound * 2_000)
     }
 
-    /// Whether a jump is going on.
-    package var isJumping: Bool {
-        if case .jump = self.phase { true } else { false }
+    package var isSpiking: Bool {
+        if case .spike = self.phase { true } else { false }
     }
 
-    /// Observes what became of one send's recipients, as a whole: their order within it says nothing.
-    ///
-    /// - Parameters:
-    ///   - accepted: how many FCM accepted.
-    ///   - unregistered: how many it called unregistered that were not known as such.
-    ///   - now: the present moment.
-    /// - Returns: whether a jump began or ended with it.
+    /// Observes what became of one send's recipients, as a whole, since their order within it says nothing; those that
+    /// were known to be unregistered are left out.
     package mutating func note(accepted: Int, unregistered: Int, at now: Timestamp) -> Transition {
         self.age(to: now)
         let tolerated = self.toleratedShare
         let limit = self.tolerableSurplus
         self.surplus += unregistered * (1_000 - tolerated) - accepted * tolerated
-        // Bounded from above too, so that the end of a long jump takes no longer than that of a short one.
+        // Bounded from above too, so that the end of a long spike takes no longer than that of a short one.
         self.surplus = min(max(0, self.surplus), 2 * limit)
         switch self.phase {
         case .steady where self.surplus > limit:
             var tally = Tally()
             tally.add(accepted: accepted, unregistered: unregistered)
-            self.phase = .jump(since: now, tally)
+            self.phase = .spike(since: now, tally)
             return .began
         case .steady:
             self.history.add(accepted: accepted, unregistered: unregistered)
             return .none
-        case .jump where self.surplus == 0:
+        case .spike where self.surplus == 0:
             self.phase = .steady
             return .ended
-        case .jump(let since, var tally):
+        case .spike(let since, var tally):
             tally.add(accepted: accepted, unregistered: unregistered)
             let isCredible = tally.unregistered <= tally.sent * Self.mostCredibleShare
-            guard isCredible, now.seconds - since.seconds >= Self.longestJumpSeconds else {
-                self.phase = .jump(since: since, tally)
+            guard isCredible, now.seconds - since.seconds >= Self.longestSpikeSeconds else {
+                self.phase = .spike(since: since, tally)
                 return .none
             }
             self.history = tally
@@ -136,7 +123,7 @@ package struct PurgeGuard: Sendable, Hashable {
         return Self.clamped(Int(share * Self.toleratedMultiple * 1_000), to: Self.toleratedShares)
     }
 
-    /// The largest surplus that is no jump, in thousandths of a recipient.
+    /// The largest surplus that is no spike, in thousandths of a recipient.
     private var tolerableSurplus: Int {
         let surplus = min(self.history.sent / Self.recipientsPerSurplus, 1_000_000)
         return Self.clamped(Int(surplus), to: Self.tolerableSurpluses) * 1_000

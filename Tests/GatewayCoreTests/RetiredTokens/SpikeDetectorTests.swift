@@ -2,7 +2,7 @@ import GatewayCore
 import GatewayTestKit
 import Testing
 
-struct PurgeGuardTests {
+struct SpikeDetectorTests {
     /// One step of a story: recipients of one send, so many times, with a pause after each.
     struct Step: Sendable {
         var accepted = 0
@@ -14,21 +14,21 @@ struct PurgeGuardTests {
     struct Story: Sendable, CustomTestStringConvertible {
         var name: String
         var steps: [Step]
-        /// Whether a jump is noticed at any time.
+        /// Whether a spike is noticed at any time.
         var isNoticed: Bool
         /// Whether it still goes on at the end.
-        var isJumping: Bool
+        var isSpiking: Bool
 
         var testDescription: String { self.name }
     }
 
     static let stories = [
-        Story(name: "nothing", steps: [], isNoticed: false, isJumping: false),
+        Story(name: "nothing", steps: [], isNoticed: false, isSpiking: false),
         Story(
             name: "950 of 1,000 in one list after a clean history",
             steps: [Step(accepted: 1_000, times: 20, pause: .seconds(60)), Step(accepted: 50, unregistered: 950)],
             isNoticed: true,
-            isJumping: true
+            isSpiking: true
         ),
         Story(
             name: "950 of 1,000 one by one, at the same moment as a clean history of a million",
@@ -37,20 +37,20 @@ struct PurgeGuardTests {
                 Step(accepted: 1, times: 50), Step(unregistered: 1, times: 950),
             ],
             isNoticed: true,
-            isJumping: true
+            isSpiking: true
         ),
         Story(
             name: "a first list of which 5 % are dead",
             steps: [Step(accepted: 950, unregistered: 50)],
             isNoticed: false,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
             name: "5 % over an hour",
             steps: (0..<50).map { _ in Step(accepted: 1, times: 19, pause: .seconds(3)) }
                 .flatMap { [$0, Step(unregistered: 1, pause: .seconds(3))] },
             isNoticed: false,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
             name: "5 % over an hour, the dead ones first, after a clean day",
@@ -60,7 +60,7 @@ struct PurgeGuardTests {
                 Step(accepted: 1, times: 950, pause: .seconds(3)),
             ],
             isNoticed: false,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
             name: "5 % over an hour, the dead ones last",
@@ -69,19 +69,19 @@ struct PurgeGuardTests {
                 Step(unregistered: 1, times: 50, pause: .seconds(3)),
             ],
             isNoticed: false,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
             name: "a few tokens of a small service, one after the other",
             steps: [Step(accepted: 5, times: 10), Step(unregistered: 1, times: 10)],
             isNoticed: false,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
             name: "all 20 tokens of a small service",
             steps: [Step(accepted: 20, times: 5), Step(unregistered: 20)],
             isNoticed: true,
-            isJumping: true
+            isSpiking: true
         ),
         Story(
             name: "40 % dead where 35 % always were",
@@ -91,24 +91,24 @@ struct PurgeGuardTests {
                 Step(accepted: 60, unregistered: 40, times: 10, pause: .seconds(600)),
             ],
             isNoticed: false,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
-            name: "a jump that passes",
+            name: "a spike that passes",
             steps: [
                 Step(accepted: 1_000, times: 5), Step(accepted: 50, unregistered: 950),
                 Step(accepted: 1, times: 401),
             ],
             isNoticed: true,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
-            name: "a jump of which some are accepted all the time",
+            name: "a spike of which some are accepted all the time",
             steps: [
                 Step(accepted: 1_000, times: 5), Step(accepted: 50, unregistered: 950, times: 1_000),
             ],
             isNoticed: true,
-            isJumping: true
+            isSpiking: true
         ),
         Story(
             name: "60 % dead for a week is what is to be expected from then on",
@@ -117,16 +117,16 @@ struct PurgeGuardTests {
                 Step(accepted: 400, unregistered: 600, times: 9 * 24, pause: .seconds(3_600)),
             ],
             isNoticed: true,
-            isJumping: false
+            isSpiking: false
         ),
         Story(
-            name: "everything dead for a month is still a jump",
+            name: "everything dead for a month is still a spike",
             steps: [
                 Step(accepted: 1_000, times: 5),
                 Step(accepted: 0, unregistered: 1_000, times: 30 * 24, pause: .seconds(3_600)),
             ],
             isNoticed: true,
-            isJumping: true
+            isSpiking: true
         ),
         Story(
             name: "time alone ends nothing",
@@ -135,52 +135,52 @@ struct PurgeGuardTests {
                 Step(unregistered: 1),
             ],
             isNoticed: true,
-            isJumping: true
+            isSpiking: true
         ),
         Story(
-            name: "a jump on the first day",
+            name: "a spike on the first day",
             steps: [Step(unregistered: 500)],
             isNoticed: true,
-            isJumping: true
+            isSpiking: true
         ),
     ]
 
-    @Test("A jump is told from ordinary deaths", arguments: Self.stories)
+    @Test("A spike is told from ordinary deaths", arguments: Self.stories)
     func story(_ story: Story) {
         let clock = ManualClock()
-        var purgeGuard = PurgeGuard(at: clock.now())
+        var detector = SpikeDetector(at: clock.now())
         var isNoticed = false
         for step in story.steps {
             for _ in 0..<step.times {
-                let before = purgeGuard.isJumping
-                let transition = purgeGuard.note(
+                let before = detector.isSpiking
+                let transition = detector.note(
                     accepted: step.accepted,
                     unregistered: step.unregistered,
                     at: clock.now()
                 )
                 switch transition {
-                case .none: #expect(purgeGuard.isJumping == before)
-                case .began: #expect(!before && purgeGuard.isJumping)
-                case .ended: #expect(before && !purgeGuard.isJumping)
+                case .none: #expect(detector.isSpiking == before)
+                case .began: #expect(!before && detector.isSpiking)
+                case .ended: #expect(before && !detector.isSpiking)
                 }
-                isNoticed = isNoticed || purgeGuard.isJumping
+                isNoticed = isNoticed || detector.isSpiking
                 clock.advance(by: step.pause)
             }
         }
         #expect(isNoticed == story.isNoticed)
-        #expect(purgeGuard.isJumping == story.isJumping)
+        #expect(detector.isSpiking == story.isSpiking)
     }
 
-    @Test("A steady share of at most a tenth is never a jump, in whatever portions", arguments: 1...40)
+    @Test("A steady share of at most a tenth is never a spike, in whatever portions", arguments: 1...40)
     func steadyShare(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let clock = ManualClock()
-        var purgeGuard = PurgeGuard(at: clock.now())
+        var detector = SpikeDetector(at: clock.now())
         let percent = Int.random(in: 0...10, using: &generator)
         for _ in 0..<2_000 {
             let size = [1, 1, 10, 100, 1_000][Int.random(in: 0..<5, using: &generator)]
             let dead = (0..<size).count { _ in Int.random(in: 0..<100, using: &generator) < percent }
-            let transition = purgeGuard.note(accepted: size - dead, unregistered: dead, at: clock.now())
+            let transition = detector.note(accepted: size - dead, unregistered: dead, at: clock.now())
             #expect(transition == .none)
             clock.advance(by: .seconds(Int.random(in: 0...120, using: &generator)))
         }
@@ -190,18 +190,18 @@ struct PurgeGuardTests {
     func suddenDeath(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let clock = ManualClock()
-        var purgeGuard = PurgeGuard(at: clock.now())
+        var detector = SpikeDetector(at: clock.now())
         for _ in 0..<Int.random(in: 0...300, using: &generator) {
             let size = Int.random(in: 1...5_000, using: &generator)
             let dead = size * Int.random(in: 0...5, using: &generator) / 100
-            _ = purgeGuard.note(accepted: size - dead, unregistered: dead, at: clock.now())
+            _ = detector.note(accepted: size - dead, unregistered: dead, at: clock.now())
             clock.advance(by: .seconds(Int.random(in: 0...3_600, using: &generator)))
         }
         var reports = 0
-        while !purgeGuard.isJumping, reports < 1_000 {
+        while !detector.isSpiking, reports < 1_000 {
             let isDead = Int.random(in: 0..<10, using: &generator) > 0
             if isDead { reports += 1 }
-            _ = purgeGuard.note(accepted: isDead ? 0 : 1, unregistered: isDead ? 1 : 0, at: clock.now())
+            _ = detector.note(accepted: isDead ? 0 : 1, unregistered: isDead ? 1 : 0, at: clock.now())
         }
         #expect(reports <= 60)
     }
@@ -210,20 +210,20 @@ struct PurgeGuardTests {
     func restored(seed: Int) {
         var generator = SeededGenerator(seed: UInt64(seed))
         let clock = ManualClock()
-        var purgeGuard = PurgeGuard(at: clock.now())
+        var detector = SpikeDetector(at: clock.now())
         for _ in 0..<500 {
-            var restored = PurgeGuard(
-                phase: purgeGuard.phase,
-                history: purgeGuard.history,
-                agedAt: purgeGuard.agedAt,
-                surplus: purgeGuard.surplus
+            var restored = SpikeDetector(
+                phase: detector.phase,
+                history: detector.history,
+                agedAt: detector.agedAt,
+                surplus: detector.surplus
             )
             let accepted = Int.random(in: 0...50, using: &generator)
             let dead = Int.random(in: 0...50, using: &generator)
             clock.advance(by: .seconds(Int.random(in: -600...7_200, using: &generator)))
-            let transition = purgeGuard.note(accepted: accepted, unregistered: dead, at: clock.now())
+            let transition = detector.note(accepted: accepted, unregistered: dead, at: clock.now())
             #expect(restored.note(accepted: accepted, unregistered: dead, at: clock.now()) == transition)
-            #expect(restored == purgeGuard)
+            #expect(restored == detector)
         }
     }
 
@@ -232,25 +232,25 @@ struct PurgeGuardTests {
         arguments: [Double.nan, .infinity, -1, -.infinity] as [Double]
     )
     func damaged(value: Double) {
-        var purgeGuard = PurgeGuard(
+        var detector = SpikeDetector(
             phase: .steady,
-            history: PurgeGuard.Tally(sent: value, unregistered: value),
+            history: SpikeDetector.Tally(sent: value, unregistered: value),
             agedAt: Timestamp(microseconds: .min),
             surplus: .max
         )
-        #expect(purgeGuard.history == PurgeGuard.Tally())
-        #expect(purgeGuard.note(accepted: 1_000, unregistered: 0, at: .sample) == .none)
+        #expect(detector.history == SpikeDetector.Tally())
+        #expect(detector.note(accepted: 1_000, unregistered: 0, at: .sample) == .none)
     }
 
     @Test("A clock that jumps takes history along at most")
     func clockJumps() {
-        var purgeGuard = PurgeGuard(at: .sample)
-        _ = purgeGuard.note(accepted: 100_000, unregistered: 0, at: .sample)
-        _ = purgeGuard.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(-86_400)))
-        #expect(purgeGuard.history.sent == 100_000)
-        _ = purgeGuard.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(6 * 86_400)))
-        #expect(abs(purgeGuard.history.sent - 50_000) < 100)
-        _ = purgeGuard.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(10_000 * 86_400)))
-        #expect(purgeGuard.history.sent == 0)
+        var detector = SpikeDetector(at: .sample)
+        _ = detector.note(accepted: 100_000, unregistered: 0, at: .sample)
+        _ = detector.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(-86_400)))
+        #expect(detector.history.sent == 100_000)
+        _ = detector.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(6 * 86_400)))
+        #expect(abs(detector.history.sent - 50_000) < 100)
+        _ = detector.note(accepted: 0, unregistered: 0, at: Timestamp.sample.advanced(by: .seconds(10_000 * 86_400)))
+        #expect(detector.history.sent == 0)
     }
 }

@@ -1,0 +1,425 @@
+package import FCMModel
+package import Logging
+import Metrics
+import ServiceLifecycle
+import Synchronization
+
+/// How much the list of retired tokens holds, and when it is written.
+package struct RetiredTokenConfiguration: Sendable {
+    /// The most changes that may wait to be written; reports beyond it are left out, and counted.
+    package var queueCapacity = 50_000
+    /// The most bytes of tokens that may wait to be written; reports beyond it are left out too.
+    package var queueBytes = 32 << 20
+    /// How long a change waits for others to share its transaction.
+    package var flushInterval = Duration.milliseconds(100)
+    /// The pause before a refused write is tried again.
+    package var retryInterval = Duration.seconds(1)
+    /// How often pending reports are looked through.
+    package var settleInterval = Duration.seconds(30)
+    /// How often tokens are dropped that are too old or too many.
+    package var trimInterval = Duration.seconds(3_600)
+    /// How long a token stays that is not reported again.
+    package var retention = Duration.seconds(90 * 86_400)
+    /// The most tokens of all tenants together.
+    package var maxEntries = 2_000_000
+
+    package init() {}
+}
+
+/// How a send's recipients stand on the list of retired tokens.
+package enum RetiredTokenScreening: Sendable, Hashable {
+    /// None is on the list.
+    case clear
+    /// None is to be refused, but some are on the list.
+    case listed
+    /// Those whose entry is `true` are to be refused, in the request's order.
+    case refused([Bool])
+}
+
+/// The tokens that FCM reported dead or replaced: asked before each send from memory, told of each answer, and written
+/// to the store by one writer (decision 0016).
+///
+/// What is reported is known in memory at once and durable within the flush interval; a killed process forgets what
+/// waited, and hears of it again with the next send to the token.
+package final class RetiredTokens: Service {
+    typealias Writer = GroupCommitWriter<RetiredTokenChange, Void>
+
+    private let store: any RetiredTokenStore
+    private let writer: Writer
+    private let clock: any WallClock
+    private let configuration: RetiredTokenConfiguration
+    /// Recipients that were refused without asking FCM.
+    private let refusals: Counter
+    /// Reports that found no place in the queue, and changes that were lost with the process's end.
+    private let droppedChanges: Counter
+    private let tokenCounts: [RetiredToken.State: Meter]
+    /// Tenants whose reports are held back.
+    let heldBack: TenantGauges
+    private let logger: Logger
+    private let profiles: @Sendable () -> [TenantProfile]
+    /// The tenants' lists, by a key that a tenant made anew does not share with its predecessor.
+    private let lists = Mutex<[LimitKey: RetiredTokenList]>([:])
+    private let hasRun = Atomic(false)
+    /// Whether it was logged since the last settling that reports are left out.
+    private let isOverflowing = Atomic(false)
+
+    /// A list that knows nothing yet; call ``load()`` before serving.
+    package init(
+        store: any RetiredTokenStore,
+        clock: any WallClock,
+        configuration: RetiredTokenConfiguration = RetiredTokenConfiguration(),
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger,
+        profiles: @escaping @Sendable () -> [TenantProfile]
+    ) {
+        self.store = store
+        self.clock = clock
+        self.configuration = configuration
+        self.refusals = metrics.counter(.retiredTokenRefusals)
+        self.droppedChanges = metrics.counter(.retiredTokenChanges, "dropped")
+        self.tokenCounts = metrics.gauges(.retiredTokens, by: RetiredToken.State.self)
+        self.heldBack = TenantGauges(.spikeDetectorActive, metrics) { $0.reduce(0, +) }
+        self.logger = logger
+        self.profiles = profiles
+        let written = metrics.counter(.retiredTokenChanges, "written")
+        // Once for each attempt.
+        let refused = metrics.counter(.retiredTokenChanges, "refused")
+        self.writer = Writer(
+            maxChanges: configuration.queueCapacity,
+            maxBytes: configuration.queueBytes,
+            changesPerTransaction: 1_000,
+            flushInterval: configuration.flushInterval,
+            retryInterval: configuration.retryInterval,
+            byteCount: { $0.byteCount },
+            transaction: { (changes: [RetiredTokenChange]) async throws(GatewayError) -> [Void] in
+                do throws(GatewayError) {
+                    try await store.apply(changes)
+                } catch {
+                    refused.increment(by: changes.count)
+                    logger.error(
+                        "The list of retired tokens can't be written",
+                        metadata: ["cause": "\(error.message)"]
+                    )
+                    throw error
+                }
+                written.increment(by: changes.count)
+                return changes.map { _ in }
+            }
+        )
+    }
+
+    /// Reads the list into memory.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func load() async throws(GatewayError) {
+        let (stored, detectors) = try await self.store.load()
+        let entries = Dictionary(grouping: stored, by: \.tenant)
+        for profile in self.profiles() {
+            let (own, detector) = (entries[profile.id] ?? [], detectors[profile.id])
+            guard !own.isEmpty || detector != nil else { continue }
+            let list = self.newList(of: profile, detector)
+            list.restore(own)
+            self.lists.withLock { $0[profile.limitKey] = list }
+            if list.isSpiking { self.heldBack.set(1, of: profile.id) }
+        }
+        self.countTokens()
+    }
+
+    private func list(of profile: TenantProfile) -> RetiredTokenList {
+        if let list = profile.retiredTokens.withLock({ $0 }) { return list }
+        let list = self.lists.withLock { lists in
+            if let list = lists[profile.limitKey] { return list }
+            let list = self.newList(of: profile)
+            lists[profile.limitKey] = list
+            return list
+        }
+        profile.retiredTokens.withLock { $0 = list }
+        return list
+    }
+
+    private func newList(of profile: TenantProfile, _ detector: SpikeDetector? = nil) -> RetiredTokenList {
+        RetiredTokenList(
+            of: RetiredTokenOwner(profile),
+            detector: detector ?? SpikeDetector(at: self.clock.now()),
+            writer: self.writer
+        )
+    }
+
+    // MARK: Sends
+
+    /// How a send's recipients stand.
+    package func screen(
+        _ target: Target,
+        _ pseudonyms: [Pseudonym],
+        of profile: TenantProfile,
+        at now: Timestamp
+    ) -> RetiredTokenScreening {
+        let list = self.list(of: profile)
+        guard !list.isEmpty, RetiredToken.Kind.of(target) != nil else { return .clear }
+        return list.screen(pseudonyms, at: now)
+    }
+
+    /// Counts recipients that were refused without asking FCM.
+    func countRefused(_ count: Int) {
+        self.refusals.increment(by: count)
+    }
+
+    /// Takes in what FCM answered.
+    ///
+    /// The pseudonyms are those of the target's recipients, in the same order; `isListed` says whether some of them
+    /// were on the list before the call.
+    func learn(
+        _ result: UpstreamResult,
+        to target: Target,
+        _ pseudonyms: [Pseudonym],
+        isListed: Bool,
+        of profile: TenantProfile,
+        at now: Timestamp
+    ) {
+        // The way of nearly every send: nothing is gathered, nothing is locked.
+        if !isListed, target.isLoneDevice, result.answer.isPlainAcceptance {
+            self.list(of: profile).accept(1)
+        } else {
+            self.learnEach(result, target, pseudonyms, isListed: isListed, of: profile, at: now)
+        }
+    }
+
+    @inline(never)  // Keeps what it needs out of the way of nearly every send.
+    private func learnEach(
+        _ result: UpstreamResult,
+        _ target: Target,
+        _ pseudonyms: [Pseudonym],
+        isListed: Bool,
+        of profile: TenantProfile,
+        at now: Timestamp
+    ) {
+        let texts: [String]
+        switch target {
+        case .token(let text), .installation(let text): texts = [text]
+        case .tokens(let list), .installations(let list): texts = list
+        case .topic, .condition, .notificationKey: return
+        }
+        let outcomes: [RecipientOutcome]
+        switch result.answer {
+        case .recipients(let each): outcomes = each
+        case .failed(.unregistered) where target.isLoneDevice: outcomes = [.rejected(.unregistered)]
+        // A call that failed as a whole says nothing of its recipients, nor does a group's count.
+        case .failed, .group: return
+        }
+        guard let kind = RetiredToken.Kind.of(target), outcomes.count == texts.count, pseudonyms.count == texts.count
+        else { return }
+        var accepted = 0
+        var reports: [RetiredTokenTable.Report] = []
+        for index in outcomes.indices {
+            let evidence: RetiredTokenTable.Report.Evidence
+            switch outcomes[index] {
+            case .accepted(let acceptance):
+                if let replacement = acceptance.replacementToken {
+                    let bits = UInt16(truncatingIfNeeded: profile.pseudonymizer.pseudonym(of: replacement).low)
+                    evidence = .replaced(by: replacement, bits)
+                } else if isListed {
+                    evidence = .alive
+                } else {
+                    accepted += 1
+                    continue
+                }
+            case .rejected(let rejection):
+                guard rejection.code == .unregistered else { continue }
+                evidence = .dead
+            }
+            reports.append(
+                RetiredTokenTable.Report(
+                    key: pseudonyms[index].high,
+                    kind: kind,
+                    text: texts[index],
+                    evidence: evidence
+                )
+            )
+        }
+        let list = self.list(of: profile)
+        list.accept(accepted)
+        guard !reports.isEmpty else { return }
+        guard self.writer.hasRoom else { return self.leaveOut(reports.count) }
+        self.note(list.learn(reports, at: now), in: list)
+    }
+
+    /// Leaves reports out; they come again with the next sends to their tokens.
+    private func leaveOut(_ count: Int) {
+        self.droppedChanges.increment(by: count)
+        guard !self.isOverflowing.exchange(true, ordering: .relaxed) else { return }
+        self.logger.error("Reports of retired tokens are left out, because too many wait to be written")
+    }
+
+    /// Tells operators that a spike began or ended.
+    private func note(_ transition: SpikeDetector.Transition, in list: RetiredTokenList) {
+        let tenant = list.owner.tenant
+        switch transition {
+        case .none:
+            return
+        case .began:
+            self.heldBack.set(1, of: tenant)
+            self.logger.warning(
+                "Far more tokens are called unregistered than before; reports are held back as suspected",
+                metadata: ["tenant": "\(tenant.text)"]
+            )
+        case .ended:
+            self.heldBack.set(0, of: tenant)
+            self.logger.notice(
+                "No more tokens are called unregistered than before; reports are believed again",
+                metadata: ["tenant": "\(tenant.text)"]
+            )
+        }
+    }
+
+    // MARK: The tenant's view
+
+    /// A tenant's feed after a position: 0 for all of it.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func feed(
+        of profile: TenantProfile,
+        after position: Int,
+        limit: Int
+    ) async throws(GatewayError) -> RetiredTokenFeed {
+        let feed = try await self.store.feed(of: RetiredTokenOwner(profile), after: position, limit: limit)
+        if feed.unreadable > 0 {
+            self.logger.error(
+                "Stored retired tokens do not open and are left out of the feed",
+                metadata: ["tenant": "\(profile.id.text)", "tokens": "\(feed.unreadable)"]
+            )
+        }
+        return feed
+    }
+
+    /// Takes a token off a tenant's list, at once in memory and within the flush interval in the store; whether it was
+    /// there.
+    func delete(_ pseudonym: Pseudonym, of profile: TenantProfile) -> Bool {
+        self.list(of: profile).delete(pseudonym.high)
+    }
+
+    // MARK: Background work
+
+    /// Writes until shutdown, then once more.
+    ///
+    /// Runs once. When the store refuses, it tries again, and reports by metric and log.
+    package func run() async throws {
+        precondition(!self.hasRun.exchange(true, ordering: .relaxed), "The list of retired tokens runs once")
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.settleRegularly() }
+            group.addTask { await self.trimRegularly() }
+            group.addTask {
+                try? await gracefulShutdown()
+                self.settle()
+                self.writer.close()
+            }
+            let lost = await self.writer.run()
+            group.cancelAll()
+            guard lost > 0 else { return }
+            self.droppedChanges.increment(by: lost)
+            self.logger.error(
+                "The list of retired tokens ended before all was written",
+                metadata: ["changes": "\(lost)"]
+            )
+        }
+    }
+
+    private func settleRegularly() async {
+        while (try? await Task.sleep(for: self.configuration.settleInterval)) != nil { self.settle() }
+    }
+
+    private func trimRegularly() async {
+        repeat {
+            await self.trim()
+        } while (try? await Task.sleep(for: self.configuration.trimInterval)) != nil
+    }
+
+    /// Feeds reports that no spike followed within an hour.
+    package func settle() {
+        let now = self.clock.now()
+        for list in self.allLists { self.note(list.settle(at: now), in: list) }
+        self.isOverflowing.store(false, ordering: .relaxed)
+        self.countTokens()
+    }
+
+    /// Writes what waits; `false` when the store refused, and then it is kept.
+    @discardableResult
+    package func flush() async -> Bool {
+        await self.writer.flush()
+    }
+
+    /// Drops what is too old or too much, in the store and in memory, and the lists of tenants that are gone.
+    package func trim() async {
+        self.dropListsOfGoneTenants()
+        let cutoff = self.clock.now().advanced(by: .zero - self.configuration.retention)
+        let dropped: [RetiredTokenEntry]
+        do throws(GatewayError) {
+            dropped = try await self.store.trim(reportedBefore: cutoff, keeping: self.configuration.maxEntries)
+        } catch {
+            self.logger.error(
+                "Old entries of the list of retired tokens can't be dropped",
+                metadata: ["cause": "\(error.message)"]
+            )
+            return
+        }
+        let byTenant = Dictionary(grouping: dropped, by: \.tenant)
+        for list in self.allLists {
+            if let own = byTenant[list.owner.tenant] { list.forget(own) }
+        }
+        self.countTokens()
+    }
+
+    private func dropListsOfGoneTenants() {
+        // Before the tenants, so that the list of one that appears meanwhile is no candidate.
+        let candidates = self.lists.withLock { Array($0.keys) }
+        let living = Set(self.profiles().map(\.limitKey))
+        let gone = self.lists.withLock { lists in
+            candidates.filter { !living.contains($0) }.compactMap { lists.removeValue(forKey: $0) }
+        }
+        for tenant in Set(gone.filter(\.isSpiking).map(\.owner.tenant)) {
+            // Another tenant of the same name may have a spike of its own.
+            let isHeldBack = self.allLists.contains { $0.owner.tenant == tenant && $0.isSpiking }
+            if !isHeldBack { self.heldBack.set(0, of: tenant) }
+        }
+    }
+
+    private var allLists: [RetiredTokenList] { self.lists.withLock { Array($0.values) } }
+
+    /// Measures how many tokens there are in each state.
+    private func countTokens() {
+        var total: [RetiredToken.State: Int] = [:]
+        for list in self.allLists { total.merge(list.counts, uniquingKeysWith: +) }
+        for (state, gauge) in self.tokenCounts { gauge.set(total[state] ?? 0) }
+    }
+}
+
+extension RetiredToken.Kind {
+    /// What a target's recipients are; `nil` for one whose recipients can't retire.
+    ///
+    /// No initialiser, which would take the target over and so count its references.
+    fileprivate static func of(_ target: Target) -> RetiredToken.Kind? {
+        switch target {
+        case .token, .tokens: .token
+        case .installation, .installations: .installation
+        case .topic, .condition, .notificationKey: nil
+        }
+    }
+}
+
+extension Target {
+    /// Whether this is one device, not in a list.
+    fileprivate var isLoneDevice: Bool {
+        switch self {
+        case .token, .installation: true
+        case .tokens, .installations, .topic, .condition, .notificationKey: false
+        }
+    }
+}
+
+extension UpstreamResult.Answer {
+    /// Whether one recipient was accepted and nothing more was said of it.
+    fileprivate var isPlainAcceptance: Bool {
+        guard case .recipients(let outcomes) = self, outcomes.count == 1, case .accepted(let acceptance) = outcomes[0]
+        else { return false }
+        return acceptance.replacementToken == nil
+    }
+}

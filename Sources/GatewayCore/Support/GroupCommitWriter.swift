@@ -1,0 +1,173 @@
+import Synchronization
+
+/// Commits changes in batches and in their order: what comes while a transaction runs, or within the flush interval,
+/// shares the next one.
+///
+/// When the store refuses a batch, a change that a caller waits for is given up and the caller told; the others stay in
+/// front of the queue and are tried again. The audit has a writer of its own (decision 0042).
+final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
+    /// Makes changes in one transaction, durably, and says what came of each; when it throws, nothing was changed.
+    typealias Transaction = @Sendable ([Change]) async throws(GatewayError) -> [Outcome]
+
+    private typealias Answer = Result<Outcome, GatewayError>
+
+    private struct Entry {
+        let change: Change
+        let byteCount: Int
+        let continuation: CheckedContinuation<Answer, Never>?
+    }
+
+    private enum Phase {
+        /// Next: `closing`, `ended`.
+        case open
+        /// What waits is tried once more. Next: `ended`.
+        case closing
+        case ended
+    }
+
+    private struct State {
+        var phase = Phase.open
+        /// What waits, without the batch that is being committed.
+        var queue: [Entry] = []
+        var byteCount = 0
+
+        mutating func take(atMost count: Int) -> [Entry] {
+            let batch = Array(self.queue.prefix(count))
+            self.queue.removeFirst(batch.count)
+            self.byteCount -= batch.reduce(0) { $0 + $1.byteCount }
+            return batch
+        }
+
+        mutating func putBack(_ batch: [Entry]) {
+            self.queue.insert(contentsOf: batch, at: 0)
+            self.byteCount += batch.reduce(0) { $0 + $1.byteCount }
+        }
+    }
+
+    private let maxChanges: Int
+    private let maxBytes: Int
+    private let changesPerTransaction: Int
+    private let flushInterval: Duration
+    private let retryInterval: Duration
+    private let byteCount: @Sendable (Change) -> Int
+    private let transaction: Transaction
+    private let state = Mutex(State())
+    private let wake: AsyncStream<Void>
+    private let wakeContinuation: AsyncStream<Void>.Continuation
+
+    /// A writer that commits nothing before ``run()``.
+    ///
+    /// - Parameters:
+    ///   - maxChanges: how many changes may wait before ``hasRoom`` says no.
+    ///   - maxBytes: how many bytes may wait before ``hasRoom`` says no.
+    ///   - changesPerTransaction: the most changes of a batch, so that other writers of the store never wait long.
+    ///   - flushInterval: how long a change waits for others to share its transaction.
+    ///   - retryInterval: the pause before what the store refused is tried again.
+    ///   - byteCount: how many bytes a change counts for.
+    ///   - transaction: commits a batch.
+    init(
+        maxChanges: Int = .max,
+        maxBytes: Int = .max,
+        changesPerTransaction: Int,
+        flushInterval: Duration = .zero,
+        retryInterval: Duration = .seconds(1),
+        byteCount: @escaping @Sendable (Change) -> Int = { _ in 0 },
+        transaction: @escaping Transaction
+    ) {
+        self.maxChanges = maxChanges
+        self.maxBytes = maxBytes
+        self.changesPerTransaction = changesPerTransaction
+        self.flushInterval = flushInterval
+        self.retryInterval = retryInterval
+        self.byteCount = byteCount
+        self.transaction = transaction
+        (self.wake, self.wakeContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Whether fewer changes and bytes wait than may; for callers that can leave changes out.
+    var hasRoom: Bool {
+        self.state.withLock { $0.queue.count < self.maxChanges && $0.byteCount < self.maxBytes }
+    }
+
+    /// Adds changes and returns at once; they are taken even where there is no room.
+    func add(_ changes: [Change]) {
+        guard !changes.isEmpty else { return }
+        _ = self.append(changes.map { Entry(change: $0, byteCount: self.byteCount($0), continuation: nil) })
+    }
+
+    /// Makes a change and returns when it is durable, even if the caller's task is cancelled meanwhile.
+    ///
+    /// - Throws: what the store threw, perhaps after it had made the change all the same; `storeUnavailable` when the
+    ///   writer has ended.
+    func commit(_ change: Change) async throws(GatewayError) -> Outcome {
+        let answer: Answer = await withCheckedContinuation { continuation in
+            let entry = Entry(change: change, byteCount: self.byteCount(change), continuation: continuation)
+            if !self.append(CollectionOfOne(entry)) { continuation.resume(returning: Self.ended) }
+        }
+        return try answer.get()
+    }
+
+    private func append(_ entries: some Collection<Entry>) -> Bool {
+        let (isTaken, isFirst) = self.state.withLock { state in
+            guard state.phase != .ended else { return (false, false) }
+            defer {
+                state.queue.append(contentsOf: entries)
+                for entry in entries { state.byteCount += entry.byteCount }
+            }
+            return (true, state.queue.isEmpty)
+        }
+        if isFirst { self.wakeContinuation.yield() }
+        return isTaken
+    }
+
+    /// Commits until ``close()`` or the task's cancellation, then once what is left; runs once.
+    ///
+    /// - Returns: how many changes were lost because the store refused them to the end.
+    func run() async -> Int {
+        for await _ in self.wake {
+            if self.flushInterval > .zero { try? await Task.sleep(for: self.flushInterval) }
+            while !(await self.flush()) {
+                try? await Task.sleep(for: self.retryInterval)
+                if Task.isCancelled || self.state.withLock({ $0.phase == .closing }) { break }
+            }
+        }
+        await self.flush()
+        let left = self.state.withLock { state in
+            defer { state = State(phase: .ended) }
+            return state.queue
+        }
+        for entry in left { entry.continuation?.resume(returning: Self.ended) }
+        return left.count
+    }
+
+    /// Lets ``run()`` end.
+    func close() {
+        self.state.withLock { state in
+            if state.phase == .open { state.phase = .closing }
+        }
+        self.wakeContinuation.finish()
+    }
+
+    /// Commits what waits; `false` when the store refused and something is left to be tried again.
+    @discardableResult
+    func flush() async -> Bool {
+        while true {
+            let batch = self.state.withLock { $0.take(atMost: self.changesPerTransaction) }
+            guard !batch.isEmpty else { return true }
+            do throws(GatewayError) {
+                let outcomes = try await self.transaction(batch.map(\.change))
+                precondition(outcomes.count == batch.count, "\(outcomes.count) outcomes of \(batch.count) changes")
+                for (entry, outcome) in zip(batch, outcomes) {
+                    entry.continuation?.resume(returning: .success(outcome))
+                }
+            } catch {
+                let kept = batch.filter { $0.continuation == nil }
+                self.state.withLock { $0.putBack(kept) }
+                for entry in batch { entry.continuation?.resume(returning: .failure(error)) }
+                if !kept.isEmpty { return false }
+            }
+        }
+    }
+
+    private static var ended: Answer { .failure(GatewayError(.storeUnavailable, "The gateway is shutting down")) }
+}

@@ -1,0 +1,42 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+struct RetiredTokenOwnerTests {
+    private static func token(_ text: String, replacement: String? = nil) -> RetiredToken {
+        RetiredToken(kind: .token, text: text, state: .replaced, since: .sample, replacement: replacement)
+    }
+
+    @Test(
+        "What is sealed opens where it belongs, and shows nothing",
+        arguments: [
+            ("a", nil), ("token:ü", "new\u{0}token"), ("", nil), ("a", ""), (String(repeating: "x", count: 5_000), "y"),
+        ] as [(String, String?)]
+    )
+    func roundTrip(text: String, replacement: String?) throws {
+        let owner = RetiredTokenOwner(try .sample())
+        let token = Self.token(text, replacement: replacement)
+        let sealed = try owner.seal(token, at: 7)
+        let opened = try #require(owner.open(sealed, at: 7))
+        #expect(opened.text == text)
+        #expect(opened.replacement == replacement)
+        #expect(try owner.seal(token, at: 7) != sealed)
+        if text.utf8.count > 3 { #expect(!String(decoding: sealed, as: UTF8.self).contains(text)) }
+    }
+
+    @Test("Nothing opens at another place, for another tenant, or changed")
+    func misplaced() throws {
+        let owner = RetiredTokenOwner(try .sample("acme"))
+        let sealed = try owner.seal(Self.token("token"), at: 7)
+        #expect(owner.open(sealed, at: 8) == nil)
+        #expect(RetiredTokenOwner(try .sample("other")).open(sealed, at: 7) == nil)
+        for index in sealed.indices {
+            var changed = sealed
+            changed[index] ^= 1
+            #expect(owner.open(changed, at: 7) == nil)
+        }
+        #expect(owner.open([], at: 7) == nil)
+        #expect(owner.open(Array(sealed.dropLast()), at: 7) == nil)
+    }
+}

@@ -1,0 +1,124 @@
+import GatewayTestKit
+import Testing
+
+@testable import GatewayCore
+
+struct GroupCommitWriterTests {
+    /// A store of numbers that can refuse, and hold a transaction until it is let go.
+    private struct Store: Sendable {
+        struct State {
+            var batches: [[Int]] = []
+            var refuses = false
+            var isHeld = false
+            var waiting = 0
+        }
+
+        let state = Observed(State())
+
+        var batches: [[Int]] { self.state.current.batches }
+
+        func writer(
+            maxChanges: Int = .max,
+            maxBytes: Int = .max,
+            changesPerTransaction: Int = 100
+        ) -> GroupCommitWriter<Int, Int> {
+            GroupCommitWriter(
+                maxChanges: maxChanges,
+                maxBytes: maxBytes,
+                changesPerTransaction: changesPerTransaction,
+                retryInterval: .milliseconds(1),
+                byteCount: { $0 },
+                transaction: { (numbers: [Int]) async throws(GatewayError) -> [Int] in
+                    self.state.change { $0.waiting += 1 }
+                    try? await self.state.wait { !$0.isHeld }
+                    let isTaken = self.state.change { state in
+                        if !state.refuses { state.batches.append(numbers) }
+                        return !state.refuses
+                    }
+                    guard isTaken else { throw GatewayError(.storeUnavailable, "refused") }
+                    return numbers.map { -$0 }
+                }
+            )
+        }
+    }
+
+    private let store = Store()
+
+    @Test("Changes that come while a transaction runs share the next one, in their order, and each gets its outcome")
+    func batches() async throws {
+        let writer = self.store.writer()
+        self.store.state.change { $0.isHeld = true }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await writer.run() }
+            group.addTask {
+                let result = try await writer.commit(1)
+                #expect(result == -1)
+            }
+            try await self.store.state.wait { $0.waiting == 1 }
+            writer.add([2, 3])
+            writer.add([4])
+            self.store.state.change { $0.isHeld = false }
+            try await self.store.state.wait { $0.batches.count == 2 }
+            writer.close()
+            try await group.waitForAll()
+        }
+        #expect(self.store.batches == [[1], [2, 3, 4]])
+    }
+
+    @Test("No transaction has more changes than it may")
+    func bound() async {
+        let writer = self.store.writer(changesPerTransaction: 3)
+        writer.add(Array(1...7))
+        #expect(await writer.flush())
+        #expect(self.store.batches == [[1, 2, 3], [4, 5, 6], [7]])
+    }
+
+    @Test("What the store refuses is tried again before later changes, but given up where a caller waits for it")
+    func refusal() async throws {
+        let writer = self.store.writer()
+        self.store.state.change { $0.refuses = true }
+        writer.add([1])
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await writer.run() }
+            await #expect(throws: GatewayError.self) { _ = try await writer.commit(2) }
+            writer.add([3])
+            self.store.state.change { $0.refuses = false }
+            try await self.store.state.wait { $0.batches.joined().count == 2 }
+            writer.close()
+            try await group.waitForAll()
+        }
+        #expect(Array(self.store.batches.joined()) == [1, 3])
+    }
+
+    @Test("There is room up to the bound of changes or bytes; what was refused takes room, too")
+    func room() async {
+        for writer in [self.store.writer(maxChanges: 2), self.store.writer(maxBytes: 8)] {
+            self.store.state.change { $0.refuses = true }
+            writer.add([4])
+            #expect(writer.hasRoom)
+            writer.add([4])
+            #expect(!writer.hasRoom)
+            #expect(!(await writer.flush()))
+            #expect(!writer.hasRoom)
+            writer.add([4])
+            self.store.state.change { $0.refuses = false }
+            #expect(await writer.flush())
+            #expect(writer.hasRoom)
+        }
+        #expect(self.store.batches == [[4, 4, 4], [4, 4, 4]])
+    }
+
+    @Test("Closed, it commits once more, says what is lost, and takes nothing any more", arguments: [false, true])
+    func end(refuses: Bool) async {
+        let writer = self.store.writer()
+        self.store.state.change { $0.refuses = refuses }
+        writer.add([1, 2])
+        writer.close()
+        #expect(await writer.run() == (refuses ? 2 : 0))
+        #expect(self.store.batches == (refuses ? [] : [[1, 2]]))
+        await #expect(throws: GatewayError.self) { _ = try await writer.commit(3) }
+        writer.add([4])
+        #expect(await writer.flush())
+        #expect(self.store.batches == (refuses ? [] : [[1, 2]]))
+    }
+}
