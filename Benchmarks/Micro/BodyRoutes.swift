@@ -182,7 +182,7 @@ struct BodyListeners: Sendable {
         self.data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
-            keyed: .sample(pipeline: pipeline, clock: clock),
+            idempotent: .sample(pipeline: pipeline, clock: clock),
             topics: TopicPipeline(
                 limiter: limiter,
                 upstream: ScriptedTopics(),

@@ -87,7 +87,7 @@ struct V1Send: FCMCall {
     /// Whether the caller speaks v1 too and gets FCM's own answer.
     let keepsAnswer: Bool
     /// What each call of a list has to pass before it leaves; `nil` without an idempotency key.
-    let gate: StartGate?
+    let gate: SendReservation?
 
     /// A call whose leaving could not be kept, so that it did not leave.
     static let notKept = V1Reading(answer: .rejected(Rejection(code: .overloaded)), upstreamCode: "not_started")

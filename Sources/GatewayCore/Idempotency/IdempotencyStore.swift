@@ -1,46 +1,148 @@
-/// Keeps what became of sends that carry a key.
-package protocol IdempotencyStore: Sendable {
-    /// What is kept of a key, whether expired or not.
-    ///
-    /// - Throws: `storeUnavailable`.
-    func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord?
+import Crypto
 
-    /// Makes changes in their order, in one transaction; they are durable when it returns.
-    ///
-    /// Where a reservation finds no room, the finished records that are oldest give way: the tenant's own, or those of
-    /// the tenant that has most.
-    ///
-    /// - Returns: what each change came to.
-    /// - Throws: `storeUnavailable`; then nothing was changed.
-    func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome]
+/// Which send a key names: keys of different tenants and routes have nothing to do with each other.
+package struct IdempotencyIdentity: Sendable, Hashable {
+    package var tenant: TenantID
+    /// Tells the tenant from others that had or will have its name.
+    package var tenantCreatedAt: Timestamp
+    package var route: IdempotentRequest.Route
+    /// The key's SHA-256.
+    package var keyDigest: [UInt8]
 
-    /// Drops records whose time is up, and stores how far the time has come.
-    ///
-    /// - Parameters:
-    ///   - mark: how far; those go that expire then or earlier.
-    ///   - limit: how many at most.
-    /// - Returns: how many.
-    /// - Throws: `storeUnavailable`; then nothing was changed.
-    func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int
+    package init(tenant: TenantID, tenantCreatedAt: Timestamp, route: IdempotentRequest.Route, keyDigest: [UInt8]) {
+        self.tenant = tenant
+        self.tenantCreatedAt = tenantCreatedAt
+        self.route = route
+        self.keyDigest = keyDigest
+    }
 
-    /// The mark that was stored last; `nil` before the first.
-    ///
-    /// - Throws: `storeUnavailable`.
-    func mark() async throws(GatewayError) -> IdempotencyMark?
+    init(_ request: IdempotentRequest, of profile: TenantProfile) {
+        self.init(
+            tenant: profile.id,
+            tenantCreatedAt: profile.tenant.createdAt,
+            route: request.route,
+            keyDigest: request.key.digest
+        )
+    }
 }
 
-/// How much a store keeps of keys.
+/// What is stored of a send that carries a key, from before anything of it leaves.
+package struct IdempotencyRecord: Sendable, Hashable {
+    /// How far the send has come.
+    package enum State: Sendable, Hashable {
+        /// Something of it may have left: which recipients, and what became of them, sealed. Next: `finished`.
+        case open(progress: [UInt8])
+        /// It was answered; the answer, sealed.
+        case finished(answer: [UInt8])
+
+        /// How many bytes of a store's bound a record takes: what is sealed, and 300 for the rest of the row and its
+        /// indexes.
+        package var weight: Int {
+            switch self {
+            case .open(let bytes), .finished(let bytes): bytes.count + 300
+            }
+        }
+    }
+
+    /// What tells requests apart that carry the same key.
+    package var fingerprint: [UInt8]
+    package var messageID: String
+    /// When the key was first used.
+    package var createdAt: Timestamp
+    /// When the key is free again.
+    package var expiresAt: Timestamp
+    package var state: State
+
+    package init(fingerprint: [UInt8], messageID: String, createdAt: Timestamp, expiresAt: Timestamp, state: State) {
+        self.fingerprint = fingerprint
+        self.messageID = messageID
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.state = state
+    }
+}
+
+/// A record with the number that the store knows it by, which is never given to another one.
+package struct StoredIdempotencyRecord: Sendable, Hashable {
+    package var id: Int64
+    package var record: IdempotencyRecord
+
+    package init(id: Int64, record: IdempotencyRecord) {
+        self.id = id
+        self.record = record
+    }
+}
+
+/// One change of the records.
+package enum IdempotencyChange: Sendable, Hashable {
+    /// Takes a key that is free or expired.
+    case reserve(IdempotencyIdentity, IdempotencyRecord)
+    case update(id: Int64, IdempotencyRecord.State)
+    /// Frees a key.
+    case release(id: Int64)
+
+    /// What a change came to.
+    package enum Outcome: Sendable, Hashable {
+        /// The key is taken by the record of this number.
+        case reserved(id: Int64, evicted: Int)
+        /// Done, or there is no such record any more.
+        case done
+        /// Another request has the key.
+        case taken
+        /// There is no room for a further key.
+        case full
+        case tenantGone
+    }
+}
+
+/// How far the time of keys (``IdempotencyTime``) had come, stored each time that expired ones are dropped.
+package struct IdempotencyMark: Sendable, Hashable {
+    package var time: Timestamp
+    /// What the wall clock showed then.
+    package var wall: Timestamp
+
+    package init(time: Timestamp, wall: Timestamp) {
+        self.time = time
+        self.wall = wall
+    }
+}
+
+/// The time by which idempotency keys expire.
+///
+/// It passes as a process's uptime does, so that a wall clock that jumps ahead frees no key. A process begins where the
+/// one before it stood by its last mark. What lies between the two is known from the wall clock alone, so it counts for
+/// an hour at most: after a long rest keys are known for longer than they need be, never for less.
+struct IdempotencyTime: Sendable, Hashable {
+    /// The most that the time between two processes counts.
+    static let maxGap = Duration.seconds(3_600)
+
+    private let start: Timestamp
+    private let uptime: ContinuousClock.Instant
+
+    /// The time of a process, after an earlier one's mark; wall clock and uptime show the same moment.
+    init(after mark: IdempotencyMark?, wall: Timestamp, uptime: ContinuousClock.Instant) {
+        self.uptime = uptime
+        guard let mark else {
+            self.start = wall
+            return
+        }
+        let longest = mark.time.advanced(by: Self.maxGap)
+        let gap = max(0, wall.microseconds.subtractingReportingOverflow(mark.wall.microseconds).partialValue)
+        self.start = min(longest, mark.time.advanced(by: .microseconds(gap)))
+    }
+
+    func now(at uptime: ContinuousClock.Instant) -> Timestamp {
+        self.start.advanced(by: self.uptime.duration(to: uptime))
+    }
+}
+
+/// How much a store holds of keys; bytes are the sum of the records' weights.
 package struct IdempotencyBounds: Sendable, Hashable {
-    /// The most records of all tenants together.
     package var maxRecords: Int
-    /// The most records of one tenant.
     package var maxRecordsPerTenant: Int
-    /// The most bytes of all tenants together, by the records' weights.
     package var maxBytes: Int
-    /// The most bytes of one tenant.
     package var maxBytesPerTenant: Int
 
-    /// Bounds; by default four million records and 4 GiB, half of each for one tenant.
     package init(
         maxRecords: Int = 4_000_000,
         maxRecordsPerTenant: Int = 2_000_000,
@@ -51,5 +153,79 @@ package struct IdempotencyBounds: Sendable, Hashable {
         self.maxRecordsPerTenant = maxRecordsPerTenant
         self.maxBytes = maxBytes
         self.maxBytesPerTenant = maxBytesPerTenant
+    }
+}
+
+/// Stores what became of sends that carry a key.
+///
+/// Its calls throw `storeUnavailable`; one that writes has changed nothing then.
+package protocol IdempotencyStore: Sendable {
+    /// The record of a key, whether expired or not.
+    func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord?
+
+    /// Makes changes in their order, in one transaction, and says what each came to; they are durable when it returns.
+    ///
+    /// Where a reservation finds no room, the finished records that are oldest give way: the tenant's own, or those of
+    /// the tenant that has most.
+    func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome]
+
+    /// Drops records that expired by a mark, so many at most, and stores the mark; how many were dropped.
+    func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int
+
+    /// The mark that was stored last; `nil` before the first.
+    func mark() async throws(GatewayError) -> IdempotencyMark?
+}
+
+/// Seals what is stored of one send, since answers name tokens.
+///
+/// The keys are derived from the tenant's own, which is lost with its salt, and are used for one record alone. What is
+/// sealed is bound to its record and its part in it, so that rows can't be exchanged.
+struct IdempotencySealer: Sendable {
+    /// What is sealed.
+    enum Part: String {
+        case progress
+        case answer
+    }
+
+    private let key: SymmetricKey
+
+    init(of identity: IdempotencyIdentity, messageID: String, _ profile: TenantProfile) {
+        self.key = Self.key(for: "record \(identity.route.rawValue) \(messageID)", identity, profile)
+    }
+
+    func seal(_ bytes: [UInt8], as part: Part) throws(GatewayError) -> [UInt8] {
+        try self.key.seal(bytes, for: part.rawValue)
+    }
+
+    /// What was sealed; `nil` for bytes of another record or part, or changed ones.
+    func open(_ sealed: [UInt8], as part: Part) -> [UInt8]? {
+        self.key.open(sealed, for: part.rawValue)
+    }
+
+    /// What tells a tenant's requests apart that carry the same key.
+    ///
+    /// An HMAC, so that a reader of the store alone can't try out what a body may have been.
+    static func fingerprint(
+        of request: IdempotentRequest,
+        _ identity: IdempotencyIdentity,
+        _ profile: TenantProfile
+    ) -> [UInt8] {
+        let code = HMAC<SHA256>
+            .authenticationCode(for: request.digest, using: Self.key(for: "fingerprint", identity, profile))
+        return [UInt8](code)
+    }
+
+    private static func key(
+        for use: String,
+        _ identity: IdempotencyIdentity,
+        _ profile: TenantProfile
+    ) -> SymmetricKey {
+        HKDF<SHA256>
+            .deriveKey(
+                inputKeyMaterial: profile.pseudonymizer.sealingKey,
+                salt: identity.keyDigest,
+                info: Array("fcm-gateway idempotency 1 \(use)".utf8),
+                outputByteCount: 32
+            )
     }
 }

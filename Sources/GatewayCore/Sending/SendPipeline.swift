@@ -63,10 +63,10 @@ package struct SendPipeline: Sendable {
     }
 
     /// The pipeline of one send that carries an idempotency key.
-    func trying(_ attempt: SendAttempt) -> SendPipeline {
+    func reserved(by reservation: SendReservation) -> SendPipeline {
         var pipeline = self
-        pipeline.upstream = KeyedUpstream(upstream: self.upstream, attempt: attempt)
-        pipeline.messageID = attempt.messageID
+        pipeline.upstream = ReservedUpstream(upstream: self.upstream, reservation: reservation)
+        pipeline.messageID = reservation.messageID
         return pipeline
     }
 

@@ -15,20 +15,20 @@ package struct UpstreamCall: Sendable {
     /// Whom the message is for: the command's target, or those of its recipients that limits let through.
     package let target: Target
     /// What each call of a list has to pass before it leaves; `nil` unless the command carries an idempotency key.
-    package let gate: StartGate?
+    package let gate: SendReservation?
 
     package init(_ command: SendCommand, target: Target) {
         self.init(command, target: target, gate: nil)
     }
 
-    private init(_ command: SendCommand, target: Target, gate: StartGate?) {
+    private init(_ command: SendCommand, target: Target, gate: SendReservation?) {
         self.command = command
         self.target = target
         self.gate = gate
     }
 
     /// The same call with an idempotency key, each part of which has to pass a gate.
-    func passing(_ gate: StartGate) -> UpstreamCall {
+    func passing(_ gate: SendReservation) -> UpstreamCall {
         UpstreamCall(self.command, target: self.target, gate: gate)
     }
 

@@ -34,8 +34,8 @@ struct SendLegacyMessage: SendEndpoint {
             origin: exchange.origin,
             deadline: exchange.deadline
         )
-        let keyed = exchange.idempotencyKey.map { key in
-            KeyedRequest(
+        let idempotent = exchange.idempotencyKey.map { key in
+            IdempotentRequest(
                 key: key,
                 route: .legacy,
                 format: format,
@@ -45,7 +45,7 @@ struct SendLegacyMessage: SendEndpoint {
                 message: request.message
             )
         }
-        return Sending(command: command, keyed: keyed, writer: writer)
+        return Sending(command: command, idempotent: idempotent, writer: writer)
     }
 
     /// What the body says; a refusal has the shape of the body's target, as far as that is known.

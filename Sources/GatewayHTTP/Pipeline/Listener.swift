@@ -32,7 +32,7 @@ extension Listener {
     package static func data(
         authenticator: Authenticator,
         pipeline: SendPipeline,
-        keyed: KeyedSends,
+        idempotent: IdempotentSends,
         topics: TopicPipeline,
         groups: DeviceGroups,
         retired: RetiredTokenAccess,
@@ -48,7 +48,7 @@ extension Listener {
         tracer: RequestTracer = RequestTracer(),
         logger: Logger
     ) -> Listener {
-        let sender = MessageSender(pipeline: pipeline, keyed: keyed)
+        let sender = MessageSender(pipeline: pipeline, idempotent: idempotent)
         var endpoints: [any Endpoint] = [
             SendMessage(sender: sender), SendLegacyMessage(sender: sender), SendV1Message(sender: sender),
         ]

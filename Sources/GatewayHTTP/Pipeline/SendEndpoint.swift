@@ -26,14 +26,14 @@ protocol SendReplyWriter: Sendable {
 struct Sending<Writer: SendReplyWriter>: Sendable {
     var command: SendCommand
     /// What the idempotency key protects; `nil` for a request without one.
-    var keyed: KeyedRequest?
+    var idempotent: IdempotentRequest?
     var writer: Writer
 }
 
 /// What sends messages.
 struct MessageSender: Sendable {
     let pipeline: SendPipeline
-    let keyed: KeyedSends
+    let idempotent: IdempotentSends
 }
 
 extension SendEndpoint {
@@ -47,11 +47,11 @@ extension SendEndpoint {
 
     @inline(__always)  // Into the pipeline, which spares an async frame.
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
-        guard let keyed = work.keyed else {
+        guard let request = work.idempotent else {
             let outcome = await self.sender.pipeline.send(work.command)
             return self.response(to: outcome, work)
         }
-        return await self.perform(work, once: keyed, for: exchange)
+        return await self.perform(work, once: request, for: exchange)
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
@@ -62,11 +62,15 @@ extension SendEndpoint {
     }
 
     /// Sends a message unless its key was used before.
-    private func perform(_ work: Work, once keyed: KeyedRequest, for exchange: Exchange) async -> HTTPServerResponse {
+    private func perform(
+        _ work: Work,
+        once request: IdempotentRequest,
+        for exchange: Exchange
+    ) async -> HTTPServerResponse {
         let writer = work.writer
-        let answer = await self.sender.keyed.send(
+        let answer = await self.sender.idempotent.send(
             work.command,
-            once: keyed,
+            once: request,
             on: EventLoopTaskExecutor(eventLoop: exchange.request.connection.eventLoop),
             render: { StoredAnswer(writer.response(to: $0)).bytes }
         )
@@ -88,15 +92,12 @@ extension SendEndpoint {
     }
 }
 
-/// An answer as repeats of its request get it: status, the fields that belong to its content, and the body; for logs, its
-/// code as well.
+/// An answer as replays give it: status, the fields that belong to its content, and the body; for logs, its code as well.
 ///
 /// What belongs to one request alone, its id and what is left of quotas, is no part of it.
 struct StoredAnswer {
     /// Rises when the layout changes.
-    private static let version: UInt8 = 2
-    /// The layout before answers had their code; such answers may be kept yet.
-    private static let versionWithoutCode: UInt8 = 1
+    private static let version = 1
 
     let response: HTTPServerResponse
 
@@ -107,58 +108,39 @@ struct StoredAnswer {
 
     /// The answer of some bytes; `nil` for bytes that no answer has.
     init?(_ bytes: [UInt8]) {
-        var buffer = ByteBuffer(bytes: bytes)
-        guard let version = buffer.readInteger(as: UInt8.self),
-            version == Self.version || version == Self.versionWithoutCode,
-            let status = buffer.readInteger(as: UInt16.self),
-            let fieldCount = buffer.readInteger(as: UInt16.self)
+        var reader = ByteReader(bytes)
+        guard reader.number() == Self.version, let status = reader.number(), (100...599).contains(status),
+            let code = reader.optionalText(), let fieldCount = reader.number()
         else { return nil }
         var headers = HTTPHeaderLines()
         for _ in 0..<fieldCount {
-            guard let name = buffer.readText().flatMap({ HTTPField.Name($0) }), let value = buffer.readText() else {
+            guard let name = reader.text().flatMap({ HTTPField.Name($0) }), let value = reader.text() else {
                 return nil
             }
             headers.append(HTTPFieldKey(name), value)
         }
-        var code = ""
-        if version == Self.version {
-            guard let text = buffer.readText() else { return nil }
-            code = text
-        }
         var response = HTTPServerResponse(
-            status: HTTPResponse.Status(code: Int(status)),
+            status: HTTPResponse.Status(code: status),
             headers: headers,
-            body: buffer
+            body: ByteBuffer(bytes: reader.rest)
         )
-        response.code = code.isEmpty ? nil : code
+        response.code = code
         self.response = response
     }
 
     /// The answer as bytes.
     var bytes: [UInt8] {
-        var buffer = ByteBuffer()
+        var writer = ByteWriter(reservingCapacity: 128 + self.response.body.readableBytes)
         let fields = self.response.headers.fields
-        buffer.reserveCapacity(128 + self.response.body.readableBytes)
-        buffer.writeInteger(Self.version)
-        buffer.writeInteger(UInt16(clamping: self.response.status.code))
-        buffer.writeInteger(UInt16(clamping: fields.count))
+        writer.write(number: Self.version)
+        writer.write(number: self.response.status.code)
+        writer.write(text: self.response.code)
+        writer.write(number: fields.count)
         for field in fields {
-            buffer.writeText(field.name.rawName)
-            buffer.writeText(field.value)
+            writer.write(text: field.name.rawName)
+            writer.write(text: field.value)
         }
-        buffer.writeText(self.response.code ?? "")
-        buffer.writeImmutableBuffer(self.response.body)
-        return Array(buffer.readableBytesView)
-    }
-}
-
-extension ByteBuffer {
-    fileprivate mutating func writeText(_ text: String) {
-        self.writeInteger(UInt16(clamping: text.utf8.count))
-        self.writeString(text)
-    }
-
-    fileprivate mutating func readText() -> String? {
-        self.readInteger(as: UInt16.self).flatMap { self.readString(length: Int($0)) }
+        writer.write(rest: self.response.body.readableBytesView)
+        return writer.bytes
     }
 }

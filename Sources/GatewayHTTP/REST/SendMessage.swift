@@ -24,8 +24,8 @@ struct SendMessage: SendEndpoint {
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
             throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
         }
-        let keyed = exchange.idempotencyKey.map { key in
-            KeyedRequest(
+        let idempotent = exchange.idempotencyKey.map { key in
+            IdempotentRequest(
                 key: key,
                 route: .messages,
                 method: "POST",
@@ -35,7 +35,7 @@ struct SendMessage: SendEndpoint {
                 message: command.message
             )
         }
-        return Sending(command: command, keyed: keyed, writer: SendAnswerWriter(target: command.target))
+        return Sending(command: command, idempotent: idempotent, writer: SendAnswerWriter(target: command.target))
     }
 }
 

@@ -32,8 +32,8 @@ struct SendV1Message: SendEndpoint {
             deadline: exchange.deadline
         )
         // As the caller put it: its translation depends on the time.
-        let keyed = exchange.idempotencyKey.map { key in
-            KeyedRequest(
+        let idempotent = exchange.idempotencyKey.map { key in
+            IdempotentRequest(
                 key: key,
                 route: .v1,
                 method: exchange.request.head.method.rawValue,
@@ -42,7 +42,8 @@ struct SendV1Message: SendEndpoint {
                 message: given.message
             )
         }
-        return Sending(command: command, keyed: keyed, writer: V1ReplyWriter(project: principal.profile.project))
+        let writer = V1ReplyWriter(project: principal.profile.project)
+        return Sending(command: command, idempotent: idempotent, writer: writer)
     }
 
     /// A message in the words of the tenant's upstream.

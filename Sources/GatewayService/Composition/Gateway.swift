@@ -178,7 +178,7 @@ package struct Gateway: Sendable {
             metrics: metrics,
             groups: groups
         )
-        let keyed = KeyedSends(
+        let idempotent = IdempotentSends(
             pipeline: pipeline,
             store: SQLIdempotencyStore(database: database),
             clock: clock,
@@ -190,7 +190,7 @@ package struct Gateway: Sendable {
         let data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
-            keyed: keyed,
+            idempotent: idempotent,
             topics: TopicPipeline(
                 limiter: limiter,
                 upstream: upstream,
@@ -289,7 +289,7 @@ package struct Gateway: Sendable {
                 ForcedShutdownService(forced: forced), ClosingService("store") { try database.close() },
                 ClosingService("limits") { keptLimits.save(under: directory.snapshot) }, directory, trail.checkpoints,
                 audit, trail.retention(audit), retired, ClosingService("upstream", close: upstream.shutdown),
-                upstream.tokens, keyed, self.adminListener, self.dataListener,
+                upstream.tokens, idempotent, self.adminListener, self.dataListener,
             ]
     }
 

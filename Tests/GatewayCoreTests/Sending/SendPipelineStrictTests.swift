@@ -120,16 +120,16 @@ struct SendPipelineStrictTests {
     }
 
     @Test("A send that carries an idempotency key is recorded the same way, and a repeat adds nothing")
-    func keyed() async throws {
+    func idempotent() async throws {
         let fixture = PipelineFixture(isStrict: true)
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, clock: fixture.clock)
+        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, clock: fixture.clock)
         let command = SendCommand.sample(from: try .sample(), to: .token("a"))
         let key = try #require(IdempotencyKey(Array("key".utf8)))
-        let request = KeyedRequest.sample(key)
+        let request = IdempotentRequest.sample(key)
         try await fixture.audit.whileRunning {
-            try await keyed.whileRunning {
+            try await sends.whileRunning {
                 for _ in 1...2 {
-                    _ = await keyed.send(command, once: request, on: nil) { _ in [1] }
+                    _ = await sends.send(command, once: request, on: nil) { _ in [1] }
                 }
             }
         }

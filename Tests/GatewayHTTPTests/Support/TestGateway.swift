@@ -27,7 +27,7 @@ struct TestGateway: Sendable {
     let retiredStore = InMemoryRetiredTokenStore()
     let retired: RetiredTokens
     let idempotencyStore = InMemoryIdempotencyStore()
-    let keyed: KeyedSends
+    let idempotent: IdempotentSends
     let metrics = TestMetrics()
     let logs = InMemoryLogHandler()
     let readiness = Readiness()
@@ -72,7 +72,7 @@ struct TestGateway: Sendable {
             hold: hold
         )
         return try await gateway.audit.whileRunning {
-            try await gateway.keyed.whileRunning {
+            try await gateway.idempotent.whileRunning {
                 let key = try await gateway.makeTenant("demo")
                 _ = try await gateway.makeTenant("other")
                 return try await body(gateway, key)
@@ -158,7 +158,7 @@ struct TestGateway: Sendable {
             metrics: GatewayMetrics(factory: self.metrics),
             groups: self.groups
         )
-        self.keyed = .sample(
+        self.idempotent = .sample(
             pipeline: pipeline,
             store: self.idempotencyStore,
             clock: self.clock,
@@ -168,7 +168,7 @@ struct TestGateway: Sendable {
         self.dataListener = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
-            keyed: self.keyed,
+            idempotent: self.idempotent,
             topics: TopicPipeline(
                 limiter: limiter,
                 upstream: self.topics,

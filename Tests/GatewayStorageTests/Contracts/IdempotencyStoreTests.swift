@@ -13,7 +13,7 @@ struct IdempotencyStoreTests {
     private static func identity(
         _ key: UInt8 = 1,
         of tenant: String = "acme",
-        route: KeyedRequest.Route = .messages,
+        route: IdempotentRequest.Route = .messages,
         tenantCreatedAt: Timestamp = Self.start
     ) throws -> IdempotencyIdentity {
         IdempotencyIdentity(

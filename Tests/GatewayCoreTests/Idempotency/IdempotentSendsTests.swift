@@ -5,10 +5,10 @@ import Testing
 
 @testable import GatewayCore
 
-struct KeyedSendsTests {
-    private static let render: KeyedSends.Rendering = { Array($0.messageID.utf8) }
+struct IdempotentSendsTests {
+    private static let render: IdempotentSends.Rendering = { Array($0.messageID.utf8) }
 
-    private static func request(_ key: Int = 1) throws -> KeyedRequest {
+    private static func request(_ key: Int = 1) throws -> IdempotentRequest {
         let key = try #require(IdempotencyKey(Array("key \(key)".utf8)))
         return .sample(key)
     }
@@ -23,15 +23,15 @@ struct KeyedSendsTests {
     func groupCommit() async throws {
         let store = SlowIdempotencyStore()
         let fixture = PipelineFixture(queueCapacity: 1_000)
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
-        try await keyed.whileRunning {
+        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        try await sends.whileRunning {
             await withTaskGroup { group in
                 for number in 1...100 {
                     group.addTask {
                         guard let request = try? Self.request(number),
                             let command = try? Self.command(.token("device \(number)"))
                         else { return }
-                        _ = await keyed.send(command, once: request, on: nil, render: Self.render)
+                        _ = await sends.send(command, once: request, on: nil, render: Self.render)
                     }
                 }
                 try? await store.letGo(afterWaiting: 1)
@@ -50,12 +50,12 @@ struct KeyedSendsTests {
             return ScriptedUpstream.accepting(call)
         }
         let store = InMemoryIdempotencyStore()
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
         let command = try Self.command()
         let request = try Self.request()
-        let sending = Observed<Task<KeyedAnswer, Never>?>(nil)
-        try await keyed.whileRunning {
-            let task = Task { await keyed.send(command, once: request, on: nil, render: Self.render) }
+        let sending = Observed<Task<IdempotentAnswer, Never>?>(nil)
+        try await sends.whileRunning {
+            let task = Task { await sends.send(command, once: request, on: nil, render: Self.render) }
             sending.change { $0 = task }
             try await fixture.upstream.wait(forCalls: 1)
             Task { isHeld.change { $0 = false } }
@@ -66,7 +66,7 @@ struct KeyedSendsTests {
         }
         #expect(store.records.count == 1)
         guard
-            case .refused(let refusal) = await keyed.send(
+            case .refused(let refusal) = await sends.send(
                 command,
                 once: try Self.request(2),
                 on: nil,
@@ -87,11 +87,11 @@ struct KeyedSendsTests {
             store.refuse()
             return ScriptedUpstream.accepting(call)
         }
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
-        try await keyed.whileRunning {
+        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        try await sends.whileRunning {
             let command = try Self.command()
             guard
-                case .sent(let outcome, _) = await keyed.send(
+                case .sent(let outcome, _) = await sends.send(
                     command,
                     once: try Self.request(),
                     on: nil,
@@ -104,7 +104,7 @@ struct KeyedSendsTests {
             }
             store.refuse(false)
             guard
-                case .sent(let again, _) = await keyed.send(
+                case .sent(let again, _) = await sends.send(
                     command,
                     once: try Self.request(),
                     on: nil,
@@ -143,11 +143,16 @@ struct KeyedSendsTests {
             #expect(!(await gate.pass(call.target.recipientCount)))
             return ScriptedUpstream.accepting(call)
         }
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 30)
-        try await keyed.whileRunning {
+        let sends = IdempotentSends.sample(
+            pipeline: fixture.pipeline,
+            store: store,
+            clock: fixture.clock,
+            startsPerMark: 30
+        )
+        try await sends.whileRunning {
             let tokens = (0..<100).map { "t\($0)" }
             let command = try Self.command(.tokens(tokens), by: .v1)
-            _ = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+            _ = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
         }
         #expect(seen.current.sorted() == Array(0..<100))
         // At most four marks and the answer.
@@ -167,10 +172,15 @@ struct KeyedSendsTests {
             store.refuse(false)
             return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
         }
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 10)
-        try await keyed.whileRunning {
+        let sends = IdempotentSends.sample(
+            pipeline: fixture.pipeline,
+            store: store,
+            clock: fixture.clock,
+            startsPerMark: 10
+        )
+        try await sends.whileRunning {
             let command = try Self.command(.tokens((0..<50).map { "t\($0)" }), by: .v1)
-            let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+            let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
             guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
                 Issue.record("\(answer)")
                 return
@@ -189,11 +199,16 @@ struct KeyedSendsTests {
             _ = await call.gate?.pass(call.target.recipientCount - 1)
             return ScriptedUpstream.accepting(call)
         }
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 10)
+        let sends = IdempotentSends.sample(
+            pipeline: fixture.pipeline,
+            store: store,
+            clock: fixture.clock,
+            startsPerMark: 10
+        )
         let principal = try Principal.sample(limits: limits, upstream: .v1)
-        try await keyed.whileRunning {
+        try await sends.whileRunning {
             let command = SendCommand.sample(from: principal, to: .tokens(["a", "b", "a", "c"]))
-            let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+            let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
             guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
                 Issue.record("\(answer)")
                 return
@@ -209,19 +224,19 @@ struct KeyedSendsTests {
     func purge() async throws {
         let store = InMemoryIdempotencyStore()
         let fixture = PipelineFixture()
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
-        try await keyed.whileRunning {
+        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        try await sends.whileRunning {
             let command = try Self.command()
             for number in 1...5 {
-                _ = await keyed.send(command, once: try Self.request(number), on: nil, render: Self.render)
+                _ = await sends.send(command, once: try Self.request(number), on: nil, render: Self.render)
             }
         }
-        #expect(await keyed.purge() == 0)
+        #expect(await sends.purge() == 0)
         fixture.clock.advance(by: .seconds(86_400))
-        #expect(await keyed.purge() == 5)
+        #expect(await sends.purge() == 5)
         #expect(store.records.isEmpty)
         store.refuse()
-        #expect(await keyed.purge() == 0)
+        #expect(await sends.purge() == 0)
     }
 
     @Test("A clock that is days ahead frees no key, in a running process or in the next; time that passes does")
@@ -233,19 +248,19 @@ struct KeyedSendsTests {
         let uptime = Observed(start)
         /// Sends in a process of its own, before and after somebody moves the clock and time passes.
         func life(jump: Duration, passing: Duration) async throws -> [Bool] {
-            let keyed = KeyedSends.sample(
+            let sends = IdempotentSends.sample(
                 pipeline: fixture.pipeline,
                 store: store,
                 clock: fixture.clock,
                 uptime: { uptime.current }
             )
-            return try await keyed.whileRunning {
+            return try await sends.whileRunning {
                 var replays: [Bool] = []
                 for (jump, passing) in [(Duration.zero, Duration.zero), (jump, passing)] {
                     fixture.clock.advance(by: jump)
                     uptime.change { $0 += passing }
-                    _ = await keyed.purge()
-                    let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+                    _ = await sends.purge()
+                    let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
                     if case .replayed = answer { replays.append(true) } else { replays.append(false) }
                 }
                 return replays
@@ -294,7 +309,7 @@ struct KeyedSendsTests {
         ) throws -> [UInt8] {
             var message = Message()
             message.dryRun = dryRun
-            let request = KeyedRequest(
+            let request = IdempotentRequest(
                 key: key,
                 route: .messages,
                 format: format,
@@ -324,7 +339,7 @@ struct KeyedSendsTests {
         let profile = try TenantProfile.sample()
         let identity = IdempotencyIdentity(request, of: profile)
         let sealer = IdempotencySealer(of: identity, messageID: "1", profile)
-        let sealed = try #require(sealer.seal([1, 2, 3], as: .answer))
+        let sealed = try sealer.seal([1, 2, 3], as: .answer)
         #expect(sealer.open(sealed, as: .answer) == [1, 2, 3])
         #expect(sealer.open(sealed, as: .progress) == nil)
         #expect(IdempotencySealer(of: identity, messageID: "2", profile).open(sealed, as: .answer) == nil)

@@ -1,7 +1,84 @@
-import FCMModel
+import Crypto
+package import FCMModel
 package import Logging
 import Metrics
+import ServiceLifecycle
 import Synchronization
+
+/// The name that a caller gives a send, so that repeating the request never sends twice.
+package struct IdempotencyKey: Sendable, Hashable {
+    /// The most bytes that a key may have.
+    package static let maxBytes = 255
+
+    /// The key's SHA-256, by which alone it is kept.
+    let digest: [UInt8]
+
+    /// A key as it came: 1 to 255 printable characters of ASCII; `nil` for anything else.
+    package init?(_ bytes: [UInt8]) {
+        guard (1...Self.maxBytes).contains(bytes.count), bytes.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            return nil
+        }
+        self.digest = SHA256.hash(data: bytes).bytes
+    }
+}
+
+/// A request that carries an idempotency key.
+package struct IdempotentRequest: Sendable {
+    /// The routes that take a key; each has keys of its own.
+    package enum Route: String, Sendable, Hashable, CaseIterable {
+        /// The REST API.
+        case messages
+        case legacy, v1
+    }
+
+    let key: IdempotencyKey
+    let route: Route
+    /// What tells it from other requests with the same key: method, path, format and the decoded message.
+    let digest: [UInt8]
+
+    /// A request.
+    ///
+    /// - Parameters:
+    ///   - key: the key.
+    ///   - route: where it was used.
+    ///   - format: how it was written, and so how it is answered, where the route has a choice.
+    ///   - method: the HTTP method.
+    ///   - path: the path as it came; a query means nothing to a send and is left out.
+    ///   - target: whom the caller addressed, those included whom nothing is sent to.
+    ///   - groupName: the name of the device group, where the caller named one.
+    ///   - message: what the caller said.
+    package init(
+        key: IdempotencyKey,
+        route: Route,
+        format: LegacyFormat = .json,
+        method: String,
+        path: [UInt8],
+        target: Target,
+        groupName: String? = nil,
+        message: Message
+    ) {
+        self.key = key
+        self.route = route
+        var digest = MessageDigest()
+        digest.add(method)
+        digest.add(String(decoding: path.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self))
+        digest.add(format == .form ? "form" : "json")
+        digest.add(groupName ?? "")
+        digest.add(target)
+        digest.add(message)
+        self.digest = digest.finish()
+    }
+}
+
+/// What becomes of a request that carries an idempotency key.
+package enum IdempotentAnswer: Sendable {
+    /// It was answered for the first time; the answer as it was rendered, which replays give.
+    case sent(SendOutcome, answer: [UInt8])
+    /// It was answered before; the same answer once more.
+    case replayed([UInt8])
+    /// It was not looked at further: nothing was sent, spent or recorded.
+    case refused(Refusal)
+}
 
 /// What became of an idempotency key, as it is counted.
 enum IdempotencyEvent: String, CaseIterable {
@@ -25,46 +102,59 @@ enum IdempotencyEvent: String, CaseIterable {
     case failed
 }
 
-/// Sends that carry an idempotency key: each is made once, and answered alike however often it is asked for.
+/// How long keys are kept, and how sends that carry one proceed.
+package struct IdempotencyConfiguration: Sendable {
+    /// For how long a repeat is recognised, from the first use of its key.
+    package var lifetime = Duration.seconds(86_400)
+    /// How many recipients of a list are marked as started at once, where each is a call of its own.
+    package var startsPerMark = 200
+    /// How often expired records are dropped.
+    package var purgeInterval = Duration.seconds(60)
+    /// How many are dropped in one transaction, so that other writers never wait long for their turn.
+    package var purgeBatch = 500
+
+    package init() {}
+}
+
+/// Sends that carry an idempotency key: each is made once, and answered alike however often it is asked for (decision
+/// 0018).
 ///
-/// What runs is known in memory, since one process serves a store; whatever else the store calls open was begun by a
-/// process that ended. A send goes on when its caller is gone: it belongs to this service, without which sends wait in
-/// vain.
-package final class KeyedSends: Sendable {
-    /// Renders what became of a send as the answer that repeats get.
+/// What runs is known in memory, since one process serves a store; a record that is open and does not run was left by a
+/// process that ended. A send belongs to this service and goes on when its caller is gone; none begins before
+/// ``run()``.
+package final class IdempotentSends: Service {
+    /// Renders what became of a send as the answer that replays give.
     package typealias Rendering = @Sendable (SendOutcome) -> [UInt8]
 
     /// A send on its way to the service.
-    struct Job: Sendable {
+    private struct Job: Sendable {
         let command: SendCommand
         let identity: IdempotencyIdentity
         let fingerprint: [UInt8]
         let executor: (any TaskExecutor)?
         let render: Rendering
-        let continuation: CheckedContinuation<KeyedAnswer, Never>
+        let continuation: CheckedContinuation<IdempotentAnswer, Never>
     }
 
-    struct State {
+    private struct State {
         /// The sends that run, with what tells their requests apart.
         var running: [IdempotencyIdentity: [UInt8]] = [:]
-        var jobs: [Job] = []
-        var isClosed = false
         /// The time by which keys expire, once the store has said where an earlier process stood.
         var time: IdempotencyTime?
     }
 
-    let store: any IdempotencyStore
-    let journal: IdempotencyJournal
-    let clock: any WallClock
-    private let uptime: @Sendable () -> ContinuousClock.Instant
-    let configuration: IdempotencyConfiguration
-    let counters: [IdempotencyEvent: Counter]
-    let logger: Logger
-    let state = Mutex(State())
-    let wake: AsyncStream<Void>
-    let wakeContinuation: AsyncStream<Void>.Continuation
-    let hasRun = Atomic(false)
     private let pipeline: SendPipeline
+    private let store: any IdempotencyStore
+    private let writer: SendReservation.Writer
+    private let clock: any WallClock
+    private let uptime: @Sendable () -> ContinuousClock.Instant
+    private let configuration: IdempotencyConfiguration
+    private let counters: [IdempotencyEvent: Counter]
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let jobs: AsyncStream<Job>
+    private let jobContinuation: AsyncStream<Job>.Continuation
+    private let hasRun = Atomic(false)
 
     /// Sends by a pipeline.
     ///
@@ -80,32 +170,32 @@ package final class KeyedSends: Sendable {
     ) {
         self.pipeline = pipeline
         self.store = store
-        self.journal = IdempotencyJournal(store: store)
+        self.writer = SendReservation.Writer(
+            changesPerTransaction: 500,
+            transaction: { (changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] in
+                try await store.apply(changes)
+            }
+        )
         self.clock = clock
         self.uptime = uptime
         self.configuration = configuration
         self.counters = metrics.counters(.idempotency, by: IdempotencyEvent.self)
         self.logger = logger
-        (self.wake, self.wakeContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        (self.jobs, self.jobContinuation) = AsyncStream.makeStream()
     }
 
     /// Sends a message unless its key was used before.
     ///
-    /// - Parameters:
-    ///   - command: the message.
-    ///   - request: the request that it came with.
-    ///   - executor: where the work is done.
-    ///   - render: renders the answer that repeats get.
-    /// - Returns: the answer.
+    /// The work is done on the executor; `render` renders the answer that replays give.
     package func send(
         _ command: SendCommand,
-        once request: KeyedRequest,
+        once request: IdempotentRequest,
         on executor: (any TaskExecutor)?,
         render: @escaping Rendering
-    ) async -> KeyedAnswer {
+    ) async -> IdempotentAnswer {
         let profile = command.principal.profile
         guard self.pipeline.refusal(of: command) == nil else {
-            // Whoever may not send learns nothing of earlier sends either.
+            // A caller that may not send learns nothing of earlier sends either.
             let outcome = await self.pipeline.send(command)
             return .sent(outcome, answer: render(outcome))
         }
@@ -113,16 +203,16 @@ package final class KeyedSends: Sendable {
         let fingerprint = IdempotencySealer.fingerprint(of: request, identity, profile)
         if let refusal = self.enter(identity, fingerprint) { return .refused(refusal) }
         return await withCheckedContinuation { continuation in
-            self.hand(
-                Job(
-                    command: command,
-                    identity: identity,
-                    fingerprint: fingerprint,
-                    executor: executor,
-                    render: render,
-                    continuation: continuation
-                )
+            let job = Job(
+                command: command,
+                identity: identity,
+                fingerprint: fingerprint,
+                executor: executor,
+                render: render,
+                continuation: continuation
             )
+            guard case .terminated = self.jobContinuation.yield(job) else { return }
+            self.end(job, .refused(Refusal(.overloaded, "The gateway is shutting down")))
         }
     }
 
@@ -140,8 +230,9 @@ package final class KeyedSends: Sendable {
         return Refusal(.idempotencyInProgress, retryAfter: 1)
     }
 
-    private func leave(_ identity: IdempotencyIdentity) {
-        self.state.withLock { _ = $0.running.removeValue(forKey: identity) }
+    private func end(_ job: Job, _ answer: IdempotentAnswer) {
+        self.state.withLock { _ = $0.running.removeValue(forKey: job.identity) }
+        job.continuation.resume(returning: answer)
     }
 
     private func conflict() -> Refusal {
@@ -149,40 +240,44 @@ package final class KeyedSends: Sendable {
         return Refusal(.idempotencyConflict)
     }
 
-    private func hand(_ job: Job) {
-        let isTaken = self.state.withLock { state in
-            guard !state.isClosed else { return false }
-            state.jobs.append(job)
-            return true
-        }
-        guard isTaken else { return self.turnAway(job) }
-        self.wakeContinuation.yield()
-    }
-
-    /// Answers a send that is not begun any more.
-    func turnAway(_ job: Job) {
-        self.leave(job.identity)
-        job.continuation.resume(
-            returning: .refused(Refusal(.overloaded, "The gateway is shutting down"))
+    /// Makes sends until shutdown, and then those that were taken.
+    ///
+    /// Runs once. When the store refuses, that is reported by metric and log.
+    package func run() async throws {
+        precondition(
+            !self.hasRun.exchange(true, ordering: .relaxed),
+            "Sends with idempotency keys are served once"
         )
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { _ = await self.writer.run() }
+            group.addTask { await self.purgeRegularly() }
+            await withGracefulShutdownHandler {
+                await withDiscardingTaskGroup { sends in
+                    for await job in self.jobs {
+                        sends.addTask(executorPreference: job.executor) { await self.perform(job) }
+                    }
+                }
+            } onGracefulShutdown: {
+                self.jobContinuation.finish()
+            }
+            self.writer.close()
+            group.cancelAll()
+        }
     }
 
     // MARK: Sending
 
     /// Makes a send, or finds what became of it before.
-    func perform(_ job: Job) async {
-        let answer: KeyedAnswer
+    private func perform(_ job: Job) async {
         do throws(GatewayError) {
-            answer = try await self.answer(to: job)
+            self.end(job, try await self.answer(to: job))
         } catch {
             self.fail(error)
-            answer = .refused(.unkeepable)
+            self.end(job, .refused(.unkeepable))
         }
-        self.leave(job.identity)
-        job.continuation.resume(returning: answer)
     }
 
-    private func answer(to job: Job) async throws(GatewayError) -> KeyedAnswer {
+    private func answer(to job: Job) async throws(GatewayError) -> IdempotentAnswer {
         let now = try await self.time()
         guard let stored = try await self.store.record(of: job.identity), stored.record.expiresAt > now else {
             return await self.begin(job, at: now)
@@ -203,9 +298,9 @@ package final class KeyedSends: Sendable {
         }
     }
 
-    private func begin(_ job: Job, at now: Timestamp) async -> KeyedAnswer {
+    private func begin(_ job: Job, at now: Timestamp) async -> IdempotentAnswer {
         let messageID = UUIDv7.generate(at: self.clock.now())
-        let attempt = self.attempt(
+        let reservation = self.reservation(
             job,
             IdempotencyRecord(
                 fingerprint: job.fingerprint,
@@ -217,9 +312,9 @@ package final class KeyedSends: Sendable {
             earlier: SendProgress(count: job.command.target.recipientCount),
             self.sealer(of: job, messageID)
         )
-        var outcome = await self.pipeline.trying(attempt).send(job.command)
-        if attempt.recordID == nil, let refusal = attempt.refusal { outcome.answer = .refused(refusal) }
-        return await self.end(attempt, job, outcome)
+        var outcome = await self.pipeline.reserved(by: reservation).send(job.command)
+        if reservation.recordID == nil, let refusal = reservation.refusal { outcome.answer = .refused(refusal) }
+        return await self.finish(reservation, job, outcome)
     }
 
     /// Goes on where another process ended: sends to those to whom nothing can have left, and tells of the others what
@@ -229,18 +324,18 @@ package final class KeyedSends: Sendable {
         _ stored: StoredIdempotencyRecord,
         _ earlier: SendProgress,
         _ sealer: IdempotencySealer
-    ) async -> KeyedAnswer {
+    ) async -> IdempotentAnswer {
         // As for every send: without a place in the audit nothing is done.
         guard let place = self.pipeline.audit.reserve() else { return .refused(Refusal(.auditUnavailable)) }
-        let attempt = self.attempt(job, stored.record, recordID: stored.id, earlier: earlier, sealer)
+        let reservation = self.reservation(job, stored.record, recordID: stored.id, earlier: earlier, sealer)
         var outcome = SendOutcome(messageID: stored.record.messageID, answer: .refused(.lost))
         var later: [RecipientOutcome] = []
         if let rest = job.command.target.keeping(places: earlier.remaining) {
-            outcome = await self.pipeline.trying(attempt).send(job.command.addressing(rest))
+            outcome = await self.pipeline.reserved(by: reservation).send(job.command.addressing(rest))
             guard !outcome.answer.freesKey else {
                 // Results of the rest alone would stand at other recipients' places.
                 outcome.answer = outcome.answer.asRefusal
-                return await self.end(attempt, job, outcome)
+                return await self.finish(reservation, job, outcome)
             }
             later = SendPipeline.outcomes(of: outcome.answer, count: rest.recipientCount)
         }
@@ -249,7 +344,7 @@ package final class KeyedSends: Sendable {
         outcome.answer = isKnown && job.command.target.isList ? .multiple(results) : .refused(.lost)
         self.recordEarlier(job.command, outcome, earlier, in: place)
         if self.pipeline.audit.isStrict { await self.pipeline.audit.settle() }
-        return await self.end(attempt, job, outcome)
+        return await self.finish(reservation, job, outcome)
     }
 
     /// Records the part of a send that another process had begun.
@@ -271,15 +366,19 @@ package final class KeyedSends: Sendable {
         )
     }
 
-    /// Keeps the answer, or frees the key; whatever comes of that, the caller is told what became of the message.
-    private func end(_ attempt: SendAttempt, _ job: Job, _ outcome: SendOutcome) async -> KeyedAnswer {
+    /// Keeps the answer, or frees the key; if that fails, the caller is told all the same what became of the message.
+    private func finish(
+        _ reservation: SendReservation,
+        _ job: Job,
+        _ outcome: SendOutcome
+    ) async -> IdempotentAnswer {
         let answer = job.render(outcome)
         do throws(GatewayError) {
-            if outcome.answer.freesKey || attempt.recordID == nil {
-                try await attempt.release()
+            if outcome.answer.freesKey || reservation.recordID == nil {
+                try await reservation.release()
                 self.counters[.freed]?.increment()
             } else {
-                try await attempt.complete(answer)
+                try await reservation.complete(answer)
                 self.counters[outcome.answer.hasUnknown ? .unknown : .fresh]?.increment()
             }
         } catch {
@@ -289,41 +388,25 @@ package final class KeyedSends: Sendable {
         return .sent(outcome, answer: answer)
     }
 
-    // MARK: Parts
-
-    /// The time by which keys expire.
-    ///
-    /// - Throws: `storeUnavailable` while it is not known where an earlier process stood.
-    func time() async throws(GatewayError) -> Timestamp {
-        if let time = self.state.withLock({ $0.time }) { return time.now(at: self.uptime()) }
-        let mark = try await self.store.mark()
-        let (wall, uptime) = (self.clock.now(), self.uptime())
-        return self.state.withLock { state in
-            let time = state.time ?? IdempotencyTime(after: mark, wall: wall, uptime: uptime)
-            state.time = time
-            return time.now(at: uptime)
-        }
-    }
-
     private func sealer(of job: Job, _ messageID: String) -> IdempotencySealer {
         IdempotencySealer(of: job.identity, messageID: messageID, job.command.principal.profile)
     }
 
-    private func attempt(
+    private func reservation(
         _ job: Job,
         _ draft: IdempotencyRecord,
         recordID: Int64? = nil,
         earlier: SendProgress,
         _ sealer: IdempotencySealer
-    ) -> SendAttempt {
-        SendAttempt(
+    ) -> SendReservation {
+        SendReservation(
             job.identity,
             to: job.command.target,
             draft: draft,
             recordID: recordID,
             earlier: earlier,
             sealer: sealer,
-            journal: self.journal,
+            writer: self.writer,
             counters: self.counters,
             startsPerMark: self.configuration.startsPerMark
         )
@@ -346,6 +429,49 @@ package final class KeyedSends: Sendable {
         )
         return .lost
     }
+
+    // MARK: Expiry
+
+    /// The time by which keys expire.
+    ///
+    /// - Throws: `storeUnavailable` while it is not known where an earlier process stood.
+    private func time() async throws(GatewayError) -> Timestamp {
+        if let time = self.state.withLock({ $0.time }) { return time.now(at: self.uptime()) }
+        let mark = try await self.store.mark()
+        let (wall, uptime) = (self.clock.now(), self.uptime())
+        return self.state.withLock { state in
+            let time = state.time ?? IdempotencyTime(after: mark, wall: wall, uptime: uptime)
+            state.time = time
+            return time.now(at: uptime)
+        }
+    }
+
+    private func purgeRegularly() async {
+        repeat {
+            await self.purge()
+        } while (try? await Task.sleep(for: self.configuration.purgeInterval)) != nil
+    }
+
+    /// Drops records that have expired; how many.
+    @discardableResult
+    package func purge() async -> Int {
+        var total = 0
+        do throws(GatewayError) {
+            while !Task.isCancelled {
+                let count = try await self.store.purge(
+                    at: IdempotencyMark(time: try await self.time(), wall: self.clock.now()),
+                    limit: self.configuration.purgeBatch
+                )
+                total += count
+                guard count == self.configuration.purgeBatch else { return total }
+            }
+            return total
+        } catch {
+            self.counters[.failed]?.increment()
+            self.logger.error("Expired idempotency keys can't be dropped", metadata: ["cause": "\(error.message)"])
+            return total
+        }
+    }
 }
 
 extension Refusal {
@@ -357,7 +483,7 @@ extension Refusal {
 }
 
 extension Target {
-    /// A list of the recipients at some places, which rise; `nil` where there is none, and for anything that is no list.
+    /// A list of the recipients at some places, which rise; `nil` where there are none, or for anything but a list.
     fileprivate func keeping(places: [Int]) -> Target? {
         guard !places.isEmpty else { return nil }
         var isKept = Array(repeating: false, count: self.recipientCount)

@@ -3,14 +3,14 @@ package import GatewayCore
 package import Logging
 import ServiceLifecycleTestKit
 
-extension KeyedRequest {
+extension IdempotentRequest {
     /// A request whose message nobody looks at.
-    package static func sample(_ key: IdempotencyKey) -> KeyedRequest {
-        KeyedRequest(key: key, route: .messages, method: "POST", path: [], target: .token("t"), message: Message())
+    package static func sample(_ key: IdempotencyKey) -> IdempotentRequest {
+        IdempotentRequest(key: key, route: .messages, method: "POST", path: [], target: .token("t"), message: Message())
     }
 }
 
-extension KeyedSends {
+extension IdempotentSends {
     /// Sends over a store that starts empty; expired records are dropped when a test says so, and the uptime passes with
     /// the clock unless the test tells it.
     package static func sample(
@@ -21,20 +21,20 @@ extension KeyedSends {
         startsPerMark: Int = 200,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-    ) -> KeyedSends {
+    ) -> IdempotentSends {
         let (wall, start) = (clock.now(), ContinuousClock.now)
-        return KeyedSends(
+        var configuration = IdempotencyConfiguration()
+        configuration.startsPerMark = startsPerMark
+        configuration.purgeInterval = .seconds(3_600)
+        configuration.purgeBatch = 2
+        return IdempotentSends(
             pipeline: pipeline,
             store: store,
             clock: clock,
             uptime: uptime ?? {
                 start.advanced(by: .microseconds(clock.now().microseconds - wall.microseconds))
             },
-            configuration: IdempotencyConfiguration(
-                startsPerMark: startsPerMark,
-                purgeInterval: .seconds(3_600),
-                purgeBatch: 2
-            ),
+            configuration: configuration,
             metrics: metrics,
             logger: logger
         )

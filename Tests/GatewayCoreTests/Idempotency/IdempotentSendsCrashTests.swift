@@ -5,7 +5,7 @@ import Testing
 @testable import GatewayCore
 
 /// A process dies at every step of a send, one after the other, and the next one gets the same request.
-struct KeyedSendsCrashTests {
+struct IdempotentSendsCrashTests {
     /// What is sent, and by which protocol.
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
@@ -31,27 +31,27 @@ struct KeyedSendsCrashTests {
         _ fcm: SurvivingFCM,
         _ store: InMemoryIdempotencyStore,
         _ command: SendCommand
-    ) async throws -> KeyedAnswer? {
+    ) async throws -> IdempotentAnswer? {
         let fixture = PipelineFixture(upstream: fcm.upstream(of: process))
-        let keyed = KeyedSends.sample(
+        let sends = IdempotentSends.sample(
             pipeline: fixture.pipeline,
             store: MortalIdempotencyStore(store: store, process: process),
             clock: fixture.clock,
             startsPerMark: Self.startsPerMark
         )
-        let answer = try await keyed.whileRunning {
-            await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+        let answer = try await sends.whileRunning {
+            await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
         }
         return process.isDead ? nil : answer
     }
 
-    private static func request() throws -> KeyedRequest {
+    private static func request() throws -> IdempotentRequest {
         let key = try #require(IdempotencyKey(Array("key".utf8)))
         return .sample(key)
     }
 
     /// An answer as text, one line for each recipient.
-    private static let render: KeyedSends.Rendering = { outcome in
+    private static let render: IdempotentSends.Rendering = { outcome in
         func line(_ outcome: RecipientOutcome) -> String {
             switch outcome {
             case .accepted: "accepted"
@@ -68,7 +68,7 @@ struct KeyedSendsCrashTests {
         return Array(([outcome.messageID] + lines).joined(separator: "\n").utf8)
     }
 
-    private static func lines(_ answer: KeyedAnswer, count: Int) -> [String] {
+    private static func lines(_ answer: IdempotentAnswer, count: Int) -> [String] {
         let bytes: [UInt8] =
             switch answer {
             case .sent(_, let bytes), .replayed(let bytes): bytes
@@ -152,9 +152,14 @@ struct KeyedSendsCrashTests {
         _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
         let messageID = try #require(store.records.first?.record.messageID)
         let fixture = PipelineFixture(upstream: fcm.upstream(of: MortalProcess()))
-        let keyed = KeyedSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock, startsPerMark: 3)
-        try await keyed.whileRunning {
-            let answer = await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+        let sends = IdempotentSends.sample(
+            pipeline: fixture.pipeline,
+            store: store,
+            clock: fixture.clock,
+            startsPerMark: 3
+        )
+        try await sends.whileRunning {
+            let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
             guard case .sent(let outcome, _) = answer else {
                 Issue.record("\(answer)")
                 return
@@ -185,9 +190,9 @@ struct KeyedSendsCrashTests {
             if let gate = call.gate { _ = await gate.pass(0) }
             return UpstreamResult(answer: refusal, upstreamCode: "503")
         }
-        let keyed = KeyedSends.sample(pipeline: busy.pipeline, store: store, clock: busy.clock, startsPerMark: 3)
-        let refused = try await keyed.whileRunning {
-            await keyed.send(command, once: try Self.request(), on: nil, render: Self.render)
+        let sends = IdempotentSends.sample(pipeline: busy.pipeline, store: store, clock: busy.clock, startsPerMark: 3)
+        let refused = try await sends.whileRunning {
+            await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
         }
         #expect(Self.lines(refused, count: 7) == Array(repeating: code, count: 7))
         let answer = try #require(try await Self.live(MortalProcess(), fcm, store, command))

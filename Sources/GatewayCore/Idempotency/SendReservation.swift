@@ -1,0 +1,360 @@
+package import FCMModel
+import Metrics
+import Synchronization
+
+/// One process's try at a send that carries a key: nothing leaves before the key is taken, and no call leaves before a
+/// mark says durably that it is about to (decision 0018).
+///
+/// The calls of a list are marked some at a time, in their order, so that a long list costs few transactions. After a
+/// crash those that were marked and have no outcome are unknown.
+package final class SendReservation: Sendable {
+    typealias Writer = GroupCommitWriter<IdempotencyChange, IdempotencyChange.Outcome>
+
+    /// What a call does that wants to leave.
+    private enum Decision {
+        case pass, stop, wait
+        /// Marks these calls of the list.
+        case mark(Range<Int>)
+    }
+
+    private struct State {
+        /// The record that holds the key, once it is taken.
+        var recordID: Int64?
+        var progress: SendProgress
+        /// Why the key could not be taken, or a mark not be written.
+        var refusal: Refusal?
+        /// Where the calls' recipients stand in the whole send.
+        var places: [Int] = []
+        /// How many calls are marked.
+        var marked = 0
+        var isMarking = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// The message's id, the same however often the send is tried.
+    let messageID: String
+    private let identity: IdempotencyIdentity
+    /// The record that is made when the key is taken.
+    private let draft: IdempotencyRecord
+    private let sealer: IdempotencySealer
+    private let writer: Writer
+    private let counters: [IdempotencyEvent: Counter]
+    /// How many calls are marked at once.
+    private let startsPerMark: Int
+    /// All recipients of the send.
+    private let target: Target
+    /// What an earlier process had got to.
+    private let earlier: SendProgress
+    private let state: Mutex<State>
+
+    init(
+        _ identity: IdempotencyIdentity,
+        to target: Target,
+        draft: IdempotencyRecord,
+        recordID: Int64? = nil,
+        earlier: SendProgress,
+        sealer: IdempotencySealer,
+        writer: Writer,
+        counters: [IdempotencyEvent: Counter],
+        startsPerMark: Int
+    ) {
+        self.messageID = draft.messageID
+        self.identity = identity
+        self.target = target
+        self.draft = draft
+        self.sealer = sealer
+        self.writer = writer
+        self.counters = counters
+        self.startsPerMark = startsPerMark
+        self.earlier = earlier
+        self.state = Mutex(State(recordID: recordID, progress: earlier))
+    }
+
+    /// The record that holds the key; `nil` while nothing can have left.
+    var recordID: Int64? { self.state.withLock { $0.recordID } }
+
+    /// Why nothing more may leave.
+    var refusal: Refusal? { self.state.withLock { $0.refusal } }
+
+    // MARK: Leaving
+
+    /// Prepares for the calls that some of the send's recipients become.
+    func begin(_ target: Target) {
+        let places = self.places(of: target)
+        self.state.withLock { ($0.places, $0.marked) = (places, 0) }
+    }
+
+    /// Where recipients stand in the whole send: limits and retired tokens leave some out, and change no order.
+    private func places(of target: Target) -> [Int] {
+        let remaining = self.earlier.remaining
+        guard let texts = target.listed, let all = self.target.listed else { return Array(remaining.prefix(1)) }
+        var places: [Int] = []
+        places.reserveCapacity(texts.count)
+        var candidates = remaining.makeIterator()
+        for text in texts {
+            while let place = candidates.next() {
+                guard all[place].utf8.elementsEqual(text.utf8) else { continue }
+                places.append(place)
+                break
+            }
+        }
+        return places
+    }
+
+    /// Returns when a call, named by its place among those of the list, may leave; `false` where it must not.
+    package func pass(_ index: Int) async -> Bool {
+        while true {
+            switch self.decide(on: index) {
+            case .pass: return true
+            case .stop: return false
+            case .wait: await self.waitForMark()
+            case .mark(let range): await self.mark(range)
+            }
+        }
+    }
+
+    /// Notes what became of a call; it becomes durable with the next mark.
+    package func finish(_ index: Int, _ outcome: RecipientOutcome) {
+        self.state.withLock { $0.progress.finish($0.places[index], outcome) }
+    }
+
+    private func decide(on index: Int) -> Decision {
+        self.state.withLock { state in
+            if index < state.marked { return .pass }
+            if state.refusal != nil || index >= state.places.count { return .stop }
+            if state.isMarking { return .wait }
+            state.isMarking = true
+            return .mark(state.marked..<min(max(state.marked + self.startsPerMark, index + 1), state.places.count))
+        }
+    }
+
+    private func waitForMark() async {
+        await withCheckedContinuation { continuation in
+            let isOver = self.state.withLock { state in
+                guard state.isMarking else { return true }
+                state.waiters.append(continuation)
+                return false
+            }
+            if isOver { continuation.resume() }
+        }
+    }
+
+    private func mark(_ range: Range<Int>) async {
+        let (recordID, places, progress) = self.state.withLock { state in
+            let places = Array(state.places[range])
+            state.progress.start(places)
+            return (state.recordID, places, state.progress)
+        }
+        let result = await self.save(progress, in: recordID)
+        let waiters = self.state.withLock { state in
+            switch result {
+            case .success(let id):
+                (state.recordID, state.marked) = (id, range.upperBound)
+            case .failure(let refusal):
+                state.progress.takeBack(places)
+                state.refusal = refusal
+            }
+            state.isMarking = false
+            defer { state.waiters = [] }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+
+    /// Makes progress durable, the first time by taking the key; the number of its record.
+    private func save(_ progress: SendProgress, in recordID: Int64?) async -> Result<Int64, Refusal> {
+        do throws(GatewayError) {
+            let state = IdempotencyRecord.State.open(progress: try self.sealer.seal(progress.bytes, as: .progress))
+            if let recordID {
+                _ = try await self.writer.commit(.update(id: recordID, state))
+                return .success(recordID)
+            }
+            var record = self.draft
+            record.state = state
+            switch try await self.writer.commit(.reserve(self.identity, record)) {
+            case .reserved(let id, let evicted):
+                self.counters[.evicted]?.increment(by: evicted)
+                return .success(id)
+            case .full:
+                return .failure(Refusal(.overloaded, "As many idempotency keys are kept as may be; repeat later"))
+            case .tenantGone:
+                return .failure(Refusal(.notFound, "There is no such tenant any more"))
+            case .taken, .done:
+                return .failure(Refusal(.idempotencyInProgress, retryAfter: 1))
+            }
+        } catch {
+            self.counters[.failed]?.increment()
+            return .failure(.unkeepable)
+        }
+    }
+
+    // MARK: Ending
+
+    /// Keeps the answer; nothing is kept where the key was not taken.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func complete(_ answer: [UInt8]) async throws(GatewayError) {
+        guard let recordID = self.recordID else { return }
+        let state = IdempotencyRecord.State.finished(answer: try self.sealer.seal(answer, as: .answer))
+        _ = try await self.writer.commit(.update(id: recordID, state))
+    }
+
+    /// Frees the key, since nothing has left for anybody; what an earlier process had started stays as it was.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func release() async throws(GatewayError) {
+        guard let recordID = self.recordID else { return }
+        guard !self.earlier.started.isEmpty else {
+            _ = try await self.writer.commit(.release(id: recordID))
+            return
+        }
+        let state = IdempotencyRecord.State.open(progress: try self.sealer.seal(self.earlier.bytes, as: .progress))
+        _ = try await self.writer.commit(.update(id: recordID, state))
+    }
+}
+
+extension Refusal {
+    /// Why nothing is sent while the store refuses.
+    static let unkeepable = Refusal(.overloaded, "The idempotency key can't be kept, so nothing is sent")
+}
+
+/// An upstream that is called only once it is durable that it is about to be.
+struct ReservedUpstream: UpstreamSender {
+    let upstream: any UpstreamSender
+    let reservation: SendReservation
+
+    func refusal(of target: Target, for profile: TenantProfile) -> Refusal? {
+        self.upstream.refusal(of: target, for: profile)
+    }
+
+    func send(_ call: UpstreamCall) async -> UpstreamResult {
+        self.reservation.begin(call.target)
+        // By v1 a list is a call for each of its recipients; anything else leaves as a whole.
+        if call.profile.tenant.upstream == .v1, call.target.isList {
+            let result = await self.upstream.send(call.passing(self.reservation))
+            // Without the key, no call has left; one answer says so better than one for each.
+            return self.reservation.recordID == nil ? self.refused ?? result : result
+        }
+        guard await self.reservation.pass(call.target.recipientCount - 1) else {
+            return self.refused ?? UpstreamResult(answer: .failed(.overloaded), upstreamCode: "not_started")
+        }
+        return await self.upstream.send(call.passing(self.reservation))
+    }
+
+    private var refused: UpstreamResult? {
+        self.reservation.refusal.map {
+            UpstreamResult(answer: .failed($0.code), retryAfter: $0.retryAfter, upstreamCode: "not_started")
+        }
+    }
+}
+
+/// Which recipients of a send may have been sent to, and what became of them.
+struct SendProgress: Sendable, Hashable {
+    /// How many recipients the send has.
+    let count: Int
+    /// The places of those to whom the message may have left.
+    private(set) var started: Set<Int> = []
+    /// What became of them, as far as it is known.
+    private(set) var outcomes: [Int: RecipientOutcome] = [:]
+
+    /// Nothing has left.
+    init(count: Int) {
+        self.count = count
+    }
+
+    /// The places of those to whom nothing has left.
+    var remaining: [Int] { (0..<self.count).filter { !self.started.contains($0) } }
+
+    /// Notes that the message is about to leave to some.
+    mutating func start(_ places: some Sequence<Int>) {
+        self.started.formUnion(places)
+    }
+
+    /// Takes back that the message was about to leave: it did not.
+    mutating func takeBack(_ places: some Sequence<Int>) {
+        self.started.subtract(places)
+    }
+
+    mutating func finish(_ place: Int, _ outcome: RecipientOutcome) {
+        self.outcomes[place] = outcome
+    }
+
+    /// One outcome for each recipient: what is known of those that were started, or else `outcome_unknown`, and of the
+    /// others, in their order, what came later.
+    func results(with later: [RecipientOutcome] = []) -> [RecipientOutcome] {
+        var later = later.makeIterator()
+        return (0..<self.count)
+            .map { place in
+                guard !self.started.contains(place) else { return self.outcomes[place] ?? .rejected(.outcomeUnknown) }
+                return later.next() ?? .rejected(.upstreamUnavailable)
+            }
+    }
+}
+
+extension SendProgress {
+    /// Rises when the layout changes.
+    private static let version = 1
+
+    var bytes: [UInt8] {
+        var writer = ByteWriter()
+        writer.write(number: Self.version)
+        writer.write(number: self.started.count)
+        for place in self.started.sorted() { writer.write(number: place) }
+        writer.write(number: self.outcomes.count)
+        for (place, outcome) in self.outcomes.sorted(by: { $0.key < $1.key }) {
+            writer.write(number: place)
+            switch outcome {
+            case .accepted(let acceptance):
+                writer.write(text: nil)
+                writer.write(text: acceptance.messageID)
+                writer.write(text: acceptance.replacementToken)
+            case .rejected(let rejection):
+                writer.write(text: rejection.code.rawValue)
+                writer.write(number: rejection.retryAfter ?? ByteReader.absent)
+                writer.write(text: rejection.limitedBy?.rawValue)
+                writer.write(text: rejection.legacyName?.rawValue)
+            }
+        }
+        return writer.bytes
+    }
+
+    /// Progress of a send to so many recipients, without places that none of them has; `nil` for bytes that no progress
+    /// has.
+    init?(_ bytes: [UInt8], count: Int) {
+        self.init(count: count)
+        var reader = ByteReader(bytes)
+        guard reader.number() == Self.version, let startedCount = reader.number() else { return nil }
+        for _ in 0..<startedCount {
+            guard let place = reader.number() else { return nil }
+            if place < count { self.started.insert(place) }
+        }
+        guard let outcomeCount = reader.number() else { return nil }
+        for _ in 0..<outcomeCount {
+            guard let place = reader.number(), let outcome = RecipientOutcome(from: &reader) else { return nil }
+            if place < count { self.outcomes[place] = outcome }
+        }
+        guard reader.rest.isEmpty else { return nil }
+    }
+}
+
+extension RecipientOutcome {
+    fileprivate init?(from reader: inout ByteReader) {
+        guard let name = reader.optionalText() else { return nil }
+        if let name {
+            guard let code = OutcomeCode(rawValue: name), let retryAfter = reader.number(),
+                let limitedBy = reader.optionalText(), let legacyName = reader.optionalText()
+            else { return nil }
+            self = .rejected(
+                Rejection(
+                    code: code,
+                    retryAfter: retryAfter == ByteReader.absent ? nil : retryAfter,
+                    limitedBy: limitedBy.flatMap(Rejection.LimitSource.init(rawValue:)),
+                    legacyName: legacyName.flatMap(LegacyErrorName.init(rawValue:))
+                )
+            )
+        } else {
+            guard let messageID = reader.text(), let replacement = reader.optionalText() else { return nil }
+            self = .accepted(Acceptance(messageID: messageID, replacementToken: replacement))
+        }
+    }
+}
