@@ -46,14 +46,19 @@ package final class AuditLog: Service {
         var commits: [Int: CheckedContinuation<CommitEnd, Never>] = [:]
         /// Records whose committer waits, by the committer's number.
         var strict: [(number: Int, entry: AuditEntry)] = []
-        /// Who waits until what was recorded so far is durable, by number.
+        /// Waits until what was recorded so far is durable, by number.
         var settling: [Int] = []
         var nextNumber = 0
 
         /// Whether nothing is left to be written or awaited.
         var isDrained: Bool { self.reserved == 0 && self.records.isEmpty && self.strict.isEmpty }
 
-        /// Takes out who waits, and what it waits for.
+        /// Notes that something waits to be recorded.
+        mutating func beginWaiting() {
+            if self.waitingSince == nil { self.waitingSince = .now }
+        }
+
+        /// Takes out a wait, and what it waits for.
         mutating func takeCommit(_ number: Int) -> CheckedContinuation<CommitEnd, Never>? {
             self.strict.removeAll { $0.number == number }
             self.settling.removeAll { $0 == number }
@@ -78,7 +83,7 @@ package final class AuditLog: Service {
     let logger: Logger
     private let openingNote: String?
     let state = Mutex(State())
-    let errands: AuditErrands<AuditDelivery>
+    let worker: AuditStoreWorker
     private let wake: AsyncStream<Void>
     private let wakeContinuation: AsyncStream<Void>.Continuation
     /// When commits give up, in the order of their numbers.
@@ -115,7 +120,7 @@ package final class AuditLog: Service {
         self.logger = logger
         let (wake, wakeContinuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         (self.wake, self.wakeContinuation) = (wake, wakeContinuation)
-        self.errands = AuditErrands { wakeContinuation.yield() }
+        self.worker = AuditStoreWorker { wakeContinuation.yield() }
         self.openingNote = openingNote
         (self.deadlines, self.deadlineContinuation) = AsyncStream.makeStream()
     }
@@ -223,6 +228,37 @@ package final class AuditLog: Service {
         }
     }
 
+    // MARK: Places
+
+    /// Takes a place for a record to come; `nil` when the queue is full, the store refuses, or shutdown has begun.
+    package func reserve() -> AuditReservation? {
+        let (isTaken, isPressed) = self.state.withLock { state in
+            let waiting = state.records.count + state.reserved + state.writing
+            let (capacity, bytes) = (self.configuration.queueRecords, self.configuration.queueBytes)
+            let isPressed = waiting >= capacity / 2 || state.heldBytes >= bytes / 2
+            guard state.phase == .open, !state.isFailing, waiting < capacity, state.heldBytes < bytes
+            else { return (false, isPressed) }
+            state.reserved += 1
+            return (true, isPressed)
+        }
+        // A store that is slow now would soon cost sends.
+        if isPressed { self.worker.cutShort() }
+        return isTaken ? AuditReservation(log: self) : nil
+    }
+
+    /// Takes a place for the outcome of an operator's change; `nil` when shutdown has begun.
+    ///
+    /// It does not count against the queue's bounds: what fills the queue is most likely what the operator is about to end,
+    /// and there are few of them.
+    func reserveForChange() -> AuditReservation? {
+        let isTaken = self.state.withLock { state in
+            guard state.phase == .open else { return false }
+            state.reserved += 1
+            return true
+        }
+        return isTaken ? AuditReservation(log: self) : nil
+    }
+
     /// Called by a reservation that was dropped.
     func release() {
         let isAwaited = self.state.withLock { state in
@@ -254,6 +290,27 @@ package final class AuditLog: Service {
             return
         }
         if isNews { self.wakeContinuation.yield() }
+    }
+
+    /// Whether something has waited for two seconds, or for as long as a commit may take where that is longer, and nothing
+    /// was recorded meanwhile: neither by the store nor by the spool, or in strict mode not by the store.
+    ///
+    /// The writer goes on trying, with what waits or with nothing where that is given up; the first success ends it.
+    package func isStalled(at now: ContinuousClock.Instant) -> Bool {
+        guard let since = self.state.withLock({ $0.waitingSince }) else { return false }
+        return now - since >= max(.seconds(2), self.configuration.commitTimeout)
+    }
+
+    /// Notes that the store, or the spool where that will do, took what it was given.
+    func noteTaken() {
+        self.state.withLock { state in
+            let isWaiting = !state.records.isEmpty || self.isStrict && !state.strict.isEmpty
+            state.waitingSince = isWaiting ? .now : nil
+        }
+    }
+
+    static var unavailable: GatewayError {
+        GatewayError(.auditUnavailable, "The audit log can't be written, so nothing is done")
     }
 
     // MARK: Writing
@@ -327,14 +384,14 @@ package final class AuditLog: Service {
         defer { self.end() }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { await self.expireCommits() }
-            group.addTask { await self.errands.run() }
+            group.addTask { await self.worker.run() }
             try await self.write()
             group.cancelAll()
         }
     }
 
     private func write() async throws {
-        var writer = AuditWriter(chain: try await self.open())
+        var writer = AuditWriterState(chain: try await self.open())
         self.state.withLock { $0.isChainOpen = true }
         self.opening.continuation.finish()
         await withGracefulShutdownHandler {
@@ -346,17 +403,17 @@ package final class AuditLog: Service {
                     try? await Task.sleep(for: self.configuration.retryInterval)
                     if Task.isCancelled { break }
                 }
-                if writer.course.isDirect, self.state.withLock({ $0.phase == .closing && $0.isDrained }) { break }
+                if writer.isDirect, self.state.withLock({ $0.phase == .closing && $0.isDrained }) { break }
             }
         } onGracefulShutdown: {
             self.beginClosing()
         }
         // A cancelled task comes here with records that still wait.
         self.beginClosing()
-        guard await self.flush(&writer), writer.course.isDirect else {
+        guard await self.flush(&writer), writer.isDirect else {
             throw GatewayError(.storeUnavailable, "The audit log can't be written, so its chain stays open")
         }
-        var chain = writer.course.tail
+        var chain = writer.tail
         let closed = chain.append(self.ownRecord(.auditClosed))
         try await self.store.append([closed], head: self.sealer.head(of: chain, state: .closed))
     }

@@ -11,21 +11,21 @@ extension AuditLog {
         var records: [AuditEntry]
         /// Records whose committers wait.
         var strict: [(number: Int, entry: AuditEntry)] = []
-        /// Who waits until all of this is durable.
+        /// Waits that end when all of this is durable.
         var settling: [Int]
 
         var isEmpty: Bool { self.records.isEmpty && self.strict.isEmpty && self.settling.isEmpty }
     }
 
     /// Writes what has gathered; `false` when neither the store nor the spool took it, and then it is kept.
-    func flush(_ writer: inout AuditWriter) async -> Bool {
-        if !writer.course.isDirect { await self.catchUp(&writer) }
-        return writer.course.isDirect ? await self.storeGathered(&writer) : await self.spoolGathered(&writer)
+    func flush(_ writer: inout AuditWriterState) async -> Bool {
+        if !writer.isDirect { await self.catchUp(&writer) }
+        return writer.isDirect ? await self.storeGathered(&writer) : await self.spoolGathered(&writer)
     }
 
     // MARK: To the store
 
-    private func storeGathered(_ writer: inout AuditWriter) async -> Bool {
+    private func storeGathered(_ writer: inout AuditWriterState) async -> Bool {
         let batch = self.takeGathered(withStrict: true)
         self.queuedRecords.set(batch.records.count + batch.strict.count)
         if batch.records.isEmpty, batch.strict.isEmpty, !self.state.withLock({ $0.isFailing }) {
@@ -34,20 +34,20 @@ extension AuditLog {
             return true
         }
 
-        var longer = writer.course.tail
+        var longer = writer.tail
         var chained: [ChainedAuditRecord] = []
         chained.reserveCapacity(batch.records.count + batch.strict.count)
         for entry in batch.records { chained.append(longer.append(entry)) }
         // Behind the others: they alone are not repeated when the store refuses.
         for item in batch.strict { chained.append(longer.append(item.entry)) }
         let (records, end) = (chained, longer)
-        self.errands.begin { await self.deliver(records, through: end) }
+        self.worker.start { await self.deliver(records, through: end) }
         var delivery = await self.delivery(of: batch, writer)
         if delivery == nil {
             // The time of commits is up as well by then: their records go with the others, in the places that they have
             // where the store takes them after all.
             if await self.spool(batch, with: batch.strict.map(\.entry), &writer) { return true }
-            delivery = await self.errands.outcome(within: nil)
+            delivery = await self.worker.outcome(within: nil)
         }
         guard let delivery, case .stored(let stored) = delivery.result else {
             for item in batch.strict { self.finishCommit(item.number, isDurable: false) }
@@ -56,21 +56,21 @@ extension AuditLog {
             self.putBack(batch)
             return false
         }
-        writer.course.storeTook(stored)
+        writer.storeTook(stored)
         self.note(stored: delivery)
         self.finish(batch)
         return true
     }
 
     /// What became of a batch; `nil` when the store takes so long that its records are better off in the spool.
-    private func delivery(of batch: Batch, _ writer: AuditWriter) async -> AuditDelivery? {
+    private func delivery(of batch: Batch, _ writer: AuditWriterState) async -> AuditDelivery? {
         guard self.hasSpool(writer), !batch.records.isEmpty || !batch.strict.isEmpty else {
-            return await self.errands.outcome(within: nil)
+            return await self.worker.outcome(within: nil)
         }
-        // Whoever waits for a commit waits for the store, but no longer than that may take.
+        // A commit waits for the store, but no longer than it may take.
         return batch.strict.isEmpty
-            ? await self.errands.outcome(within: self.configuration.spoolAfter)
-            : await self.errands.outcome(within: self.configuration.commitTimeout, mayHurry: false)
+            ? await self.worker.outcome(within: self.configuration.spoolAfter)
+            : await self.worker.outcome(within: self.configuration.commitTimeout, canBeCutShort: false)
     }
 
     private func deliver(
@@ -91,11 +91,11 @@ extension AuditLog {
 
     // MARK: To the spool
 
-    private func hasSpool(_ writer: AuditWriter) -> Bool {
+    private func hasSpool(_ writer: AuditWriterState) -> Bool {
         self.spool != nil && !writer.isSpoolStuck
     }
 
-    private func spoolGathered(_ writer: inout AuditWriter) async -> Bool {
+    private func spoolGathered(_ writer: inout AuditWriterState) async -> Bool {
         let batch = self.takeGathered(withStrict: false)
         if batch.isEmpty { return true }
         if await self.spool(batch, &writer) { return true }
@@ -103,23 +103,23 @@ extension AuditLog {
         return false
     }
 
-    /// Spools a batch's records but those of commits: who waits for one hears that it was refused.
+    /// Spools a batch's records but those of commits, whose callers hear that they were refused; whether it could.
     ///
-    /// - Parameters:
-    ///   - gathered: the batch.
-    ///   - late: records of commits whose time is up, which the store may have all the same.
-    ///   - writer: where the chain and the spool stand.
-    /// - Returns: whether they are in the spool.
-    private func spool(_ gathered: Batch, with late: [AuditEntry] = [], _ writer: inout AuditWriter) async -> Bool {
+    /// Late records are those of commits whose time is up, which the store may have all the same.
+    private func spool(
+        _ gathered: Batch,
+        with late: [AuditEntry] = [],
+        _ writer: inout AuditWriterState
+    ) async -> Bool {
         var batch = gathered
         batch.strict = []
         guard let spool = self.spool, self.hasSpool(writer) else { return false }
         do throws(GatewayError) {
-            let end = try await spool.append(batch.records + late, after: writer.course.tail, to: &writer.end)
-            if writer.course.isDirect {
+            let end = try await spool.append(batch.records + late, after: writer.tail, to: &writer.end)
+            if writer.isDirect {
                 self.logger.warning("The audit's store does not take its records; they go to the spool")
             }
-            writer.course.spoolTook(end)
+            writer.spoolTook(end)
         } catch {
             self.logger.error("The audit's spool can't be written", metadata: ["cause": "\(error.message)"])
             return false
@@ -134,33 +134,33 @@ extension AuditLog {
     // MARK: From the spool to the store
 
     /// Hands the store what the spool holds, piece by piece.
-    private func catchUp(_ writer: inout AuditWriter) async {
+    private func catchUp(_ writer: inout AuditWriterState) async {
         while true {
             // Close to the end, it is worth waiting for a store that works: what gathers meanwhile needs no detour.
-            let isNear = writer.course.isStoreWell && writer.course.lag <= Self.replayedRecords
+            let isNear = writer.isStoreWell && writer.lag <= Self.replayedRecords
             let delivery =
-                isNear ? await self.errands.outcome(within: self.configuration.spoolAfter) : self.errands.take()
+                isNear ? await self.worker.outcome(within: self.configuration.spoolAfter) : self.worker.takeOutcome()
             if let delivery {
                 await self.take(delivery, &writer)
-            } else if self.errands.isBusy {
+            } else if self.worker.isBusy {
                 return
             }
-            if writer.course.isDirect { return }
-            if writer.course.returnIfCaughtUp() { return await self.leaveSpool(&writer) }
+            if writer.isDirect { return }
+            if writer.returnIfCaughtUp() { return await self.leaveSpool(&writer) }
             self.beginReplay(&writer)
             if !isNear { return }
         }
     }
 
-    private func take(_ delivery: AuditDelivery, _ writer: inout AuditWriter) async {
+    private func take(_ delivery: AuditDelivery, _ writer: inout AuditWriterState) async {
         switch delivery.result {
         case .stored(let end):
-            writer.course.storeTook(end)
+            writer.storeTook(end)
             if let cursor = delivery.cursor { writer.cursor = cursor }
             self.spoolBytes.set(max(0, writer.end.size - writer.cursor.offset))
             self.note(stored: delivery)
         case .refused:
-            writer.course.storeRefused()
+            writer.storeRefused()
             self.note(refused: delivery)
             self.failCommits(through: writer.awaited)
         case .damaged:
@@ -168,12 +168,12 @@ extension AuditLog {
         }
     }
 
-    private func beginReplay(_ writer: inout AuditWriter) {
+    private func beginReplay(_ writer: inout AuditWriterState) {
         guard let spool = self.spool else { return }
         writer.awaited = self.state.withLock { $0.nextNumber }
-        let (stored, cursor, size) = (writer.course.stored, writer.cursor, writer.end.size)
-        let pause: Duration? = writer.course.isStoreWell ? nil : self.configuration.retryInterval
-        self.errands.begin {
+        let (stored, cursor, size) = (writer.stored, writer.cursor, writer.end.size)
+        let pause: Duration? = writer.isStoreWell ? nil : self.configuration.retryInterval
+        self.worker.start {
             if let pause { try? await Task.sleep(for: pause) }
             return await self.replay(spool, from: cursor, through: size, beyond: stored)
         }
@@ -208,11 +208,11 @@ extension AuditLog {
     }
 
     /// Empties the spool, of which the store has everything.
-    private func leaveSpool(_ writer: inout AuditWriter) async {
+    private func leaveSpool(_ writer: inout AuditWriterState) async {
         self.logger.notice("The audit's store has everything again")
         do throws(GatewayError) {
             try await self.spool?.file.cut(to: 0)
-            (writer.end, writer.cursor) = (AuditSpool.End(), AuditSpoolCursor())
+            writer.spoolEmptied()
         } catch {
             writer.isSpoolStuck = true
             self.logger.error(
@@ -224,21 +224,21 @@ extension AuditLog {
     }
 
     /// Goes on without a spool's content that somebody changed.
-    private func abandonSpool(_ writer: inout AuditWriter) async {
-        let reason = "\(writer.course.lag) records lost"
-        var chain = writer.course.stored
+    private func abandonSpool(_ writer: inout AuditWriterState) async {
+        let reason = "\(writer.lag) records lost"
+        var chain = writer.stored
         let record = chain.append(self.damageRecord(reason))
         do throws(GatewayError) {
             // The record comes first, so that no crash hides the damage.
             try await self.store.append([record], head: self.sealer.head(of: chain, state: .open))
         } catch {
             // The next replay comes by the damage again.
-            return writer.course.storeRefused()
+            return writer.storeRefused()
         }
-        let lost = writer.course.abandonSpool()
-        writer.course.storeTook(chain)
+        let lost = writer.abandonSpool()
+        writer.storeTook(chain)
         self.refusedRecords.increment(by: lost)
-        (writer.end, writer.cursor) = (AuditSpool.End(), AuditSpoolCursor())
+        writer.spoolEmptied()
         do throws(GatewayError) {
             let path = try await self.spool?.file.setAside(self.asideSuffix)
             self.noteDamage(reason, kept: path, lost: lost)

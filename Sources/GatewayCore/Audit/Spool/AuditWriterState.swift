@@ -1,12 +1,10 @@
-/// Decides where the next records go: straight to the store, or to the spool while the store lags behind.
-///
-/// Pure: it knows how far the chain has got where, and nothing else.
-struct AuditCourse: Sendable, Hashable {
-    /// Where records go.
+/// How far the chain has got in the store and in the spool, and so where the next records go; known to the writer's task
+/// alone.
+struct AuditWriterState: Sendable {
     enum Phase: Sendable, Hashable {
-        /// The store has everything. Next: `spooling`.
+        /// The store has everything and gets the next records. Next: `spooling`.
         case direct
-        /// The store lacks what the spool holds, or was not heard of since it refused. Next: `direct`.
+        /// The store lacks what the spool holds, or has taken nothing since it refused. Next: `direct`.
         case spooling(isStoreWell: Bool)
     }
 
@@ -15,6 +13,14 @@ struct AuditCourse: Sendable, Hashable {
     private(set) var tail: AuditChain
     /// The chain's end as far as the store is known to have it.
     private(set) var stored: AuditChain
+    /// The end of the spool.
+    var end = AuditSpool.End()
+    /// How far the store was given the spool's content.
+    var cursor = AuditSpoolCursor()
+    /// Whether the spool could not be emptied, so that nothing can follow in it.
+    var isSpoolStuck = false
+    /// Commits up to this number wait for the delivery under way.
+    var awaited = 0
 
     /// A chain that the store has.
     init(chain: AuditChain) {
@@ -51,20 +57,21 @@ struct AuditCourse: Sendable, Hashable {
         if self.phase == .direct { self.phase = .spooling(isStoreWell: false) }
     }
 
-    /// Goes back to the store if it has everything.
-    ///
-    /// - Returns: whether it has, so that the spool can be emptied.
+    /// Goes back to the store if it has everything; whether it has, so that the spool can be emptied.
     mutating func returnIfCaughtUp() -> Bool {
         guard self.phase == .spooling(isStoreWell: true), self.lag == 0 else { return false }
         self.phase = .direct
         return true
     }
 
-    /// Goes back to the store without what the spool held, which is lost.
-    ///
-    /// - Returns: how many records are lost.
+    /// Goes back to the store without what the spool held; how many records are lost.
     mutating func abandonSpool() -> Int {
         defer { (self.tail, self.phase) = (self.stored, .direct) }
         return self.lag
+    }
+
+    /// The spool has nothing any more.
+    mutating func spoolEmptied() {
+        (self.end, self.cursor) = (AuditSpool.End(), AuditSpoolCursor())
     }
 }

@@ -1,0 +1,149 @@
+import Synchronization
+
+/// What came of handing records to the store.
+struct AuditDelivery: Sendable {
+    enum Result: Sendable {
+        /// The store has everything up to this end.
+        case stored(AuditChain)
+        /// The store refused.
+        case refused(GatewayError)
+        /// The spool holds something that the gateway did not write.
+        case damaged
+    }
+
+    var result: Result
+    /// How many records there were.
+    var count: Int
+    /// How long the store took.
+    var duration: Duration
+    /// Behind what was read of the spool, if it was.
+    var cursor: AuditSpoolCursor?
+}
+
+/// Runs one delivery to the store at a time in a task of its own, so that the audit's writer can stop waiting for a slow
+/// one and spool meanwhile.
+///
+/// The writer alone uses it, and starts the next delivery when it has taken the last one's outcome.
+final class AuditStoreWorker: Sendable {
+    typealias Job = @Sendable () async -> AuditDelivery
+
+    private struct State {
+        /// Given and not started.
+        var job: Job?
+        var isRunning = false
+        var outcome: AuditDelivery?
+        /// What waits for the end, and the number of the wait.
+        var waiter: CheckedContinuation<Void, Never>?
+        var waits = 0
+        /// Whether the wait may end before the job does.
+        var canBeCutShort = false
+        /// ``AuditStoreWorker/run()`` has ended, so that the caller has to run its jobs itself.
+        var hasEnded = false
+
+        mutating func takeWaiter() -> CheckedContinuation<Void, Never>? {
+            defer { self.waiter = nil }
+            return self.waiter
+        }
+    }
+
+    private let state = Mutex(State())
+    private let onEnd: @Sendable () -> Void
+    private let jobs: AsyncStream<Void>
+    private let jobContinuation: AsyncStream<Void>.Continuation
+    private let timeouts: AsyncStream<(wait: Int, deadline: ContinuousClock.Instant)>
+    private let timeoutContinuation: AsyncStream<(wait: Int, deadline: ContinuousClock.Instant)>.Continuation
+
+    /// A worker that starts nothing before ``run()``; it calls the closure after each job.
+    init(onEnd: @escaping @Sendable () -> Void) {
+        self.onEnd = onEnd
+        (self.jobs, self.jobContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        // Only the last wait goes on.
+        (self.timeouts, self.timeoutContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    /// Whether a job was given whose outcome was not taken yet.
+    var isBusy: Bool {
+        self.state.withLock { $0.isRunning || $0.outcome != nil }
+    }
+
+    func start(_ job: @escaping Job) {
+        self.state.withLock { state in
+            precondition(!state.isRunning && state.outcome == nil, "A delivery is under way")
+            (state.job, state.isRunning) = (job, true)
+        }
+        self.jobContinuation.yield()
+    }
+
+    /// The outcome of a job that has ended, once.
+    func takeOutcome() -> AuditDelivery? {
+        self.state.withLock { state in
+            defer { state.outcome = nil }
+            return state.outcome
+        }
+    }
+
+    /// Waits for the end of the job under way and takes its outcome; `nil` when there is none yet.
+    ///
+    /// Without a timeout it waits for as long as it takes; with one, ``cutShort()`` may be allowed to end the wait as well.
+    func outcome(within timeout: Duration?, canBeCutShort: Bool = true) async -> AuditDelivery? {
+        let deadline = timeout.map { ContinuousClock.now + $0 }
+        await withCheckedContinuation { continuation in
+            let wait = self.state.withLock { state -> Int? in
+                guard state.isRunning, !state.hasEnded else { return nil }
+                state.waiter = continuation
+                state.waits += 1
+                state.canBeCutShort = deadline != nil && canBeCutShort
+                return state.waits
+            }
+            guard let wait else { return continuation.resume() }
+            if let deadline { self.timeoutContinuation.yield((wait, deadline)) }
+        }
+        if self.state.withLock({ $0.hasEnded }) { await self.runJob() }
+        return self.takeOutcome()
+    }
+
+    /// Ends a wait that may be cut short, as if its time were up.
+    func cutShort() {
+        self.state.withLock { $0.canBeCutShort ? $0.takeWaiter() : nil }?.resume()
+    }
+
+    /// Runs jobs until its task is cancelled, and one that was given before then.
+    func run() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.endWaits() }
+            for await _ in self.jobs { await self.runJob() }
+            await self.runJob()
+            let waiter = self.state.withLock { state in
+                state.hasEnded = true
+                return state.takeWaiter()
+            }
+            waiter?.resume()
+            group.cancelAll()
+        }
+    }
+
+    private func runJob() async {
+        let job = self.state.withLock { state in
+            defer { state.job = nil }
+            return state.job
+        }
+        guard let job else { return }
+        let outcome = await job()
+        let waiter = self.state.withLock { state in
+            (state.outcome, state.isRunning) = (outcome, false)
+            return state.takeWaiter()
+        }
+        waiter?.resume()
+        self.onEnd()
+    }
+
+    /// Ends waits whose time is up.
+    private func endWaits() async {
+        for await (wait, deadline) in self.timeouts {
+            guard self.state.withLock({ $0.waiter != nil && $0.waits == wait }) else { continue }
+            guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
+            let waiter = self.state.withLock { $0.waits == wait ? $0.takeWaiter() : nil }
+            waiter?.resume()
+        }
+    }
+}
