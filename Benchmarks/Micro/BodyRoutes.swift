@@ -179,6 +179,7 @@ struct BodyListeners: Sendable {
             clock: clock,
             groups: groups
         )
+        let auditAccess = AuditAccess(store: auditStore, log: audit, limiter: limiter, clock: clock)
         self.data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
@@ -192,9 +193,8 @@ struct BodyListeners: Sendable {
             ),
             groups: groups,
             retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
-            audit: auditStore,
+            audit: auditAccess,
             auditCursors: cursors,
-            limiter: limiter,
             clock: clock,
             metrics: HTTPMetrics(metrics, listener: "data"),
             gate: LoadGate(
@@ -210,7 +210,7 @@ struct BodyListeners: Sendable {
             administration: administration,
             prover: ScriptedProver { _, _ in CredentialReport(.missing, "There is none") },
             tokenHosts: Setting(.google),
-            audit: auditStore,
+            audit: auditAccess,
             auditCursors: cursors,
             readiness: Readiness(),
             exposition: MetricsExposition(contentType: "text/plain") { [] },

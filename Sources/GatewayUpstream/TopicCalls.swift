@@ -10,36 +10,36 @@ import Synchronization
 /// unless the configuration or FCM itself says otherwise.
 extension FCMClient: TopicUpstream {
     /// Changes subscriptions, each device's by a call of its own or all by one.
-    package func change(_ command: SubscriptionCommand) async -> SubscriptionResult {
-        switch self.route(for: command.principal.profile, command.origin, command.deadline) {
+    package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
+        switch self.route(for: call.profile, call.origin, call.deadline) {
         case .failure(let failure):
-            return SubscriptionResult(TopicReading(failure), command)
+            return SubscriptionResult(TopicReading(failure), call)
         case .success(let route):
             // Once for all calls: without a token none of them can be made.
             if let failure = await route.instanceID.missingToken() {
-                return SubscriptionResult(TopicReading(failure), command)
+                return SubscriptionResult(TopicReading(failure), call)
             }
             guard let v1 = route.v1 else {
-                return SubscriptionResult(await self.changeAll(command, command.tokens, by: route), command)
+                return SubscriptionResult(await self.changeAll(call, call.tokens, by: route), call)
             }
-            return await self.changeEach(command, by: route, v1)
+            return await self.changeEach(call, by: route, v1)
         }
     }
 
     /// Looks a device up by v1's own API, or by the Instance ID API where that knows more or alone is there.
-    package func lookUp(_ command: RegistrationCommand) async -> RegistrationResult {
-        switch self.route(for: command.principal.profile, command.origin, command.deadline) {
+    package func lookUp(_ call: RegistrationCall) async -> RegistrationResult {
+        switch self.route(for: call.profile, call.origin, call.deadline) {
         case .failure(let failure):
             return RegistrationResult(TopicReading(failure))
         case .success(let route):
-            if command.part == .subscriptions, let v1 = route.v1 {
-                let reading = await self.list(command.token, by: v1, of: route.account)
+            if call.part == .subscriptions, let v1 = route.v1 {
+                let reading = await self.list(call.token, by: v1, of: route.account)
                 if reading.signal != .apiMissing { return RegistrationResult(reading) }
             }
-            let call = TopicCall(context: route.instanceID, content: InstanceIDRequest.info(command.token)) {
+            let request = TopicCall(context: route.instanceID, content: InstanceIDRequest.info(call.token)) {
                 InstanceIDResponseReader.info($0, now: $1)
             }
-            return RegistrationResult(await self.perform(call))
+            return RegistrationResult(await self.perform(request))
         }
     }
 
@@ -75,42 +75,42 @@ extension FCMClient: TopicUpstream {
     // MARK: Changes
 
     private func changeAll(
-        _ command: SubscriptionCommand,
+        _ call: SubscriptionCall,
         _ tokens: [String],
         by route: TopicRoute
     ) async -> TopicReading {
-        let request = InstanceIDRequest.batch(command.change, tokens, command.topic)
-        let call = TopicCall(context: route.instanceID, content: request) {
+        let content = InstanceIDRequest.batch(call.change, tokens, call.topic)
+        let request = TopicCall(context: route.instanceID, content: content) {
             InstanceIDResponseReader.batch($0, count: tokens.count, now: $1)
         }
-        let reading = await self.perform(call)
+        let reading = await self.perform(request)
         if reading.signal == .apiMissing { self.missingTopicAPIs.remove(route.account) }
         return reading
     }
 
     /// Makes a call for each device, and asks the Instance ID API about those that v1's was not there for.
     private func changeEach(
-        _ command: SubscriptionCommand,
+        _ call: SubscriptionCall,
         by route: TopicRoute,
         _ v1: CallContext
     ) async -> SubscriptionResult {
         let requests = V1TopicRequest(project: route.account.projectID)
         var readings = await FanOut.readings(
-            count: command.tokens.count,
+            count: call.tokens.count,
             width: self.settings.configuration.fanOut,
-            until: command.deadline,
+            until: call.deadline,
             notStarted: TopicReading(.notStarted)
         ) { index in
-            let request = requests.change(command.change, command.tokens[index], command.topic)
-            let call = TopicCall(context: v1, content: request) {
-                V1TopicResponseReader.change($0, command.change, now: $1)
+            let content = requests.change(call.change, call.tokens[index], call.topic)
+            let request = TopicCall(context: v1, content: content) {
+                V1TopicResponseReader.change($0, call.change, now: $1)
             }
-            let reading = await self.perform(call)
+            let reading = await self.perform(request)
             return (reading, reading.scope)
         }
         let missing = readings.indices.filter { readings[$0].signal == .apiMissing }
         if !missing.isEmpty {
-            let reading = await self.changeAll(command, missing.map { command.tokens[$0] }, by: route)
+            let reading = await self.changeAll(call, missing.map { call.tokens[$0] }, by: route)
             if missing.count == readings.count, case .changed(let outcomes) = reading.answer, outcomes.contains(.done) {
                 self.missingTopicAPIs.insert(route.account, at: .now)
             }
@@ -135,10 +135,10 @@ extension FCMClient: TopicUpstream {
         var subscriptions: [TopicSubscription] = []
         var page: String?
         for _ in 0..<Self.maxPages {
-            let call = TopicCall(context: v1, content: requests.list(token, page: page)) {
+            let request = TopicCall(context: v1, content: requests.list(token, page: page)) {
                 V1TopicResponseReader.list($0, now: $1)
             }
-            let reading = await self.perform(call)
+            let reading = await self.perform(request)
             guard case .registration(let info, let next) = reading.answer else { return reading }
             subscriptions += info.subscriptions
             guard let next else {
@@ -276,8 +276,8 @@ extension AnswerSign {
 
 extension SubscriptionResult {
     /// The outcomes of a change that was made as a whole.
-    fileprivate init(_ reading: TopicReading, _ command: SubscriptionCommand) {
-        self.init(reading.outcomes(count: command.tokens.count), upstreamCode: reading.upstreamCode)
+    fileprivate init(_ reading: TopicReading, _ call: SubscriptionCall) {
+        self.init(reading.outcomes(count: call.tokens.count), upstreamCode: reading.upstreamCode)
     }
 }
 

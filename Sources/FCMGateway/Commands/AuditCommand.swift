@@ -68,8 +68,13 @@ struct AuditCommand: ParsableCommand {
             try self.show(trail.unseen(first.elements).suffix(self.lines), print)
             while self.follow {
                 try await Task.sleep(for: Self.pollInterval)
-                try self.show(try await self.poll(client, &trail), print)
+                try self.show(try await self.poll(client, &trail).filter(self.isShown), print)
             }
+        }
+
+        /// Whether a record that came is more than the trace of following: each poll is recorded itself.
+        private func isShown(_ record: JSONValue) -> Bool {
+            self.filter.action != nil || record["action"] != .string("audit.list")
         }
 
         /// Reads pages until one reaches what was already printed.

@@ -2,7 +2,7 @@ import FCMModel
 
 /// What an operator wants done, worked out from the directory as it is.
 struct PlannedChange<Answer: Sendable> {
-    /// The change; `nil` where there is nothing to do, and then nothing is recorded.
+    /// `nil` where there is nothing to do, and then nothing is recorded.
     let change: DirectoryChange?
     /// What the audit names as changed.
     let object: String
@@ -18,8 +18,7 @@ extension Administration {
     /// How long a change waits for others of its tenant.
     private static let turnTimeout = Duration.seconds(30)
 
-    /// Plans a change when the tenant's turn has come, records the intent, makes the change, which is in force then, and
-    /// records whether it was made.
+    /// Plans a change when the tenant's turn has come, and makes it; it is in force then, and recorded.
     ///
     /// - Throws: what the plan throws, and then nothing is recorded; `auditUnavailable` when the intent can't be recorded,
     ///   and then nothing is done; else what the change threw.
@@ -32,58 +31,28 @@ extension Administration {
         guard await self.turns.enter(tenant, until: .now + Self.turnTimeout) else {
             throw GatewayError(.conflict, "Other changes of this tenant are still under way; try again")
         }
-        let planned: PlannedChange<Answer>
-        let failure: GatewayError?
-        do {
-            defer { self.turns.leave(tenant) }
-            planned = try plan()
-            guard let change = planned.change else { return planned.answer }
-            failure = try await self.make(change, action, planned.object, origin)
-        }
-        // What is done can't be taken back, so its caller is told of it also when the record has yet to follow.
-        await self.audit.settle()
-        if let failure { throw failure }
-        return planned.answer
-    }
-
-    /// - Returns: why the change was not made; it is recorded either way.
-    /// - Throws: `auditUnavailable`, and then nothing was done.
-    private func make(
-        _ change: DirectoryChange,
-        _ action: AuditAction,
-        _ object: String,
-        _ origin: RequestOrigin
-    ) async throws(GatewayError) -> GatewayError? {
-        var record = AuditRecord(
-            time: self.clock.now(),
-            tenant: change.tenant.text,
-            principal: "admin",
-            action: action.rawValue,
-            outcome: .intent,
-            requestID: origin.requestID
+        defer { self.turns.leave(tenant) }
+        let planned = try plan()
+        guard let change = planned.change else { return planned.answer }
+        var draft = AuditRecord(
+            action,
+            of: change.tenant,
+            uid: self.uid(changedBy: change),
+            origin,
+            at: self.clock.now()
         )
-        record.tenantUID = self.uid(changedBy: change)
-        record.method = origin.method
-        record.object = object
-        record.traceID = origin.traceID
-        var refused = record
-        (refused.outcome, refused.code) = (.failed, OutcomeCode.auditUnavailable.rawValue)
-        // Taken before anything is done, so that there is room for the outcome whatever becomes of the store meanwhile.
-        guard let place = self.audit.reserveForChange() else { throw AuditLog.unavailable }
-        try await self.audit.announce(refused: refused)
-
-        var failure: GatewayError?
-        do throws(GatewayError) {
-            try await self.directory.apply(change)
-            record.outcome = .done
-        } catch {
-            failure = error
-            record.outcome = .failed
-            record.code = error.code.rawValue
+        draft.object = planned.object
+        try await self.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
+            record throws(GatewayError) in
+            do throws(GatewayError) {
+                try await self.directory.apply(change)
+            } catch {
+                record.outcome = .failed
+                record.code = error.code.rawValue
+                throw error
+            }
         }
-        record.time = self.clock.now()
-        place.fill(record)
-        return failure
+        return planned.answer
     }
 
     /// The uid of a tenant that is there, or of the one that a change is to make.

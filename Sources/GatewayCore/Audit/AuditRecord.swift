@@ -8,7 +8,8 @@ package struct AuditRecord: Sendable, Hashable {
     package var tenant: String?
     /// Tells the tenant from earlier and later ones of the same name (``TenantProfile/uid``); 0 without a tenant.
     package var tenantUID: UInt64 = 0
-    /// Who: `key:<id>`, `admin`, `gateway`, or `command` for a verb that works on the store directly.
+    /// Who: `key:<id>`, `admin`, `gateway`, `command` for a verb that works on the store directly, or `unknown` for somebody
+    /// without the admin token.
     package var principal: String
     /// The HTTP method, empty where there was none.
     package var method = ""
@@ -82,6 +83,7 @@ package struct AuditRecord: Sendable, Hashable {
 package enum AuditAction: String, Sendable, CaseIterable {
     case messageSend = "message.send"
     case messageValidate = "message.validate"
+    case messageExplain = "message.explain"
     case topicSubscribe = "topic.subscribe"
     case topicUnsubscribe = "topic.unsubscribe"
     case topicList = "topic.list"
@@ -94,6 +96,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case deviceGroupList = "device_group.list"
     case retiredTokensList = "retired_tokens.list"
     case retiredTokensDelete = "retired_tokens.delete"
+    case auditList = "audit.list"
     case tenantPut = "tenant.put"
     case tenantDelete = "tenant.delete"
     case credentialPut = "credential.put"
@@ -103,6 +106,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case keyRotate = "key.rotate"
     case keyRevoke = "key.revoke"
     case limitsPut = "limits.put"
+    case adminAuthenticate = "admin.authenticate"
     case auditOpened = "audit.opened"
     case auditClosed = "audit.closed"
     case auditRecovered = "audit.recovered"

@@ -1,4 +1,4 @@
-import FCMModel
+package import FCMModel
 
 /// What the gateway knows of one device group, and what it has undertaken to do with it.
 ///
@@ -17,12 +17,9 @@ package struct DeviceGroup: Sendable, Hashable {
 
     /// A token that is, or may be, a member.
     package struct Member: Sendable, Hashable {
-        /// The token.
         package var token: String
-        /// How far it has come.
         package var standing: Standing
 
-        /// A member.
         package init(_ token: String, _ standing: Standing) {
             self.token = token
             self.standing = standing
@@ -48,7 +45,6 @@ package struct DeviceGroup: Sendable, Hashable {
     /// When it was stored.
     package var updatedAt: Timestamp
 
-    /// A group.
     package init(
         tenant: TenantID,
         tenantCreatedAt: Timestamp,
@@ -115,4 +111,76 @@ package struct DeviceGroup: Sendable, Hashable {
             }
         }
     }
+}
+
+/// Who wants something of a device group, and until when.
+package struct GroupCaller: Sendable {
+    package var principal: Principal
+    package var origin: RequestOrigin
+    /// When the caller stops waiting.
+    package var deadline: ContinuousClock.Instant
+
+    package init(principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) {
+        self.principal = principal
+        self.origin = origin
+        self.deadline = deadline
+    }
+
+    var profile: TenantProfile { self.principal.profile }
+}
+
+/// Keeps what the gateway knows of tenants' device groups.
+package protocol GroupStore: Sendable {
+    /// A tenant's group of a name; `nil` where there is none.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
+
+    /// A tenant's group that has, or had since it was made, exactly this key; `nil` where none is known by it.
+    ///
+    /// FCM goes on taking the keys that it handed out earlier, so that callers may keep the first they got. A store may
+    /// forget all but the last thousand.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
+
+    /// Every key by which ``group(withKey:of:)`` knows a group.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)]
+
+    /// Stores a group in place of the version that it was made from.
+    ///
+    /// - Returns: its new version.
+    /// - Throws: `conflict` when another version is stored meanwhile, or for version 0 any; `notFound` when the tenant is
+    ///   not there, or was made anew; `storeUnavailable`.
+    func save(_ group: DeviceGroup) async throws(GatewayError) -> Int
+
+    /// Forgets a group.
+    ///
+    /// - Throws: `conflict` when another version, or none, is stored meanwhile; `storeUnavailable`.
+    func remove(_ group: DeviceGroup) async throws(GatewayError)
+
+    /// Names of a tenant's groups in the order of their bytes.
+    ///
+    /// - Parameters:
+    ///   - tenant: whose groups.
+    ///   - name: the name after which the page begins; `nil` for the first page.
+    ///   - limit: how many at most, at least 1.
+    /// - Returns: the names.
+    /// - Throws: `storeUnavailable`.
+    func names(of tenant: TenantID, after name: String?, limit: Int) async throws(GatewayError) -> [String]
+}
+
+/// Carries requests to FCM's management of device groups.
+package protocol GroupUpstream: Sendable {
+    /// Makes a request by a tenant's own sender id and credential, and says what became of it.
+    ///
+    /// Trouble on the way is a result too. FCM is told of the trace that its origin belongs to, if it belongs to one.
+    func perform(
+        _ request: GroupRequest,
+        of profile: TenantProfile,
+        deadline: ContinuousClock.Instant,
+        origin: RequestOrigin
+    ) async -> GroupResult
 }

@@ -1,4 +1,5 @@
 package import FCMModel
+import Synchronization
 
 /// Tenants' device groups: what the gateway knows of them, kept in step with FCM.
 ///
@@ -6,17 +7,16 @@ package import FCMModel
 /// broke off. Two writers of one group follow each other; across processes the version of what is stored keeps one from
 /// overwriting the other.
 package final class DeviceGroups: Sendable {
-    let store: any GroupStore
-    let upstream: any GroupUpstream
+    private let store: any GroupStore
+    private let upstream: any GroupUpstream
     private let limiter: any RateLimiter
-    let audit: AuditLog
-    let clock: any WallClock
+    private let audit: AuditLog
+    private let clock: any WallClock
     let metrics: TenantCounters
-    let knownKeys = KnownGroupKeys()
+    private let knownKeys = KnownGroupKeys()
     /// By tenant and name.
     private let queue = TurnQueue<[String]>()
 
-    /// Device groups.
     package init(
         store: any GroupStore,
         upstream: any GroupUpstream,
@@ -48,11 +48,11 @@ package final class DeviceGroups: Sendable {
         tokens: [String],
         by caller: GroupCaller
     ) async throws(Refusal) -> (DeviceGroup, isNew: Bool) {
-        try await self.changing(name, .put, tokens, by: caller) { group, trace throws(Refusal) in
+        try await self.changing(name, .deviceGroupPut, tokens, by: caller) { group, upstreamCode throws(Refusal) in
             try Self.checkCount(tokens)
             let isNew = !group.isStored
             let reconciliation = GroupReconciliation(group, toward: tokens, verifies: true)
-            let result = try await self.reconcile(reconciliation, by: caller, trace)
+            let result = try await self.reconcile(reconciliation, by: caller, &upstreamCode)
             return (result ?? group, isNew)
         }
     }
@@ -66,11 +66,12 @@ package final class DeviceGroups: Sendable {
         to name: String,
         by caller: GroupCaller
     ) async throws(Refusal) -> DeviceGroup {
-        try await self.changing(name, .add, tokens, by: caller) { group, trace throws(Refusal) in
+        try await self.changing(name, .deviceGroupAdd, tokens, by: caller) { group, upstreamCode throws(Refusal) in
             let wanted = group.tokens + tokens.filter { !group.tokens.containsToken($0) }
             try Self.checkCount(wanted)
             let reconciliation = GroupReconciliation(group, toward: wanted, mustExist: !group.isStored)
-            guard let result = try await self.reconcile(reconciliation, by: caller, trace) else { throw .groupNotFound }
+            let result = try await self.reconcile(reconciliation, by: caller, &upstreamCode)
+            guard let result else { throw .groupNotFound }
             return result
         }
     }
@@ -84,15 +85,15 @@ package final class DeviceGroups: Sendable {
         from name: String,
         by caller: GroupCaller
     ) async throws(Refusal) -> DeviceGroup? {
-        try await self.changing(name, .remove, tokens, by: caller) { group, trace throws(Refusal) in
-            let known = group.isStored ? group : try await self.adopted(group, by: caller, trace)
+        try await self.changing(name, .deviceGroupRemove, tokens, by: caller) { group, upstreamCode throws(Refusal) in
+            let known = group.isStored ? group : try await self.adopted(group, by: caller, &upstreamCode)
             let reconciliation = GroupReconciliation(
                 known,
                 toward: known.tokens.filter { !tokens.containsToken($0) },
                 removing: tokens,
                 mayRemain: true
             )
-            return try await self.reconcile(reconciliation, by: caller, trace)
+            return try await self.reconcile(reconciliation, by: caller, &upstreamCode)
         }
     }
 
@@ -101,8 +102,8 @@ package final class DeviceGroups: Sendable {
     /// - Throws: `not_found` for a group that neither the gateway nor FCM knows, `conflict` for one with members that the
     ///   gateway does not know, and as for ``put(_:tokens:by:)``.
     package func delete(_ name: String, by caller: GroupCaller) async throws(Refusal) {
-        try await self.changing(name, .delete, [], by: caller) { group, trace throws(Refusal) in
-            let result = try await self.reconcile(GroupReconciliation(group, toward: []), by: caller, trace)
+        try await self.changing(name, .deviceGroupDelete, [], by: caller) { group, upstreamCode throws(Refusal) in
+            let result = try await self.reconcile(GroupReconciliation(group, toward: []), by: caller, &upstreamCode)
             if result == nil, !group.isStored { throw Refusal.groupNotFound }
         }
     }
@@ -111,11 +112,17 @@ package final class DeviceGroups: Sendable {
     private func adopted(
         _ group: DeviceGroup,
         by caller: GroupCaller,
-        _ trace: GroupTrace
+        _ upstreamCode: inout String?
     ) async throws(Refusal) -> DeviceGroup {
-        guard let found = try await self.lookUp(group, caller.profile, until: caller.deadline, trace) else {
-            throw .groupNotFound
-        }
+        guard
+            let found = try await self.lookUp(
+                group,
+                caller.profile,
+                until: caller.deadline,
+                origin: caller.origin,
+                &upstreamCode
+            )
+        else { throw .groupNotFound }
         return found
     }
 
@@ -150,7 +157,8 @@ package final class DeviceGroups: Sendable {
             let known = try await self.stored(name, of: profile)
             if let known, known.key != nil { return known }
             let group = known ?? self.unknown(name, of: profile)
-            return try await self.lookUp(group, profile, until: deadline, GroupTrace(of: origin))
+            var upstreamCode: String?
+            return try await self.lookUp(group, profile, until: deadline, origin: origin, &upstreamCode)
         }
     }
 
@@ -162,7 +170,7 @@ package final class DeviceGroups: Sendable {
     /// - Returns: the group; `nil` where neither the gateway nor FCM knows it.
     /// - Throws: as ``group(_:of:until:origin:)``, and `auditUnavailable`.
     package func show(_ name: String, by caller: GroupCaller) async throws(Refusal) -> DeviceGroup? {
-        try await self.recording(name, .get, [], by: caller) { _ throws(Refusal) in
+        try await self.recording(.deviceGroupGet, name, [], by: caller) { _ throws(Refusal) in
             try await self.group(name, of: caller.profile, until: caller.deadline, origin: caller.origin)
         }
     }
@@ -188,7 +196,7 @@ package final class DeviceGroups: Sendable {
         limit: Int,
         by caller: GroupCaller
     ) async throws(Refusal) -> [String] {
-        try await self.recording(nil, .list, [], by: caller) { _ throws(Refusal) in
+        try await self.recording(.deviceGroupList, nil, [], by: caller) { _ throws(Refusal) in
             do throws(GatewayError) {
                 return try await self.store.names(of: caller.profile.id, after: name, limit: limit)
             } catch {
@@ -218,16 +226,17 @@ package final class DeviceGroups: Sendable {
         _ group: DeviceGroup,
         _ profile: TenantProfile,
         until deadline: ContinuousClock.Instant,
-        _ trace: GroupTrace
+        origin: RequestOrigin,
+        _ upstreamCode: inout String?
     ) async throws(Refusal) -> DeviceGroup? {
         var group = group
         let result = await self.upstream.perform(
             .lookUp(name: group.upstreamName),
             of: profile,
             deadline: deadline,
-            origin: trace.request
+            origin: origin
         )
-        trace.note(result.upstreamCode)
+        upstreamCode = result.upstreamCode
         switch result.answer {
         case .success(let key):
             group.key = key
@@ -246,7 +255,7 @@ package final class DeviceGroups: Sendable {
     private func reconcile(
         _ reconciliation: GroupReconciliation,
         by caller: GroupCaller,
-        _ trace: GroupTrace
+        _ upstreamCode: inout String?
     ) async throws(Refusal) -> DeviceGroup? {
         var reconciliation = reconciliation
         var saved = reconciliation.original
@@ -266,7 +275,7 @@ package final class DeviceGroups: Sendable {
             switch step {
             case .call(let request):
                 let result = await self.ask(request, by: caller)
-                trace.note(result.upstreamCode)
+                upstreamCode = result.upstreamCode
                 reconciliation.received(result, of: request)
             case .settled: return reconciliation.group
             case .refused(let refusal): throw refusal
@@ -278,7 +287,7 @@ package final class DeviceGroups: Sendable {
     /// Stores a group.
     ///
     /// - Returns: the group with its new version.
-    func save(_ group: DeviceGroup) async throws(Refusal) -> DeviceGroup {
+    private func save(_ group: DeviceGroup) async throws(Refusal) -> DeviceGroup {
         var group = group
         group.updatedAt = self.clock.now()
         do {
@@ -291,7 +300,7 @@ package final class DeviceGroups: Sendable {
     }
 
     /// Forgets a group that FCM does not have.
-    func forget(_ group: DeviceGroup) async throws(Refusal) {
+    private func forget(_ group: DeviceGroup) async throws(Refusal) {
         do {
             try await self.store.remove(group)
         } catch {
@@ -304,68 +313,66 @@ package final class DeviceGroups: Sendable {
     /// Records, counts and serialises a change of a group.
     private func changing<Answer: Sendable>(
         _ name: String,
-        _ action: GroupAction,
+        _ action: AuditAction,
         _ tokens: [String],
         by caller: GroupCaller,
-        _ change: (DeviceGroup, GroupTrace) async throws(Refusal) -> Answer
+        _ change: (DeviceGroup, _ upstreamCode: inout String?) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
-        try await self.recording(name, action, tokens, by: caller) { trace throws(Refusal) in
+        try await self.recording(action, name, tokens, by: caller) { record throws(Refusal) in
             try await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
                 let known = try await self.stored(name, of: caller.profile)
-                return try await change(known ?? self.unknown(name, of: caller.profile), trace)
+                return try await change(known ?? self.unknown(name, of: caller.profile), &record.upstreamCode)
             }
         }
     }
 
-    /// Records and counts what is done; nothing is done that can't be recorded.
-    func recording<Answer: Sendable>(
+    /// Charges, records and counts what is done; nothing is done that can't be recorded.
+    ///
+    /// The name is the group's, or its key where a caller named no more; `nil` for a list of names.
+    private func recording<Answer: Sendable>(
+        _ action: AuditAction,
         _ name: String?,
-        _ action: GroupAction,
         _ tokens: [String],
         by caller: GroupCaller,
-        _ body: (GroupTrace) async throws(Refusal) -> Answer
+        _ body: (inout AuditRecord) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         let now = self.clock.now()
-        guard let place = self.audit.reserve() else {
-            self.metrics.count(action, of: caller.profile.id, outcome: OutcomeCode.auditUnavailable.rawValue)
-            throw Refusal(.auditUnavailable)
-        }
-        if self.audit.isStrict { try await self.announce(action, name, tokens, by: caller, at: now) }
-        let trace = GroupTrace(of: caller.origin)
+        var code: String?
         let result: Result<Answer, Refusal>
         do throws(Refusal) {
-            try await self.charge(action, caller.profile, now: now)
-            result = .success(try await body(trace))
+            let answer = try await self.audit.recording(
+                .group(action, name, tokens: tokens, by: caller, at: now),
+                orThrow: Refusal(.auditUnavailable)
+            ) { record throws(Refusal) in
+                do throws(Refusal) {
+                    try await self.charge(action, caller.profile, now: now)
+                    let answer = try await body(&record)
+                    code = record.code
+                    return answer
+                } catch {
+                    record.reject(error.code)
+                    throw error
+                }
+            }
+            result = .success(answer)
         } catch {
+            code = error.code.rawValue
             result = .failure(error)
         }
-        let code: OutcomeCode? = if case .failure(let refusal) = result { refusal.code } else { trace.refusal }
-        place.fill(
-            .group(
-                action,
-                name,
-                tokens: tokens,
-                by: caller,
-                refusal: code,
-                upstreamCode: trace.upstreamCode,
-                at: now
-            )
-        )
-        if self.audit.isStrict { await self.audit.settle() }
-        self.metrics.count(action, of: caller.profile.id, outcome: code?.rawValue ?? "done")
+        self.metrics.count(action, of: caller.profile.id, outcome: code ?? "done")
         return try result.get()
     }
 
     /// Charges the tenant for a request; a list of names asks nothing of FCM and is free.
-    private func charge(_ action: GroupAction, _ profile: TenantProfile, now: Timestamp) async throws(Refusal) {
-        guard action != .list else { return }
+    private func charge(_ action: AuditAction, _ profile: TenantProfile, now: Timestamp) async throws(Refusal) {
+        guard action != .deviceGroupList else { return }
         let decision = await self.limiter.admit(LimitRequest(calls: 1, of: profile), now: now)
         guard case .none(let denial) = decision.admission else { return }
         throw Refusal(denial)
     }
 
     /// Does something while nobody else changes a group.
-    func inTurn<Answer: Sendable>(
+    private func inTurn<Answer: Sendable>(
         _ name: String,
         of profile: TenantProfile,
         until deadline: ContinuousClock.Instant,
@@ -375,6 +382,231 @@ package final class DeviceGroups: Sendable {
         guard await self.queue.enter(key, until: deadline) else { throw .groupConflict }
         defer { self.queue.leave(key) }
         return try await body()
+    }
+}
+
+// MARK: - In FCM's own words
+
+/// Requests of callers that manage their groups as FCM has it.
+extension DeviceGroups {
+    /// Hands a request on to FCM, and keeps what the gateway knows of the group in step.
+    ///
+    /// - Returns: FCM's answer.
+    /// - Throws: why it was not handed on.
+    package func forward(_ request: GroupRequest, by caller: GroupCaller) async throws(Refusal) -> GroupResult {
+        switch request {
+        case .lookUp(let name):
+            return try await self.recording(.deviceGroupLookUp, name, [], by: caller) { record throws(Refusal) in
+                let upstreamName = try await self.upstreamName(name, caller)
+                let result = await self.ask(.lookUp(name: upstreamName), by: caller)
+                record.note(result)
+                if case .success(let key) = result.answer { await self.note(key: key, of: name, by: caller) }
+                return result
+            }
+        case .change(let change):
+            let name = try await self.name(of: change, caller)
+            let label = name ?? change.key ?? ""
+            return try await self.recording(AuditAction(change.operation), label, change.tokens, by: caller) {
+                record
+                    throws(Refusal) in
+                let result: GroupResult
+                if let name {
+                    result = try await self.inTurn(name, of: caller.profile, until: caller.deadline) {
+                        () throws(Refusal) in
+                        try await self.forward(change, of: name, by: caller)
+                    }
+                } else {
+                    result = await self.ask(.change(change), by: caller)
+                }
+                record.note(result)
+                return result
+            }
+        }
+    }
+
+    /// Notes a key that FCM handed out, so that limits know the group by it.
+    ///
+    /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
+    private func note(key: String, of name: String, by caller: GroupCaller) async {
+        try? await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
+            var group = try await self.stored(name, of: caller.profile) ?? self.unknown(name, of: caller.profile)
+            guard group.key != key else { return }
+            group.key = key
+            _ = try await self.save(group)
+        }
+    }
+
+    /// Makes a change of a group whose name is known: the intent is written down before, what came of it afterwards.
+    private func forward(
+        _ change: GroupChange,
+        of name: String,
+        by caller: GroupCaller
+    ) async throws(Refusal) -> GroupResult {
+        let known = try await self.stored(name, of: caller.profile)
+        var request = change
+        var group = known ?? self.unknown(name, of: caller.profile)
+        if change.name != nil { request.name = group.upstreamName }
+        guard known != nil || change.operation != .remove else {
+            // Nothing is known of the group, and of less there is nothing to write down.
+            return await self.ask(.change(request), by: caller)
+        }
+        let before = group
+        group.begin(change.operation, change.tokens)
+        group = try await self.save(group)
+        let result = await self.ask(.change(request), by: caller)
+        // What FCM said is the answer, even where it can't be written down: by the intent the next change settles it.
+        try? await self.note(result, of: change, before, &group)
+        return result
+    }
+
+    private func note(
+        _ result: GroupResult,
+        of change: GroupChange,
+        _ before: DeviceGroup,
+        _ group: inout DeviceGroup
+    ) async throws(Refusal) {
+        switch result.answer {
+        case .success(let key):
+            if change.operation == .create { (group.members, group.isComplete) = ([], true) }
+            group.finish(change.operation, change.tokens, key: key)
+            if group.members.isEmpty, group.isComplete {
+                try await self.forget(group)
+            } else {
+                _ = try await self.save(group)
+            }
+        case .failure(let failure) where failure.isDefinite:
+            try await self.restore(before, over: group)
+        case .failure:
+            break
+        }
+    }
+
+    private func restore(_ before: DeviceGroup, over group: DeviceGroup) async throws(Refusal) {
+        guard before.isStored else { return try await self.forget(group) }
+        var restored = before
+        restored.version = group.version
+        _ = try await self.save(restored)
+    }
+
+    /// Has FCM asked what a caller wants.
+    private func ask(_ request: GroupRequest, by caller: GroupCaller) async -> GroupResult {
+        await self.upstream.perform(
+            request,
+            of: caller.profile,
+            deadline: caller.deadline,
+            origin: caller.origin
+        )
+    }
+
+    /// The tenant's name of the group that a change is for; `nil` where only FCM can tell.
+    private func name(of change: GroupChange, _ caller: GroupCaller) async throws(Refusal) -> String? {
+        if let name = change.name { return name }
+        guard let key = change.key else { return nil }
+        do {
+            return try await self.store.group(withKey: key, of: caller.profile.id)?.name
+        } catch {
+            throw Refusal(ofGroups: error)
+        }
+    }
+
+    private func upstreamName(_ name: String, _ caller: GroupCaller) async throws(Refusal) -> String {
+        try await self.stored(name, of: caller.profile)?.upstreamName ?? caller.profile.upstreamGroupName(name)
+    }
+
+    /// A group of which nothing is known yet.
+    func unknown(_ name: String, of profile: TenantProfile) -> DeviceGroup {
+        DeviceGroup(
+            tenant: profile.id,
+            tenantCreatedAt: profile.tenant.createdAt,
+            name: name,
+            upstreamName: profile.upstreamGroupName(name),
+            updatedAt: self.clock.now()
+        )
+    }
+}
+
+// MARK: - Limits
+
+/// Device groups as limits count them: one thing under all keys, whose messages reach each of its members.
+extension DeviceGroups {
+    /// Reads by which keys groups are known; call it before serving.
+    ///
+    /// - Throws: `storeUnavailable`.
+    package func load() async throws(GatewayError) {
+        for (tenant, key) in try await self.store.keys() { self.knownKeys.insert(key, of: tenant) }
+    }
+
+    /// Whether some recipients of a send are, or may be, device groups.
+    func mayBeAddressed(by command: SendCommand) -> Bool {
+        if command.groupName != nil { return true }
+        guard !self.knownKeys.isEmpty else { return false }
+        return !self.knownKeys.places(in: command.target.devices, of: command.principal.profile.id).isEmpty
+    }
+
+    /// What sends to groups are charged to, by the recipients' places: first the group's own bucket, then those of the
+    /// members that are known.
+    ///
+    /// A key that the gateway does not know, or can't look up now, is a device by itself.
+    func limitKeys(of command: SendCommand) async -> [Int: [LimitKey]] {
+        let profile = command.principal.profile
+        if let name = command.groupName {
+            let group = try? await self.store.group(named: name, of: profile.id)
+            return [0: Self.limitKeys(of: name, group, profile)]
+        }
+        let devices = command.target.devices
+        var keys: [Int: [LimitKey]] = [:]
+        for place in self.knownKeys.places(in: devices, of: profile.id) {
+            guard let group = try? await self.store.group(withKey: devices[place], of: profile.id) else { continue }
+            keys[place] = Self.limitKeys(of: group.name, group, profile)
+        }
+        return keys
+    }
+
+    /// How many members are known of the group that a key belongs to; `nil` where the gateway has not seen the key.
+    func memberCount(ofKey key: String, of profile: TenantProfile) async -> Int? {
+        (try? await self.store.group(withKey: key, of: profile.id))?.tokens.count
+    }
+
+    private static func limitKeys(of name: String, _ group: DeviceGroup?, _ profile: TenantProfile) -> [LimitKey] {
+        // No token has a line feed, so a group is never taken for a device.
+        let names = ["device group\n\(name)"] + (group?.tokens ?? [])
+        return names.map { LimitKey(profile.pseudonymizer.pseudonym(of: $0)) }
+    }
+}
+
+extension Target {
+    /// The devices or keys of groups that are addressed.
+    fileprivate var devices: [String] {
+        switch self {
+        case .token(let text), .notificationKey(let text): [text]
+        case .tokens(let texts): texts
+        case .installation, .installations, .topic, .condition: []
+        }
+    }
+}
+
+/// The keys by which groups are known, so that a send to a device that is no group asks no store.
+///
+/// Hashes of this process; one too many costs a look into the store. A key that the store forgets stays.
+private final class KnownGroupKeys: Sendable {
+    private let hashes = Mutex<[TenantID: Set<Int>]>([:])
+    private let count = Atomic(0)
+
+    /// Notes a key.
+    func insert(_ key: String, of tenant: TenantID) {
+        let isNew = self.hashes.withLock { $0[tenant, default: []].insert(key.hashValue).inserted }
+        if isNew { self.count.wrappingAdd(1, ordering: .relaxed) }
+    }
+
+    /// Whether no group is known by any key.
+    var isEmpty: Bool { self.count.load(ordering: .relaxed) == 0 }
+
+    /// Which of some texts may be keys of a tenant's groups, by their places.
+    func places(in texts: [String], of tenant: TenantID) -> [Int] {
+        self.hashes.withLock { hashes in
+            guard let known = hashes[tenant] else { return [] }
+            return texts.indices.filter { known.contains(texts[$0].hashValue) }
+        }
     }
 }
 
@@ -400,5 +632,42 @@ extension Refusal {
     /// A store of groups that could not be read or written.
     init(ofGroups error: GatewayError) {
         self = error.code == .conflict ? .groupConflict : Refusal(error)
+    }
+}
+
+// MARK: - Records
+
+extension AuditRecord {
+    /// The record of something done to a device group, or of a list of their names.
+    static func group(
+        _ action: AuditAction,
+        _ name: String?,
+        tokens: [String],
+        by caller: GroupCaller,
+        at time: Timestamp
+    ) -> AuditRecord {
+        var record = AuditRecord(action, by: caller.principal, caller.origin, at: time)
+        record.targetKind = TargetKind.group.rawValue
+        record.append([name].compactMap(\.self) + tokens, of: caller.profile)
+        record.recipients = tokens.count
+        record.accepted = tokens.count
+        return record
+    }
+
+    /// Notes FCM's answer to a caller that gets it as it came.
+    mutating func note(_ result: GroupResult) {
+        self.upstreamCode = result.upstreamCode
+        if case .failure(let failure) = result.answer { self.reject(failure.outcomeCode) }
+    }
+}
+
+extension AuditAction {
+    /// The action of a change in FCM's own words.
+    fileprivate init(_ operation: GroupOperation) {
+        switch operation {
+        case .create: self = .deviceGroupPut
+        case .add: self = .deviceGroupAdd
+        case .remove: self = .deviceGroupRemove
+        }
     }
 }

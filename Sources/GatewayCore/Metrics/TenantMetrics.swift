@@ -97,22 +97,16 @@ package struct TenantCounters: Sendable {
         }
     }
 
-    /// Counts a send that was refused before it was known whom it is for.
-    func count(_ refusal: Refusal, of principal: Principal) {
-        let label = self.labels.label(of: principal.profile.id)
-        self.add(1, label: label, TenantLabels.shared, refusal.code.rawValue)
-    }
-
     fileprivate static let accepted = "accepted"
 
     // MARK: Subscriptions
 
     /// Counts the devices of a change by what became of them.
-    func count(_ command: SubscriptionCommand, _ content: TopicAnswer<[SubscriptionOutcome]>.Content) {
+    func count(_ call: SubscriptionCall, _ content: TopicAnswer<[SubscriptionOutcome]>.Content) {
         var amounts: [String: Int] = [:]
         switch content {
         case .refused(let refusal):
-            amounts[refusal.code.rawValue] = command.tokens.count
+            amounts[refusal.code.rawValue] = call.tokens.count
         case .value(let outcomes):
             for outcome in outcomes {
                 switch outcome {
@@ -121,21 +115,22 @@ package struct TenantCounters: Sendable {
                 }
             }
         }
-        let label = self.labels.label(of: command.principal.profile.id)
-        for (outcome, amount) in amounts { self.add(amount, label: label, command.change.rawValue, outcome) }
-    }
-
-    /// Counts a change that was refused before its devices were known.
-    func count(_ refusal: Refusal, of principal: Principal, _ change: SubscriptionChange) {
-        let label = self.labels.label(of: principal.profile.id)
-        self.add(1, label: label, change.rawValue, refusal.code.rawValue)
+        let label = self.labels.label(of: call.profile.id)
+        for (outcome, amount) in amounts { self.add(amount, label: label, call.change.rawValue, outcome) }
     }
 
     // MARK: Device groups
 
     /// Counts a request by what became of it: `done`, or a refusal's code.
-    func count(_ action: GroupAction, of tenant: TenantID, outcome: String) {
+    func count(_ action: AuditAction, of tenant: TenantID, outcome: String) {
         self.add(1, label: self.labels.label(of: tenant), action.rawValue, outcome)
+    }
+
+    // MARK: All of them
+
+    /// Counts a request that was refused before it was read.
+    func count(_ refusal: Refusal, of principal: Principal, asking asked: String) {
+        self.add(1, label: self.labels.label(of: principal.profile.id), asked, refusal.code.rawValue)
     }
 }
 

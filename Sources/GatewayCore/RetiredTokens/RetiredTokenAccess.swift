@@ -13,14 +13,8 @@ package struct RetiredTokenAccess: Sendable {
         self.clock = clock
     }
 
-    /// A page of the feed.
+    /// A page of the feed, after the position where the page before ended; 0 for the beginning.
     ///
-    /// - Parameters:
-    ///   - principal: who reads.
-    ///   - position: where the page before ended; 0 for the beginning.
-    ///   - limit: the most tokens of a page.
-    ///   - origin: the request behind it.
-    /// - Returns: the page.
     /// - Throws: `auditUnavailable`, `storeUnavailable`.
     package func feed(
         to principal: Principal,
@@ -28,31 +22,23 @@ package struct RetiredTokenAccess: Sendable {
         limit: Int,
         origin: RequestOrigin
     ) async throws(GatewayError) -> RetiredTokenFeed {
-        guard let place = self.audit.reserve() else {
-            throw GatewayError(.auditUnavailable, "Reading could not have been recorded")
+        try await self.audit.recording(
+            AuditRecord(.retiredTokensList, by: principal, origin, at: self.clock.now()),
+            orThrow: GatewayError.unrecordedReading
+        ) { record throws(GatewayError) in
+            do throws(GatewayError) {
+                let feed = try await self.retired.feed(of: principal.profile, after: position, limit: limit)
+                record.object = "after \(position): \(feed.tokens.count)"
+                return feed
+            } catch {
+                record.outcome = .failed
+                throw error
+            }
         }
-        var record = self.record(.retiredTokensList, .accepted, by: principal, origin)
-        let result: Result<RetiredTokenFeed, GatewayError>
-        do throws(GatewayError) {
-            let feed = try await self.retired.feed(of: principal.profile, after: position, limit: limit)
-            record.object = "after \(position): \(feed.tokens.count)"
-            result = .success(feed)
-        } catch {
-            record.outcome = .failed
-            result = .failure(error)
-        }
-        place.fill(record)
-        if self.audit.isStrict { await self.audit.settle() }
-        return try result.get()
     }
 
     /// Takes a token off the list, so that the next send to it asks FCM.
     ///
-    /// - Parameters:
-    ///   - text: the token.
-    ///   - kind: what it is.
-    ///   - principal: whose list, and who asks.
-    ///   - origin: the request behind it.
     /// - Returns: whether it was on the list.
     /// - Throws: `auditUnavailable`; then nothing was changed.
     package func delete(
@@ -61,44 +47,19 @@ package struct RetiredTokenAccess: Sendable {
         by principal: Principal,
         origin: RequestOrigin
     ) async throws(GatewayError) -> Bool {
-        let unrecordable = GatewayError(.auditUnavailable, "The change could not have been recorded")
-        guard let place = self.audit.reserve() else { throw unrecordable }
-        let pseudonym = principal.profile.pseudonymizer.pseudonym(of: text)
-        var record = self.record(.retiredTokensDelete, .rejected, by: principal, origin)
-        record.targetKind = kind.rawValue
-        pseudonym.append(to: &record.targets)
-        record.recipients = 1
-        if self.audit.isStrict {
-            var intent = record
-            intent.code = OutcomeCode.auditUnavailable.rawValue
-            guard (try? await self.audit.announce(refused: intent)) != nil else { throw unrecordable }
+        var draft = AuditRecord(.retiredTokensDelete, by: principal, origin, at: self.clock.now())
+        draft.targetKind = kind.rawValue
+        draft.append([text], of: principal.profile)
+        draft.recipients = 1
+        draft.accepted = 1
+        return try await self.audit.recording(
+            draft,
+            orThrow: GatewayError(.auditUnavailable, "The change could not have been recorded")
+        ) { record in
+            let pseudonym = principal.profile.pseudonymizer.pseudonym(of: text)
+            let wasListed = self.retired.delete(pseudonym, of: principal.profile)
+            if !wasListed { record.reject(.notFound) }
+            return wasListed
         }
-        let wasListed = self.retired.delete(pseudonym, of: principal.profile)
-        record.outcome = wasListed ? .accepted : .rejected
-        record.accepted = wasListed ? 1 : 0
-        record.code = wasListed ? nil : OutcomeCode.notFound.rawValue
-        place.fill(record)
-        if self.audit.isStrict { await self.audit.settle() }
-        return wasListed
-    }
-
-    private func record(
-        _ action: AuditAction,
-        _ outcome: AuditRecord.Outcome,
-        by principal: Principal,
-        _ origin: RequestOrigin
-    ) -> AuditRecord {
-        var record = AuditRecord(
-            time: self.clock.now(),
-            tenant: principal.profile.id.text,
-            principal: principal.auditName,
-            action: action.rawValue,
-            outcome: outcome,
-            requestID: origin.requestID
-        )
-        record.tenantUID = principal.profile.uid
-        record.method = origin.method
-        record.traceID = origin.traceID
-        return record
     }
 }

@@ -2,14 +2,6 @@ import FCMModel
 
 extension AuditRecord {
     /// The record of a send.
-    ///
-    /// - Parameters:
-    ///   - command: what was asked for.
-    ///   - outcome: what became of it.
-    ///   - targets: its recipients' pseudonyms.
-    ///   - upstreamCode: what the upstream said, if it was asked.
-    ///   - time: when the gateway took the command.
-    /// - Returns: the record.
     static func send(
         _ command: SendCommand,
         _ outcome: SendOutcome,
@@ -19,15 +11,12 @@ extension AuditRecord {
     ) -> AuditRecord {
         let tally = Tally(of: outcome.answer, recipients: command.target.recipientCount)
         var record = AuditRecord(
-            time: time,
-            tenant: command.principal.profile.id.text,
-            principal: command.principal.auditName,
-            action: (command.message.dryRun ? AuditAction.messageValidate : .messageSend).rawValue,
-            outcome: tally.outcome,
-            requestID: command.origin.requestID
+            command.message.dryRun ? .messageValidate : .messageSend,
+            by: command.principal,
+            command.origin,
+            tally.outcome,
+            at: time
         )
-        record.tenantUID = command.principal.profile.uid
-        record.method = command.origin.method
         record.targetKind = command.target.kind.rawValue
         record.targets = targets.auditBytes
         record.recipients = tally.recipients
@@ -37,7 +26,6 @@ extension AuditRecord {
         record.upstreamCode = upstreamCode
         record.fcmMessageID = tally.fcmMessageID
         record.messageID = outcome.messageID
-        record.traceID = command.origin.traceID
         return record
     }
 }

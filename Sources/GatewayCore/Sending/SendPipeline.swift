@@ -31,20 +31,19 @@ package struct SendPipeline: Sendable {
         self.groups = groups
     }
 
-    /// Sends a message and records what became of it.
-    ///
-    /// A place in the audit is taken first, so that nothing is sent that can't be recorded.
+    /// Sends a message and records what became of it, by the steps of ``AuditActor``.
     package func send(_ command: SendCommand) async -> SendOutcome {
         let now = self.clock.now()
         let messageID = self.messageID ?? UUIDv7.generate(at: now)
-        guard let place = self.audit.reserve() else {
-            self.metrics.count(command, .refused(Refusal(.auditUnavailable)))
-            return SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
-        }
         let targets = SendTargets(command.target, profile: command.principal.profile)
-        if self.audit.isStrict, !(await self.announce(command, messageID, targets: targets, at: now)) {
-            self.metrics.count(command, .refused(Refusal(.auditUnavailable)))
-            return SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
+        guard
+            let place = await self.audit.begin({
+                .send(command, Self.unrecordable(messageID), targets: targets, upstreamCode: nil, at: now)
+            })
+        else {
+            let outcome = Self.unrecordable(messageID)
+            self.metrics.count(command, outcome.answer)
+            return outcome
         }
         var charged = targets
         if let groups = self.groups, groups.mayBeAddressed(by: command) {
@@ -58,7 +57,7 @@ package struct SendPipeline: Sendable {
             passThrough: delivery.passThrough
         )
         self.record(command, outcome, targets: targets, delivery, at: now, in: place)
-        if self.audit.isStrict { await self.audit.settle() }
+        await self.audit.finish()
         return outcome
     }
 
@@ -68,6 +67,11 @@ package struct SendPipeline: Sendable {
         pipeline.upstream = ReservedUpstream(upstream: self.upstream, reservation: reservation)
         pipeline.messageID = reservation.messageID
         return pipeline
+    }
+
+    @inline(never)  // As for `record`.
+    private static func unrecordable(_ messageID: String) -> SendOutcome {
+        SendOutcome(messageID: messageID, answer: .refused(Refusal(.auditUnavailable)))
     }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
@@ -262,7 +266,7 @@ package struct SendPipeline: Sendable {
     @inline(never)  // As for `record`.
     func refusal(of command: SendCommand) -> Refusal? {
         guard command.principal.has(.sendMessages) else {
-            return Refusal(.forbidden, "The key lacks the scope messages:send")
+            return Refusal(lacking: .sendMessages)
         }
         for topic in command.target.topics where !command.principal.key.mayAddress(topic: topic.text) {
             return Refusal(.forbidden, "The key may not address this topic")

@@ -1,14 +1,32 @@
 package import FCMModel
 
+/// What a request about subscriptions came to.
+package struct TopicAnswer<Value: Sendable>: Sendable {
+    package enum Content: Sendable {
+        /// What was asked for.
+        case value(Value)
+        /// Nothing could be done, for one cause.
+        case refused(Refusal)
+    }
+
+    package var content: Content
+    /// The tenant's quotas after the request; empty where they were not asked.
+    package var quotas: [QuotaStatus]
+
+    package init(_ content: Content, quotas: [QuotaStatus] = []) {
+        self.content = content
+        self.quotas = quotas
+    }
+}
+
 /// The one way that requests about subscriptions take, whichever surface they came in by: scope, limits, upstream, audit.
 package struct TopicPipeline: Sendable {
     private let limiter: any RateLimiter
     private let upstream: any TopicUpstream
     private let audit: AuditLog
     private let clock: any WallClock
-    private let metrics: TenantCounters
+    let metrics: TenantCounters
 
-    /// A pipeline of these parts.
     package init(
         limiter: any RateLimiter,
         upstream: any TopicUpstream,
@@ -25,106 +43,76 @@ package struct TopicPipeline: Sendable {
 
     /// Changes subscriptions and records what became of them.
     ///
-    /// A place in the audit is taken first, so that nothing is changed that can't be recorded.
-    ///
-    /// - Parameter command: what to change.
-    /// - Returns: one outcome for each entry of the command's list; one cause for all is a refusal.
-    package func change(_ command: SubscriptionCommand) async -> TopicAnswer<[SubscriptionOutcome]> {
-        let now = self.clock.now()
-        guard let place = self.audit.reserve() else {
-            self.metrics.count(command, .refused(Refusal(.auditUnavailable)))
-            return TopicAnswer(.refused(Refusal(.auditUnavailable)))
-        }
-        let unrecordable = Refusal(.auditUnavailable)
-        if self.audit.isStrict,
-            !(await self.announce(.subscription(command, .refused(unrecordable), upstreamCode: nil, at: now)))
-        {
-            self.metrics.count(command, .refused(unrecordable))
-            return TopicAnswer(.refused(unrecordable))
-        }
-        let delivery = await self.deliver(command, now: now)
-        place.fill(.subscription(command, delivery.answer.content, upstreamCode: delivery.upstreamCode, at: now))
-        if self.audit.isStrict { await self.audit.settle() }
-        self.metrics.count(command, delivery.answer.content)
-        return delivery.answer
+    /// - Returns: one outcome for each entry of the call's list; one cause for all is a refusal.
+    package func change(_ call: SubscriptionCall) async -> TopicAnswer<[SubscriptionOutcome]> {
+        let answer: TopicAnswer<[SubscriptionOutcome]> = await self.recording(
+            { .subscription(call, $0, upstreamCode: $1, at: $2) },
+            { now, upstreamCode in await self.deliver(call, now: now, &upstreamCode) }
+        )
+        self.metrics.count(call, answer.content)
+        return answer
     }
 
     /// Looks a device up and records that somebody did.
-    package func look(up command: RegistrationCommand) async -> TopicAnswer<RegistrationInfo> {
-        let now = self.clock.now()
-        guard let place = self.audit.reserve() else {
-            return TopicAnswer(.refused(Refusal(.auditUnavailable)))
-        }
-        let unrecordable = Refusal(.auditUnavailable)
-        if self.audit.isStrict,
-            !(await self.announce(.registration(command, .refused(unrecordable), upstreamCode: nil, at: now)))
-        {
-            return TopicAnswer(.refused(unrecordable))
-        }
-        let delivery = await self.deliver(command, now: now)
-        place.fill(.registration(command, delivery.answer.content, upstreamCode: delivery.upstreamCode, at: now))
-        if self.audit.isStrict { await self.audit.settle() }
-        return delivery.answer
-    }
-
-    /// Refuses a request by a key that may not manage topics, before its body is read, and records that.
-    ///
-    /// - Parameters:
-    ///   - principal: whose key it is.
-    ///   - change: what was to be done; `nil` for a look-up.
-    ///   - origin: the request.
-    /// - Returns: the refusal.
-    package func refuse(
-        _ principal: Principal,
-        _ change: SubscriptionChange?,
-        origin: RequestOrigin
-    ) async -> Refusal {
-        let refusal = await self.audit.refuse(
-            principal,
-            lacking: .manageTopics,
-            action: AuditAction(change),
-            origin: origin,
-            at: self.clock.now()
+    package func look(up call: RegistrationCall) async -> TopicAnswer<RegistrationInfo> {
+        await self.recording(
+            { .registration(call, $0, upstreamCode: $1, at: $2) },
+            { now, upstreamCode in await self.deliver(call, now: now, &upstreamCode) }
         )
-        if let change { self.metrics.count(refusal, of: principal, change) }
-        return refusal
     }
 
-    /// An answer before it is recorded.
-    private struct Delivery<Value: Sendable> {
-        var answer: TopicAnswer<Value>
-        var upstreamCode: String?
+    /// Does what a body does, which also tells what FCM said, and records it.
+    private func recording<Value: Sendable>(
+        _ record: (TopicAnswer<Value>.Content, _ upstreamCode: String?, _ time: Timestamp) -> AuditRecord,
+        _ body: (_ now: Timestamp, _ upstreamCode: inout String?) async -> TopicAnswer<Value>
+    ) async -> TopicAnswer<Value> {
+        let now = self.clock.now()
+        let unrecordable = Refusal(.auditUnavailable)
+        do throws(Refusal) {
+            return try await self.audit.recording(
+                record(.refused(unrecordable), nil, now),
+                orThrow: unrecordable
+            ) { done throws(Refusal) in
+                var upstreamCode: String?
+                let answer = await body(now, &upstreamCode)
+                done = record(answer.content, upstreamCode, now)
+                return answer
+            }
+        } catch {
+            return TopicAnswer(.refused(error))
+        }
     }
 
     // MARK: Changes
 
-    private func deliver(_ command: SubscriptionCommand, now: Timestamp) async -> Delivery<[SubscriptionOutcome]> {
-        if let refusal = Self.refusal(of: command.principal, topic: command.topic) {
-            return Delivery(answer: TopicAnswer(.refused(refusal)))
-        }
-        let distinct = DistinctTokens(command.tokens)
-        guard !distinct.tokens.isEmpty else {
-            return Delivery(answer: TopicAnswer(.value(distinct.spread([]))))
-        }
-        let decision = await self.charge(command.principal, distinct.tokens.count, now: now)
-        let quotas = decision.tenantQuotas
+    private func deliver(
+        _ call: SubscriptionCall,
+        now: Timestamp,
+        _ upstreamCode: inout String?
+    ) async -> TopicAnswer<[SubscriptionOutcome]> {
+        if let refusal = Self.refusal(of: call.principal, topic: call.topic) { return TopicAnswer(.refused(refusal)) }
+        let distinct = DistinctTokens(call.tokens)
+        guard !distinct.tokens.isEmpty else { return TopicAnswer(.value(distinct.spread([]))) }
+        let decision = await self.charge(call.profile, distinct.tokens.count, now: now)
+        var outcomes: [SubscriptionOutcome]
         switch decision.admission {
         case .none(let denial):
-            return Delivery(answer: TopicAnswer(.refused(Refusal(denial)), quotas: quotas))
+            return TopicAnswer(.refused(Refusal(denial)), quotas: decision.tenantQuotas)
         case .all:
-            let result = await self.upstream.change(command.of(distinct.tokens))
-            let content = Self.content(distinct.spread(result.outcomes), of: command.principal.profile)
-            return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
+            let result = await self.upstream.change(call.addressing(distinct.tokens))
+            upstreamCode = result.upstreamCode
+            outcomes = result.outcomes
         case .some(let denials):
             let admitted = zip(distinct.tokens, denials).compactMap { $1 == nil ? $0 : nil }
-            let result = await self.upstream.change(command.of(admitted))
+            let result = await self.upstream.change(call.addressing(admitted))
+            upstreamCode = result.upstreamCode
             var made = result.outcomes.makeIterator()
-            let outcomes = denials.map { denial in
+            outcomes = denials.map { denial in
                 denial.map { .rejected($0.rejection) } ?? made.next() ?? .rejected(.upstreamProtocol)
             }
-            let content = Self.content(distinct.spread(outcomes), of: command.principal.profile)
-            return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
         }
+        outcomes = distinct.spread(outcomes)
+        return TopicAnswer(Self.content(outcomes, of: call.profile), quotas: decision.tenantQuotas)
     }
 
     /// The outcomes, or the one cause that all of them share.
@@ -135,67 +123,44 @@ package struct TopicPipeline: Sendable {
         guard case .rejected(let first)? = outcomes.first, first.code.isSharedBySubscriptions else {
             return .value(outcomes)
         }
-        var longestDelay: Int?
+        var shared = first
+        shared.retryAfter = nil
         for outcome in outcomes {
             guard case .rejected(let rejection) = outcome, rejection.code == first.code,
                 rejection.limitedBy == first.limitedBy
             else { return .value(outcomes) }
-            if let delay = rejection.retryAfter { longestDelay = max(longestDelay ?? 0, delay) }
+            if let delay = rejection.retryAfter { shared.retryAfter = max(shared.retryAfter ?? 0, delay) }
         }
-        return .refused(
-            Refusal(
-                first.code,
-                first.code == .upstreamCredentials ? profile.missingCredential : nil,
-                retryAfter: longestDelay,
-                limitedBy: first.limitedBy
-            )
-        )
+        return .refused(Refusal(shared, ofTopicsOf: profile))
     }
 
     // MARK: Look-ups
 
-    private func deliver(_ command: RegistrationCommand, now: Timestamp) async -> Delivery<RegistrationInfo> {
-        if let refusal = Self.refusal(of: command.principal, topic: nil) {
-            return Delivery(answer: TopicAnswer(.refused(refusal)))
+    private func deliver(
+        _ call: RegistrationCall,
+        now: Timestamp,
+        _ upstreamCode: inout String?
+    ) async -> TopicAnswer<RegistrationInfo> {
+        if let refusal = Self.refusal(of: call.principal, topic: nil) { return TopicAnswer(.refused(refusal)) }
+        guard RegistrationToken.isPlausible(call.token) else { return TopicAnswer(.refused(Refusal(.invalidToken))) }
+        let decision = await self.charge(call.profile, 1, now: now)
+        if case .none(let denial) = decision.admission {
+            return TopicAnswer(.refused(Refusal(denial)), quotas: decision.tenantQuotas)
         }
-        guard RegistrationToken.isPlausible(command.token) else {
-            return Delivery(answer: TopicAnswer(.refused(Refusal(.invalidToken))))
-        }
-        let decision = await self.charge(command.principal, 1, now: now)
-        let quotas = decision.tenantQuotas
-        switch decision.admission {
-        case .none(let denial):
-            return Delivery(answer: TopicAnswer(.refused(Refusal(denial)), quotas: quotas))
-        case .all, .some:
-            let result = await self.upstream.lookUp(command)
-            let content: TopicAnswer<RegistrationInfo>.Content =
-                switch result.answer {
-                case .found(let info): .value(info.showing(to: command.principal))
-                case .rejected(let rejection):
-                    .refused(
-                        Refusal(
-                            rejection.code,
-                            rejection.code == .upstreamCredentials
-                                ? command.principal.profile.missingCredential : nil,
-                            retryAfter: rejection.retryAfter,
-                            limitedBy: rejection.limitedBy
-                        )
-                    )
-                }
-            return Delivery(answer: TopicAnswer(content, quotas: quotas), upstreamCode: result.upstreamCode)
-        }
+        let result = await self.upstream.lookUp(call)
+        upstreamCode = result.upstreamCode
+        let content: TopicAnswer<RegistrationInfo>.Content =
+            switch result.answer {
+            case .found(let info): .value(info.showing(to: call.principal))
+            case .rejected(let rejection): .refused(Refusal(rejection, ofTopicsOf: call.profile))
+            }
+        return TopicAnswer(content, quotas: decision.tenantQuotas)
     }
 
     // MARK: Both
 
-    private func announce(_ refused: AuditRecord) async -> Bool {
-        (try? await self.audit.announce(refused: refused)) != nil
-    }
-
     private static func refusal(of principal: Principal, topic: TopicName?) -> Refusal? {
-        guard principal.has(.manageTopics) else {
-            return Refusal(.forbidden, "The key lacks the scope topics:manage")
-        }
+        guard principal.has(.manageTopics) else { return Refusal(lacking: .manageTopics) }
         if let topic, !principal.key.mayAddress(topic: topic.text) {
             return Refusal(.forbidden, "The key may not address this topic")
         }
@@ -203,8 +168,49 @@ package struct TopicPipeline: Sendable {
     }
 
     /// Charges the tenant for each device; neither devices nor topics receive a message by it.
-    private func charge(_ principal: Principal, _ count: Int, now: Timestamp) async -> LimitDecision {
-        await self.limiter.admit(LimitRequest(calls: count, of: principal.profile), now: now)
+    private func charge(_ profile: TenantProfile, _ count: Int, now: Timestamp) async -> LimitDecision {
+        await self.limiter.admit(LimitRequest(calls: count, of: profile), now: now)
+    }
+}
+
+/// A list of devices as it is worked off: each once, and only those that can be devices at all.
+struct DistinctTokens: Sendable {
+    /// The devices to ask FCM about, in the order in which they were named first.
+    let tokens: [String]
+    /// For each entry of the list the place of its device in ``tokens``; `nil` for what is none.
+    private let places: [Int?]
+
+    init(_ list: [String]) {
+        // By bytes: as text, some that FCM tells apart are equal.
+        var known: [[UInt8]: Int] = [:]
+        var tokens: [String] = []
+        var places: [Int?] = []
+        known.reserveCapacity(list.count)
+        tokens.reserveCapacity(list.count)
+        places.reserveCapacity(list.count)
+        for token in list {
+            let bytes = Array(token.utf8)
+            if let place = known[bytes] {
+                places.append(place)
+            } else if RegistrationToken.isPlausible(token) {
+                known[bytes] = tokens.count
+                places.append(tokens.count)
+                tokens.append(token)
+            } else {
+                places.append(nil)
+            }
+        }
+        self.tokens = tokens
+        self.places = places
+    }
+
+    /// One outcome for each entry of the list.
+    func spread(_ outcomes: [SubscriptionOutcome]) -> [SubscriptionOutcome] {
+        self.places.map { place in
+            guard let place else { return .rejected(.invalidToken) }
+            // Each device has an outcome; one that an upstream owes is nobody's success.
+            return outcomes.indices.contains(place) ? outcomes[place] : .rejected(.upstreamProtocol)
+        }
     }
 }
 
@@ -214,5 +220,87 @@ extension RegistrationInfo {
         var info = self
         info.subscriptions.removeAll { !principal.key.mayAddress(topic: $0.topic) }
         return info
+    }
+}
+
+extension Refusal {
+    /// What keeps FCM from serving a request about topics as a whole.
+    fileprivate init(_ rejection: Rejection, ofTopicsOf profile: TenantProfile) {
+        self.init(
+            rejection.code,
+            rejection.code == .upstreamCredentials ? profile.missingCredential : nil,
+            retryAfter: rejection.retryAfter,
+            limitedBy: rejection.limitedBy
+        )
+    }
+}
+
+// MARK: Records
+
+extension AuditRecord {
+    /// The record of a change of subscriptions.
+    ///
+    /// Its targets are the topic, then the devices as they were named.
+    static func subscription(
+        _ call: SubscriptionCall,
+        _ content: TopicAnswer<[SubscriptionOutcome]>.Content,
+        upstreamCode: String?,
+        at time: Timestamp
+    ) -> AuditRecord {
+        var accepted = 0
+        var code: String?
+        switch content {
+        case .refused(let refusal): code = refusal.code.rawValue
+        case .value(let outcomes):
+            for outcome in outcomes {
+                switch outcome {
+                case .done: accepted += 1
+                case .rejected(let rejection): code = code ?? rejection.code.rawValue
+                }
+            }
+        }
+        let count = call.tokens.count
+        var record = AuditRecord(
+            AuditAction(call.change),
+            by: call.principal,
+            call.origin,
+            accepted == 0 ? .rejected : accepted == count ? .accepted : .partial,
+            at: time
+        )
+        record.targetKind = Self.subscriptionKind
+        record.append([call.topic.text] + call.tokens, of: call.profile)
+        record.recipients = count
+        record.accepted = accepted
+        record.code = code
+        record.upstreamCode = upstreamCode
+        return record
+    }
+
+    /// The record of a look-up of one device.
+    static func registration(
+        _ call: RegistrationCall,
+        _ content: TopicAnswer<RegistrationInfo>.Content,
+        upstreamCode: String?,
+        at time: Timestamp
+    ) -> AuditRecord {
+        var record = AuditRecord(.topicList, by: call.principal, call.origin, at: time)
+        record.targetKind = Self.subscriptionKind
+        record.append([call.token], of: call.profile)
+        record.recipients = 1
+        record.accepted = 1
+        record.upstreamCode = upstreamCode
+        if case .refused(let refusal) = content { record.reject(refusal.code) }
+        return record
+    }
+
+    private static let subscriptionKind = "subscription"
+}
+
+extension AuditAction {
+    package init(_ change: SubscriptionChange) {
+        switch change {
+        case .subscribe: self = .topicSubscribe
+        case .unsubscribe: self = .topicUnsubscribe
+        }
     }
 }

@@ -1,23 +1,23 @@
 package import FCMModel
 
-/// FCM's side of subscriptions.
+/// Keeps devices' subscriptions at FCM.
 package protocol TopicUpstream: Sendable {
-    /// Changes the subscriptions of some devices, each named once, and says what became of each; trouble on the way is
-    /// a result too.
-    func change(_ command: SubscriptionCommand) async -> SubscriptionResult
+    /// Changes the subscriptions of some devices to one topic, each named once, and says what became of each.
+    ///
+    /// Trouble on the way is a result too.
+    func change(_ call: SubscriptionCall) async -> SubscriptionResult
 
     /// Tells what is known of a device.
-    func lookUp(_ command: RegistrationCommand) async -> RegistrationResult
+    func lookUp(_ call: RegistrationCall) async -> RegistrationResult
 }
 
 /// A checked request to change some devices' subscriptions to one topic.
-package struct SubscriptionCommand: Sendable {
+package struct SubscriptionCall: Sendable {
     package let principal: Principal
     package let change: SubscriptionChange
     package let topic: TopicName
-    /// 1 to 1,000 devices, in order and as often as they were named; on the way to FCM each once, and only those that
-    /// limits let through.
-    package internal(set) var tokens: [String]
+    /// 1 to 1,000 devices; from callers in order and as often as they were named, to the upstream each once.
+    package let tokens: [String]
     package let origin: RequestOrigin
     /// When the caller stops waiting.
     package let deadline: ContinuousClock.Instant
@@ -38,17 +38,24 @@ package struct SubscriptionCommand: Sendable {
         self.deadline = deadline
     }
 
-    /// The same change of some of its devices.
-    func of(_ tokens: [String]) -> SubscriptionCommand {
-        var command = self
-        command.tokens = tokens
-        return command
+    package var profile: TenantProfile { self.principal.profile }
+
+    /// The same for some of the devices.
+    func addressing(_ tokens: [String]) -> SubscriptionCall {
+        SubscriptionCall(
+            principal: self.principal,
+            change: self.change,
+            topic: self.topic,
+            tokens: tokens,
+            origin: self.origin,
+            deadline: self.deadline
+        )
     }
 }
 
-/// What became of the devices of a ``SubscriptionCommand``.
+/// What became of the devices of a ``SubscriptionCall``.
 package struct SubscriptionResult: Sendable, Hashable {
-    /// One outcome for each device, in the command's order.
+    /// One outcome for each device, in the call's order.
     package var outcomes: [SubscriptionOutcome]
     /// What FCM itself said, bounded and free of tokens: an HTTP status or an error's name.
     package var upstreamCode: String
@@ -60,8 +67,8 @@ package struct SubscriptionResult: Sendable, Hashable {
 }
 
 /// A checked request to look a device up.
-package struct RegistrationCommand: Sendable {
-    /// What is to be known of a device.
+package struct RegistrationCall: Sendable {
+    /// What is to be known of the device.
     package enum Part: Sendable, Hashable {
         case subscriptions
         /// Its app and platform as well, which only the Instance ID API tells.
@@ -88,11 +95,12 @@ package struct RegistrationCommand: Sendable {
         self.origin = origin
         self.deadline = deadline
     }
+
+    package var profile: TenantProfile { self.principal.profile }
 }
 
-/// What a ``RegistrationCommand`` brought.
+/// What a ``RegistrationCall`` brought.
 package struct RegistrationResult: Sendable, Hashable {
-    /// What is known of the device, or why that is nothing.
     package enum Answer: Sendable, Hashable {
         case found(RegistrationInfo)
         case rejected(Rejection)

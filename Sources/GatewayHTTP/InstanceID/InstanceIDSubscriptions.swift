@@ -8,38 +8,44 @@ import HTTPTypes
 enum InstanceIDSubscriptions {
     static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
         [
-            Batch(route: Self.route(.post, "/iid/v1:batchAdd"), change: .subscribe, topics: topics),
-            Batch(route: Self.route(.post, "/iid/v1:batchRemove"), change: .unsubscribe, topics: topics),
-            Info(route: Self.route(.get, "/iid/info/{token}"), topics: topics),
-            Relation(route: Self.route(.post, Relation.template), change: .subscribe, topics: topics),
-            Relation(route: Self.route(.delete, Relation.template), change: .unsubscribe, topics: topics),
+            Batch(change: .subscribe, at: "/iid/v1:batchAdd", topics),
+            Batch(change: .unsubscribe, at: "/iid/v1:batchRemove", topics),
+            Info(topics: topics),
+            Relation(.post, .subscribe, topics),
+            Relation(.delete, .unsubscribe, topics),
         ]
     }
 
-    private static func route(_ method: HTTPRequest.Method, _ template: String) -> Route {
-        let route = Route(method, template)
+    private static func route(_ method: HTTPRequest.Method, _ template: String, _ action: AuditAction) -> Route {
+        Route(method, template)
             .with(\.credential, .legacyKey)
-            .with(\.scope, .manageTopics)
+            .with(\.action, action)
             .with(\.dialect, .instanceID)
             .with(\.spelling, .escaped)
-        return template.hasPrefix("/iid/v1:") ? route.with(\.bodyLimit, Route.largeBody) : route
     }
 
     /// Changes a topic's subscriptions of up to a thousand devices.
     private struct Batch: Endpoint {
         let route: Route
-        let change: SubscriptionChange
-        let topics: TopicPipeline
+        private let change: SubscriptionChange
+        private let topics: TopicPipeline
 
-        func read(_ exchange: Exchange) throws -> SubscriptionCommand {
-            let batch = try InstanceIDBatch(parsing: exchange.request.body)
-            return try SubscriptionCommand(exchange, self.change, batch.topic, batch.tokens)
+        init(change: SubscriptionChange, at template: String, _ topics: TopicPipeline) {
+            self.route = InstanceIDSubscriptions.route(.post, template, AuditAction(change))
+                .with(\.bodyLimit, Route.largeBody)
+            self.change = change
+            self.topics = topics
         }
 
-        func load(of command: SubscriptionCommand) -> RequestLoad { .subscriptions(devices: command.tokens.count) }
+        func read(_ exchange: Exchange) throws -> SubscriptionCall {
+            let batch = try InstanceIDBatch(parsing: exchange.request.body)
+            return try SubscriptionCall(exchange, self.change, batch.topic, batch.tokens)
+        }
 
-        func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
-            let answer = await self.topics.change(command)
+        func load(of call: SubscriptionCall) -> RequestLoad { .subscriptions(devices: call.tokens.count) }
+
+        func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
+            let answer = await self.topics.change(call)
             let reply: Reply
             switch answer.content {
             case .value(let outcomes):
@@ -47,35 +53,36 @@ enum InstanceIDSubscriptions {
             case .refused(let refusal) where refusal.code == .tenantRateExceeded:
                 // As legacy FCM has it for limits: each device's own error, which clients know how to repeat.
                 let rejected = SubscriptionOutcome.rejected(refusal.rejection)
-                reply = InstanceIDReplyWriter.reply(to: Array(repeating: rejected, count: command.tokens.count))
+                reply = InstanceIDReplyWriter.reply(to: Array(repeating: rejected, count: call.tokens.count))
             case .refused(let refusal):
                 reply = InstanceIDReplyWriter.reply(refusing: refusal.inFCMsWords)
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
-
-        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-            await self.topics.refuse(principal, self.change, origin: exchange.origin)
-        }
     }
 
     /// Changes one device's subscription to one topic.
     private struct Relation: Endpoint {
-        static let template = "/iid/v1/{token}/rel/topics/{topic}"
-
         let route: Route
-        let change: SubscriptionChange
-        let topics: TopicPipeline
+        private let change: SubscriptionChange
+        private let topics: TopicPipeline
 
-        func read(_ exchange: Exchange) throws -> SubscriptionCommand {
+        init(_ method: HTTPRequest.Method, _ change: SubscriptionChange, _ topics: TopicPipeline) {
+            let template = "/iid/v1/{token}/rel/topics/{topic}"
+            self.route = InstanceIDSubscriptions.route(method, template, AuditAction(change))
+            self.change = change
+            self.topics = topics
+        }
+
+        func read(_ exchange: Exchange) throws -> SubscriptionCall {
             guard let topic = exchange.parameters.decoded("topic").flatMap(TopicName.init),
                 PercentEncoding.isAddressable(topic.text)
             else { throw Refusal(.invalidField, "The path names no topic") }
-            return try SubscriptionCommand(exchange, self.change, topic, [exchange.parameters.decoded("token") ?? ""])
+            return try SubscriptionCall(exchange, self.change, topic, [exchange.parameters.decoded("token") ?? ""])
         }
 
-        func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
-            let answer = await self.topics.change(command)
+        func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
+            let answer = await self.topics.change(call)
             let reply: Reply
             switch answer.content {
             case .value([.done]): reply = InstanceIDReplyWriter.done
@@ -89,19 +96,15 @@ enum InstanceIDSubscriptions {
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
-
-        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-            await self.topics.refuse(principal, self.change, origin: exchange.origin)
-        }
     }
 
     /// Tells what is known of a device.
     private struct Info: Endpoint {
-        let route: Route
+        let route = InstanceIDSubscriptions.route(.get, "/iid/info/{token}", .topicList)
         let topics: TopicPipeline
 
-        func read(_ exchange: Exchange) throws -> RegistrationCommand {
-            RegistrationCommand(
+        func read(_ exchange: Exchange) throws -> RegistrationCall {
+            RegistrationCall(
                 principal: try exchange.caller,
                 token: exchange.parameters.decoded("token") ?? "",
                 part: .everything,
@@ -110,8 +113,8 @@ enum InstanceIDSubscriptions {
             )
         }
 
-        func perform(_ command: RegistrationCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
-            let answer = await self.topics.look(up: command)
+        func perform(_ call: RegistrationCall, for exchange: Exchange) async throws -> HTTPServerResponse {
+            let answer = await self.topics.look(up: call)
             let reply: Reply
             switch answer.content {
             case .value(let info):
@@ -122,14 +125,10 @@ enum InstanceIDSubscriptions {
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
-
-        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-            await self.topics.refuse(principal, nil, origin: exchange.origin)
-        }
     }
 }
 
-extension SubscriptionCommand {
+extension SubscriptionCall {
     fileprivate init(
         _ exchange: Exchange,
         _ change: SubscriptionChange,

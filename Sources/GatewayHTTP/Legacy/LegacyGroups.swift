@@ -14,7 +14,8 @@ struct LegacyGroups: Endpoint {
     init(_ method: HTTPRequest.Method, _ groups: DeviceGroups) {
         self.route = Route(method, GroupRequestEncoder.path)
             .with(\.credential, .legacyKey)
-            .with(\.scope, .manageDeviceGroups)
+            // Which change it is stands in the body, which a key without the scope does not have read.
+            .with(\.action, method == .get ? .deviceGroupLookUp : .deviceGroupPut)
             .with(\.dialect, .groups)
             .with(\.spelling, .exact)
         self.groups = groups

@@ -12,7 +12,7 @@ struct SendLegacyMessage: SendEndpoint {
     let sender: MessageSender
     let route = Route(.post, "/fcm/send")
         .with(\.credential, .legacyKey)
-        .with(\.scope, .sendMessages)
+        .with(\.action, .messageSend)
         .with(\.dialect, .legacy)
         .with(\.bodyLimit, Route.largeBody)
         .with(\.isSend, true)

@@ -27,8 +27,8 @@ struct Route: Sendable {
     let template: String
     /// The form of the credential; `nil` for an endpoint without one.
     var credential: Credential? = .bearer
-    /// The scope that a tenant's key needs.
-    var scope: Scope?
+    /// What is asked for; a tenant's key needs its scope.
+    var action: AuditAction?
     var dialect = Dialect.rest
     /// Known before the first byte of the body is read.
     var bodyLimit = Route.smallBody
@@ -67,8 +67,6 @@ protocol Endpoint: Sendable {
     func load(of work: Work) -> RequestLoad
     /// Does the work, which was taken on.
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse
-    /// Records that a key lacks the route's scope, and says how that is refused.
-    func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal
 
     /// Takes a request through the pipeline: a requirement, so that a call by way of a table finds the specialised code.
     func respond(
@@ -80,10 +78,6 @@ protocol Endpoint: Sendable {
 
 extension Endpoint {
     func load(of work: Work) -> RequestLoad { .call }
-
-    func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-        Refusal(.forbidden, "The key lacks the scope \(scope.rawValue)")
-    }
 
     func respond(
         to request: HTTPServerRequest,
@@ -102,11 +96,11 @@ struct Handler: Endpoint {
     init(
         _ method: HTTPRequest.Method,
         _ template: String,
-        scope: Scope? = nil,
+        action: AuditAction? = nil,
         bodyLimit: Int = Route.smallBody,
         _ handle: @escaping @Sendable (Exchange) async throws -> HTTPServerResponse
     ) {
-        self.route = Route(method, template).with(\.scope, scope).with(\.bodyLimit, bodyLimit)
+        self.route = Route(method, template).with(\.action, action).with(\.bodyLimit, bodyLimit)
         self.handle = handle
     }
 

@@ -36,9 +36,8 @@ extension Listener {
         topics: TopicPipeline,
         groups: DeviceGroups,
         retired: RetiredTokenAccess,
-        audit: any AuditStore,
+        audit: AuditAccess,
         auditCursors: AuditCursorSealer,
-        limiter: any RateLimiter,
         clock: any WallClock,
         metrics: HTTPMetrics,
         gate: LoadGate,
@@ -57,7 +56,7 @@ extension Listener {
         endpoints += V1Subscriptions.endpoints(topics)
         endpoints += DeviceGroupRoutes(groups: groups).endpoints
         endpoints += [LegacyGroups(.get, groups), LegacyGroups(.post, groups)]
-        endpoints += AuditRoutes(audit: audit, limiter: limiter, clock: clock, cursors: auditCursors).endpoints
+        endpoints += AuditRoutes(audit: audit, cursors: auditCursors).endpoints
         endpoints += RetiredTokenRoutes(retired: retired).endpoints
         endpoints += ExplainRoutes(pipeline: pipeline, groups: groups, upstreams: upstreams, clock: clock).endpoints
         endpoints += DescriptionRoutes(description: .gateway).endpoints
@@ -65,6 +64,7 @@ extension Listener {
             routes: RouteTable(endpoints),
             pipeline: RequestPipeline(
                 callers: .tenants(authenticator),
+                refusals: AccessRefusals(sends: pipeline, topics: topics, groups: groups),
                 gate: gate,
                 requestDeadline: requestDeadline,
                 clock: clock,
@@ -82,7 +82,7 @@ extension Listener {
         administration: Administration,
         prover: any CredentialProver,
         tokenHosts: Setting<TokenHosts>,
-        audit: any AuditStore,
+        audit: AuditAccess,
         auditCursors: AuditCursorSealer,
         readiness: Readiness,
         exposition: MetricsExposition,
@@ -104,6 +104,7 @@ extension Listener {
             routes: RouteTable(endpoints),
             pipeline: RequestPipeline(
                 callers: .operators(token, pause: pause),
+                refusals: AccessRefusals(administration),
                 gate: nil,
                 requestDeadline: nil,
                 clock: clock,

@@ -26,6 +26,8 @@ import Logging
 /// enlarge the frame of their async caller, which is allocated.
 struct RequestPipeline: Sendable {
     let callers: Callers
+    /// Records who may not call, or not for this.
+    let refusals: AccessRefusals
     /// Sheds load; `nil` on the admin listener, which never does.
     let gate: LoadGate?
     /// The longest a caller waits; `nil` without a bound.
@@ -57,10 +59,11 @@ struct RequestPipeline: Sendable {
             }
             self.leave(exchange, load)
             return self.finished(response, to: exchange, endpoint.route)
-        case .forbidden(let principal, let scope):
-            let refusal = await endpoint.refuse(principal, lacking: scope, exchange)
-            return self.finished(self.refusal(refusal, exchange, endpoint.route), to: exchange, endpoint.route)
+        case .forbidden(let principal, let action, let scope):
+            let response = await self.forbid(principal, action, lacking: scope, exchange, endpoint.route)
+            return self.finished(response, to: exchange, endpoint.route)
         case .guess(let response, let pause):
+            await self.recordGuess(exchange)
             await pause()
             return self.finished(response, to: exchange, endpoint.route)
         case .answered(let response):
@@ -91,9 +94,9 @@ struct RequestPipeline: Sendable {
     /// The result of the synchronous steps.
     private enum Reading<Work: Sendable>: Sendable {
         case work(Work, RequestLoad)
-        /// The key lacks a scope, so that the body is not read.
-        case forbidden(Principal, Scope)
-        /// A wrong admin token, answered after a pause.
+        /// The key lacks the action's scope, so that the body is not read.
+        case forbidden(Principal, AuditAction, Scope)
+        /// A wrong admin token, recorded, and answered after a pause.
         case guess(HTTPServerResponse, pause: @Sendable () async -> Void)
         case answered(HTTPServerResponse)
     }
@@ -127,7 +130,9 @@ struct RequestPipeline: Sendable {
                     exchange.principal = principal
                     try principal.checkOwnership(of: exchange.parameters)
                     if let response = self.shed(exchange, route.dialect) { return .answered(response) }
-                    if let scope = route.scope, !principal.has(scope) { return .forbidden(principal, scope) }
+                    if let action = route.action, let scope = action.scope, !principal.has(scope) {
+                        return .forbidden(principal, action, scope)
+                    }
                 case .operators(let token, let pause):
                     guard let given, token.matches(given) else {
                         self.metrics.refused(result: "refused")
@@ -171,6 +176,27 @@ struct RequestPipeline: Sendable {
             // Why a key is refused would help only those who guess.
             throw Refusal(.unauthenticated, "Send a valid API key as Authorization: Bearer <key>")
         }
+    }
+
+    /// The answer to a key that lacks a scope, once that is recorded.
+    @inline(never)
+    private func forbid(
+        _ principal: Principal,
+        _ action: AuditAction,
+        lacking scope: Scope,
+        _ exchange: Exchange,
+        _ route: Route
+    ) async -> HTTPServerResponse {
+        let refusal = await self.refusals.refuse(principal, action, lacking: scope, origin: exchange.origin)
+        return self.refusal(refusal, exchange, route)
+    }
+
+    @inline(never)
+    private func recordGuess(_ exchange: Exchange) async {
+        await self.refusals.recordGuess(
+            from: exchange.request.connection.remoteAddress,
+            origin: exchange.origin
+        )
     }
 
     /// Reads the fields that mean the same on every route behind a credential.

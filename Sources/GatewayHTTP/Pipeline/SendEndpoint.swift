@@ -41,10 +41,6 @@ extension SendEndpoint {
         .message(recipients: work.command.target.recipientCount, isUrgent: work.command.message.isUrgent)
     }
 
-    func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-        await self.sender.pipeline.refuse(principal, origin: exchange.origin)
-    }
-
     @inline(__always)  // Into the pipeline, which spares an async frame.
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
         guard let request = work.idempotent else {

@@ -7,14 +7,12 @@ import StrictJSON
 
 /// Shows a tenant what was done in its name.
 struct AuditRoutes {
-    let audit: any AuditStore
-    let limiter: any RateLimiter
-    let clock: any WallClock
+    let audit: AuditAccess
     let cursors: AuditCursorSealer
 
     var endpoints: [any Endpoint] {
         [
-            Handler(.get, "/v1/tenants/{tenant}/audit", scope: .readAudit, self.list)
+            Handler(.get, "/v1/tenants/{tenant}/audit", action: .auditList, self.list)
         ]
     }
 
@@ -26,21 +24,17 @@ struct AuditRoutes {
         let uid = principal.profile.uid
         (auditQuery.tenant, auditQuery.tenantUID) = (principal.profile.id.text, uid)
         auditQuery.before = try self.cursors.position(query, for: uid)
-        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
+        let (page, quotas) = try await self.audit.page(auditQuery, for: principal, origin: exchange.origin)
         var answer: HTTPServerResponse
-        if case .none(let denial) = decision.admission {
-            var refusal = Refusal(denial)
+        switch page {
+        case .failure(var refusal):
             refusal.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
             answer = refusal.response
-        } else {
-            let page = try await self.audit.page(auditQuery)
-            answer = HTTPServerResponse(
-                status: .ok,
-                headers: [.contentType: "application/json"],
-                body: AuditPageAnswer(page: page, tenantUID: uid, cursors: self.cursors).body
-            )
+        case .success(let page):
+            let body = AuditPageAnswer(page: page, tenantUID: uid, cursors: self.cursors).body
+            answer = HTTPServerResponse(status: .ok, headers: [.contentType: "application/json"], body: body)
         }
-        answer.headers.append(decision.tenantQuotas)
+        answer.headers.append(quotas)
         return answer
     }
 }
@@ -89,7 +83,7 @@ extension AuditCursorSealer {
 
 /// Shows operators the audit of all tenants.
 struct AdminAuditRoutes {
-    let audit: any AuditStore
+    let audit: AuditAccess
     let administration: Administration
     let cursors: AuditCursorSealer
 
@@ -112,7 +106,7 @@ struct AdminAuditRoutes {
         var auditQuery = try AuditQuery(query, profile: profile)
         auditQuery.tenant = tenant
         auditQuery.before = try self.cursors.position(query, for: nil)
-        let page = try await self.audit.page(auditQuery)
+        let page = try await self.audit.page(auditQuery, of: profile, origin: exchange.origin)
         return HTTPServerResponse(json: AuditPageAnswer(page: page, tenantUID: nil, cursors: self.cursors).body)
     }
 }

@@ -14,15 +14,15 @@ struct DeviceGroupRoutes {
 
     var endpoints: [any Endpoint] {
         [
-            Handler(.get, "/v1/tenants/{tenant}/device-groups", scope: .manageDeviceGroups, self.list),
-            Handler(.get, "/v1/tenants/{tenant}/device-groups/{name}", scope: .manageDeviceGroups, self.get),
-            Handler(.put, "/v1/tenants/{tenant}/device-groups/{name}", scope: .manageDeviceGroups, self.put),
-            Handler(.delete, "/v1/tenants/{tenant}/device-groups/{name}", scope: .manageDeviceGroups, self.delete),
-            Handler(.post, "/v1/tenants/{tenant}/device-groups/{name}/members", scope: .manageDeviceGroups, self.add),
+            Handler(.get, "/v1/tenants/{tenant}/device-groups", action: .deviceGroupList, self.list),
+            Handler(.get, "/v1/tenants/{tenant}/device-groups/{name}", action: .deviceGroupGet, self.get),
+            Handler(.put, "/v1/tenants/{tenant}/device-groups/{name}", action: .deviceGroupPut, self.put),
+            Handler(.delete, "/v1/tenants/{tenant}/device-groups/{name}", action: .deviceGroupDelete, self.delete),
+            Handler(.post, "/v1/tenants/{tenant}/device-groups/{name}/members", action: .deviceGroupAdd, self.add),
             Handler(
                 .post,
                 "/v1/tenants/{tenant}/device-groups/{name}/members/remove",
-                scope: .manageDeviceGroups,
+                action: .deviceGroupRemove,
                 self.remove
             ),
         ]

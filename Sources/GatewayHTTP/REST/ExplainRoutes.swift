@@ -18,7 +18,7 @@ struct ExplainRoutes {
             Handler(
                 .post,
                 "/v1/tenants/{tenant}/messages/explain",
-                scope: .sendMessages,
+                action: .messageExplain,
                 bodyLimit: Route.largeBody,
                 self.explain
             )

@@ -11,8 +11,8 @@ struct RetiredTokenRoutes {
 
     var endpoints: [any Endpoint] {
         [
-            Handler(.get, "/v1/tenants/{tenant}/retired-tokens", scope: .readTokens, self.list),
-            Handler(.delete, "/v1/tenants/{tenant}/retired-tokens", scope: .manageTokens, self.delete),
+            Handler(.get, "/v1/tenants/{tenant}/retired-tokens", action: .retiredTokensList, self.list),
+            Handler(.delete, "/v1/tenants/{tenant}/retired-tokens", action: .retiredTokensDelete, self.delete),
         ]
     }
 

@@ -13,7 +13,7 @@ struct SendMessage: SendEndpoint {
 
     let sender: MessageSender
     let route = Route(.post, Self.template)
-        .with(\.scope, .sendMessages)
+        .with(\.action, .messageSend)
         .with(\.bodyLimit, Route.largeBody)
         .with(\.isSend, true)
         .with(\.spelling, .exact)

@@ -22,13 +22,13 @@ enum Subscriptions {
         private let topics: TopicPipeline
 
         init(_ change: SubscriptionChange, at template: String, _ topics: TopicPipeline) {
-            self.route = Route(.post, template).with(\.scope, .manageTopics).with(\.bodyLimit, Route.largeBody)
+            self.route = Route(.post, template).with(\.action, AuditAction(change)).with(\.bodyLimit, Route.largeBody)
             self.change = change
             self.topics = topics
         }
 
-        func read(_ exchange: Exchange) throws -> SubscriptionCommand {
-            SubscriptionCommand(
+        func read(_ exchange: Exchange) throws -> SubscriptionCall {
+            SubscriptionCall(
                 principal: try exchange.caller,
                 change: self.change,
                 topic: try Self.topic(in: exchange),
@@ -38,14 +38,10 @@ enum Subscriptions {
             )
         }
 
-        func load(of command: SubscriptionCommand) -> RequestLoad { .subscriptions(devices: command.tokens.count) }
+        func load(of call: SubscriptionCall) -> RequestLoad { .subscriptions(devices: call.tokens.count) }
 
-        func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
-            SubscriptionAnswer.response(to: command.tokens, await self.topics.change(command))
-        }
-
-        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-            await self.topics.refuse(principal, self.change, origin: exchange.origin)
+        func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
+            SubscriptionAnswer.response(to: call.tokens, await self.topics.change(call))
         }
 
         /// The topic in a path, escaped as paths are.
@@ -65,11 +61,11 @@ enum Subscriptions {
 
     /// Lists a device's subscriptions.
     private struct List: Endpoint {
-        let route = Route(.get, "/v1/tenants/{tenant}/subscriptions").with(\.scope, .manageTopics)
+        let route = Route(.get, "/v1/tenants/{tenant}/subscriptions").with(\.action, .topicList)
         let topics: TopicPipeline
 
         struct Work: Sendable {
-            var command: RegistrationCommand
+            var call: RegistrationCall
             var cursor: String?
             var limit: Int
         }
@@ -84,23 +80,19 @@ enum Subscriptions {
             guard RegistrationToken.isPlausible(token) else {
                 throw Refusal(.invalidToken, "token is no registration token")
             }
-            let command = RegistrationCommand(
+            let call = RegistrationCall(
                 principal: try exchange.caller,
                 token: token,
                 part: .subscriptions,
                 origin: exchange.origin,
                 deadline: exchange.deadline
             )
-            return Work(command: command, cursor: cursor, limit: limit)
+            return Work(call: call, cursor: cursor, limit: limit)
         }
 
         func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
-            let answer = await self.topics.look(up: work.command)
+            let answer = await self.topics.look(up: work.call)
             return SubscriptionAnswer.response(answer, after: work.cursor, limit: work.limit)
-        }
-
-        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-            await self.topics.refuse(principal, nil, origin: exchange.origin)
         }
     }
 }

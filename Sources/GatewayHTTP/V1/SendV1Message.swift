@@ -11,7 +11,7 @@ struct SendV1Message: SendEndpoint {
 
     let sender: MessageSender
     let route = Route(.post, "/v1/projects/{project}/messages:send")
-        .with(\.scope, .sendMessages)
+        .with(\.action, .messageSend)
         .with(\.dialect, .v1)
         .with(\.bodyLimit, Route.largeBody)
         .with(\.isSend, true)

@@ -11,15 +11,23 @@ enum V1Subscriptions {
 
     static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
         [
-            Change(route: Self.route(.post, Self.collection), change: .subscribe, topics: topics),
-            List(route: Self.route(.get, Self.collection), topics: topics),
-            Change(route: Self.route(.delete, Self.collection + "/{topic}"), change: .unsubscribe, topics: topics),
+            Change(
+                route: Self.route(.post, Self.collection, .topicSubscribe),
+                change: .subscribe,
+                topics: topics
+            ),
+            List(route: Self.route(.get, Self.collection, .topicList), topics: topics),
+            Change(
+                route: Self.route(.delete, Self.collection + "/{topic}", .topicUnsubscribe),
+                change: .unsubscribe,
+                topics: topics
+            ),
         ]
     }
 
-    private static func route(_ method: HTTPRequest.Method, _ template: String) -> Route {
+    private static func route(_ method: HTTPRequest.Method, _ template: String, _ action: AuditAction) -> Route {
         Route(method, template)
-            .with(\.scope, .manageTopics)
+            .with(\.action, action)
             .with(\.dialect, .v1)
             .with(\.spelling, .escaped)
     }
@@ -30,7 +38,7 @@ enum V1Subscriptions {
         let change: SubscriptionChange
         let topics: TopicPipeline
 
-        func read(_ exchange: Exchange) throws -> SubscriptionCommand {
+        func read(_ exchange: Exchange) throws -> SubscriptionCall {
             let body = exchange.request.body
             let isEmpty = body.readableBytes == 0
             guard isEmpty || (try? JSONDocument(parsing: body, limits: .small))?.root.members != nil else {
@@ -43,7 +51,7 @@ enum V1Subscriptions {
             guard let topic = given.flatMap(TopicName.init), PercentEncoding.isAddressable(topic.text) else {
                 throw Refusal(.invalidTarget, "Invalid topic name")
             }
-            return SubscriptionCommand(
+            return SubscriptionCall(
                 principal: try exchange.caller,
                 change: self.change,
                 topic: topic,
@@ -54,32 +62,28 @@ enum V1Subscriptions {
             )
         }
 
-        func perform(_ command: SubscriptionCommand, for exchange: Exchange) async throws -> HTTPServerResponse {
-            let answer = await self.topics.change(command)
-            return HTTPServerResponse(Self.reply(to: answer, command), answer.quotas)
+        func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
+            let answer = await self.topics.change(call)
+            return HTTPServerResponse(Self.reply(to: answer, call), answer.quotas)
         }
 
         private static func reply(
             to answer: TopicAnswer<[SubscriptionOutcome]>,
-            _ command: SubscriptionCommand
+            _ call: SubscriptionCall
         ) -> Reply {
             switch answer.content {
             case .refused(let refusal):
                 return V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
             case .value(let outcomes):
                 // One call is about one device.
-                switch (outcomes.first ?? .rejected(.internalError), command.change) {
+                switch (outcomes.first ?? .rejected(.internalError), call.change) {
                 case (.rejected(let rejection), _): return V1ReplyWriter.reply(refusingSubscription: rejection)
                 case (.done, .unsubscribe): return V1ReplyWriter.unsubscribed
                 case (.done, .subscribe):
-                    return V1ReplyWriter(project: command.principal.profile.project)
-                        .reply(subscribing: command.tokens.first ?? "", to: command.topic)
+                    return V1ReplyWriter(project: call.principal.profile.project)
+                        .reply(subscribing: call.tokens.first ?? "", to: call.topic)
                 }
             }
-        }
-
-        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-            await self.topics.refuse(principal, self.change, origin: exchange.origin)
         }
     }
 
@@ -92,7 +96,7 @@ enum V1Subscriptions {
         let topics: TopicPipeline
 
         struct Work: Sendable {
-            var command: RegistrationCommand
+            var call: RegistrationCall
             var cursor: String?
             var limit: Int
         }
@@ -103,7 +107,7 @@ enum V1Subscriptions {
             guard let size, size >= 0 else { throw Refusal(.invalidField, "Invalid page_size") }
             let cursor = query.text("page_token", or: "pageToken").map(Cursor.content(of:))
             if case .some(nil) = cursor { throw Refusal(.invalidField, "Invalid page_token") }
-            let command = RegistrationCommand(
+            let call = RegistrationCall(
                 principal: try exchange.caller,
                 token: exchange.parameters.decoded("token") ?? "",
                 part: .subscriptions,
@@ -111,29 +115,25 @@ enum V1Subscriptions {
                 deadline: exchange.deadline
             )
             let limit = size == 0 ? Self.defaultPageSize : min(size, Self.maxPageSize)
-            return Work(command: command, cursor: cursor ?? nil, limit: limit)
+            return Work(call: call, cursor: cursor ?? nil, limit: limit)
         }
 
         func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse {
-            let answer = await self.topics.look(up: work.command)
+            let answer = await self.topics.look(up: work.call)
             let reply: Reply
             switch answer.content {
             case .refused(let refusal):
                 reply = V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
             case .value(let info):
                 let page = SubscriptionPage(info.subscriptions, after: work.cursor, limit: work.limit)
-                reply = V1ReplyWriter(project: work.command.principal.profile.project)
+                reply = V1ReplyWriter(project: work.call.principal.profile.project)
                     .reply(
                         listing: page.subscriptions,
-                        of: work.command.token,
+                        of: work.call.token,
                         nextPage: page.last.map(Cursor.text(of:))
                     )
             }
             return HTTPServerResponse(reply, answer.quotas)
-        }
-
-        func refuse(_ principal: Principal, lacking scope: Scope, _ exchange: Exchange) async -> Refusal {
-            await self.topics.refuse(principal, nil, origin: exchange.origin)
         }
     }
 }

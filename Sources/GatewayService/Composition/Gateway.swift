@@ -187,6 +187,7 @@ package struct Gateway: Sendable {
         )
         let accessLog = AccessLog(logger: logger.part(.access), sink: LineAccessLog(beside: logger))
         let tracer = RequestTracer(tracing.tracer, propagates: configuration.tracePropagation == .all)
+        let auditAccess = AuditAccess(store: auditStore, log: audit, limiter: limiter, clock: clock)
         let data = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
@@ -200,9 +201,8 @@ package struct Gateway: Sendable {
             ),
             groups: groups,
             retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
-            audit: auditStore,
+            audit: auditAccess,
             auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
-            limiter: limiter,
             clock: clock,
             metrics: dataMetrics,
             gate: gate,
@@ -221,7 +221,7 @@ package struct Gateway: Sendable {
             administration: self.administration,
             prover: upstream,
             tokenHosts: upstreamSettings.tokenHosts,
-            audit: auditStore,
+            audit: auditAccess,
             auditCursors: AuditCursorSealer(auditKey: ownSecrets.auditKey),
             readiness: self.readiness,
             exposition: MetricsExposition(contentType: PrometheusRegistry.contentType) { registry.renderBytes() },

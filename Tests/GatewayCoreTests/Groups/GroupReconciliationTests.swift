@@ -5,11 +5,6 @@ import Testing
 @testable import GatewayCore
 
 struct GroupReconciliationTests {
-    @Test("Every action on device groups is one that the audit knows", arguments: GroupAction.allCases)
-    func actions(action: GroupAction) {
-        #expect(AuditAction(rawValue: action.rawValue) != nil)
-    }
-
     private static func group(
         _ members: [DeviceGroup.Member] = [],
         key: String? = "k",

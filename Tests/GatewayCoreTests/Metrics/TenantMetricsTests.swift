@@ -69,7 +69,7 @@ struct TenantMetricsTests {
         let metrics = TenantCounters(.subscriptionChanges, self.metrics)
         self.takeAllRoom()
         for change in SubscriptionChange.allCases {
-            let command = SubscriptionCommand(
+            let call = SubscriptionCall(
                 principal: try .sample(tenant: "shop"),
                 change: change,
                 topic: try #require(TopicName("news")),
@@ -77,8 +77,8 @@ struct TenantMetricsTests {
                 origin: .sample,
                 deadline: .now
             )
-            metrics.count(command, .refused(Refusal(.upstreamCredentials)))
-            metrics.count(command, .value([.done, .rejected(.unregistered)]))
+            metrics.count(call, .refused(Refusal(.upstreamCredentials)))
+            metrics.count(call, .value([.done, .rejected(.unregistered)]))
         }
         let counts = self.counts("fcmgw_subscription_changes_total")
         #expect(counts["shop other upstream_credentials"] == Int64(2 * SubscriptionChange.allCases.count))
@@ -134,8 +134,8 @@ struct TenantMetricsTests {
     func deviceGroups() throws {
         let metrics = TenantCounters(.deviceGroupRequests, self.metrics, watching: [])
         self.takeAllRoom()
-        metrics.count(.put, of: try .sample("shop"), outcome: OutcomeCode.upstreamUnavailable.rawValue)
-        let labels = "other \(GroupAction.put.rawValue) upstream_unavailable"
+        metrics.count(.deviceGroupPut, of: try .sample("shop"), outcome: OutcomeCode.upstreamUnavailable.rawValue)
+        let labels = "other device_group.put upstream_unavailable"
         #expect(self.counts("fcmgw_device_group_requests_total") == [labels: 1])
     }
 

@@ -41,7 +41,7 @@ struct TopicPipelineTests {
             topic: String = "news"
         ) async throws -> TopicAnswer<[SubscriptionOutcome]> {
             await self.pipeline.change(
-                SubscriptionCommand(
+                SubscriptionCall(
                     principal: principal,
                     change: change,
                     topic: try #require(TopicName(topic)),
@@ -54,7 +54,7 @@ struct TopicPipelineTests {
 
         func look(up token: String, of principal: Principal) async -> TopicAnswer<RegistrationInfo> {
             await self.pipeline.look(
-                up: RegistrationCommand(
+                up: RegistrationCall(
                     principal: principal,
                     token: token,
                     part: .subscriptions,

@@ -109,6 +109,30 @@ struct AuthenticationTests {
         }
     }
 
+    @Test("Every route of the data listener that needs a scope records which one a key lacked")
+    func recordedScopes() async throws {
+        try await TestGateway.run { gateway, _ in
+            let key = try await gateway.makeKey(scopes: [])
+            var expected: [String] = []
+            for row in gateway.dataListener.routes.rows {
+                for (method, endpoint) in row.endpoints {
+                    guard let action = endpoint.route.action else { continue }
+                    let path = endpoint.route.template
+                        .replacing("{tenant}", with: "demo")
+                        .replacing("{project}", with: TestGateway.project)
+                        .replacing(#/\{[a-z]+\}/#, with: "x")
+                    _ = await gateway.data(method, path, key: key, body: "no json")
+                    expected.append(action.rawValue)
+                }
+            }
+            #expect(expected.count > 20)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.code == "forbidden" }
+            #expect(records.map(\.action) == expected)
+            #expect(records.allSatisfy { $0.outcome == .rejected && $0.targets.isEmpty })
+        }
+    }
+
     @Test("A key without the scope is told so, and nothing is sent")
     func missingScope() async throws {
         try await TestGateway.run { gateway, _ in

@@ -116,6 +116,7 @@ extension Listener {
             routes: RouteTable([]),
             pipeline: RequestPipeline(
                 callers: .operators(AdminToken(Secret("token")), pause: {}),
+                refusals: AccessRefusals(audit: .sample(store: InMemoryAuditStore()), clock: ManualClock()),
                 gate: nil,
                 requestDeadline: nil,
                 clock: ManualClock(),

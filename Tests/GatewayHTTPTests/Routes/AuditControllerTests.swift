@@ -215,6 +215,27 @@ struct AuditControllerTests {
         }
     }
 
+    @Test("Reading is recorded, by tenants and by operators, and refused to tenants where that is impossible")
+    func readingIsRecorded() async throws {
+        try await TestGateway.run { gateway, key in
+            _ = try await Self.list(gateway, key, "action=message.send")
+            _ = await gateway.admin(.get, "/admin/v1/audit?tenant=demo&action=message.send")
+            _ = await gateway.admin(.get, "/admin/v1/audit?tenant=nobody")
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records(of: "audit.list")
+            let keyID = try #require(APIKey(key)?.id)
+            #expect(records.map(\.principal) == ["key:\(keyID)", "admin", "admin"])
+            #expect(records.map(\.tenant) == ["demo", "demo", nil])
+            #expect(records.map(\.outcome) == [.accepted, .done, .done])
+            #expect(records.map(\.object) == ["0 records", "0 records", "0 records"])
+            #expect(records[0].tenantUID == records[1].tenantUID && records[0].tenantUID != 0)
+        }
+        try await TestGateway.run(auditCapacity: 0) { gateway, key in
+            #expect(try await gateway.data(.get, Self.path, key: key).code() == "audit_unavailable")
+            #expect(await gateway.admin(.get, "/admin/v1/audit").status == 200)
+        }
+    }
+
     @Test("A page costs the tenant's quota, and none is read where nothing is left")
     func charged() async throws {
         let policy = try #require(RatePolicy(rate: 2, periodSeconds: 60, burst: 2))

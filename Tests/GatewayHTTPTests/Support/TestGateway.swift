@@ -165,6 +165,7 @@ struct TestGateway: Sendable {
             metrics: GatewayMetrics(factory: self.metrics),
             logger: logger
         )
+        let auditAccess = AuditAccess(store: self.auditStore, log: self.audit, limiter: limiter, clock: self.clock)
         self.dataListener = Listener.data(
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
@@ -178,9 +179,8 @@ struct TestGateway: Sendable {
             ),
             groups: self.groups,
             retired: RetiredTokenAccess(retired: self.retired, audit: self.audit, clock: self.clock),
-            audit: self.auditStore,
+            audit: auditAccess,
             auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
-            limiter: limiter,
             clock: self.clock,
             metrics: HTTPMetrics(GatewayMetrics(factory: self.metrics), listener: "data"),
             gate: self.gate,
@@ -198,7 +198,7 @@ struct TestGateway: Sendable {
                     : CredentialReport(.missing, "There is none")
             },
             tokenHosts: Setting(.google),
-            audit: self.auditStore,
+            audit: auditAccess,
             auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
             readiness: self.readiness,
             exposition: MetricsExposition(contentType: "text/plain; version=0.0.4; charset=utf-8") {

@@ -204,7 +204,7 @@ struct SeriesBoundTests {
             let isLast = number == Self.tenantCount - 1
             guard number < Self.busyCount || isLast else { continue }
             for change in SubscriptionChange.allCases {
-                let command = SubscriptionCommand(
+                let call = SubscriptionCall(
                     principal: principal,
                     change: change,
                     topic: topic,
@@ -212,9 +212,11 @@ struct SeriesBoundTests {
                     origin: .sample,
                     deadline: .now
                 )
-                topics.count(command, .value(isLast ? everything : watched))
+                topics.count(call, .value(isLast ? everything : watched))
             }
-            let actions: [GroupAction] = isLast ? [.put, .add, .remove, .delete, .lookUp, .get, .list] : [.put]
+            let actions = AuditAction.allCases.filter {
+                isLast ? $0.scope == .manageDeviceGroups : $0 == .deviceGroupPut
+            }
             for action in actions {
                 for outcome in ["done"] + (isLast ? OutcomeCode.allCases.map(\.rawValue) : []) {
                     groups.count(action, of: principal.profile.id, outcome: outcome)

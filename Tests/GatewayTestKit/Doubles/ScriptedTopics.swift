@@ -5,8 +5,8 @@ import Synchronization
 /// A keeper of subscriptions that answers as it is told and remembers what it was asked.
 package final class ScriptedTopics: TopicUpstream {
     private struct State {
-        var changes: [SubscriptionCommand] = []
-        var lookUps: [RegistrationCommand] = []
+        var changes: [SubscriptionCall] = []
+        var lookUps: [RegistrationCall] = []
         var results: [SubscriptionResult] = []
         var registrations: [RegistrationResult] = []
     }
@@ -22,10 +22,10 @@ package final class ScriptedTopics: TopicUpstream {
     }
 
     /// The changes that were asked for so far.
-    package var changes: [SubscriptionCommand] { self.state.withLock { $0.changes } }
+    package var changes: [SubscriptionCall] { self.state.withLock { $0.changes } }
 
     /// The look-ups that were asked for so far.
-    package var lookUps: [RegistrationCommand] { self.state.withLock { $0.lookUps } }
+    package var lookUps: [RegistrationCall] { self.state.withLock { $0.lookUps } }
 
     /// Answers the next changes with these.
     package func answer(_ results: SubscriptionResult...) {
@@ -38,7 +38,7 @@ package final class ScriptedTopics: TopicUpstream {
     }
 
     /// Remembers the call and answers it.
-    package func change(_ call: SubscriptionCommand) async -> SubscriptionResult {
+    package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
         self.state.withLock { $0.changes.append(call) }
         await self.hold()
         return self.state.withLock { state in
@@ -48,7 +48,7 @@ package final class ScriptedTopics: TopicUpstream {
     }
 
     /// Remembers the call and answers it.
-    package func lookUp(_ call: RegistrationCommand) async -> RegistrationResult {
+    package func lookUp(_ call: RegistrationCall) async -> RegistrationResult {
         self.state.withLock { $0.lookUps.append(call) }
         await self.hold()
         return self.state.withLock { state in

@@ -77,7 +77,7 @@ struct TopicFixture: Sendable {
     /// Looks a device up.
     func look(
         up token: String,
-        _ part: RegistrationCommand.Part = .subscriptions,
+        _ part: RegistrationCall.Part = .subscriptions,
         of profile: TenantProfile? = nil
     ) async throws -> RegistrationResult {
         await self.client.lookUp(try .sample(token, part, of: profile ?? self.profile()))
@@ -107,7 +107,7 @@ extension JournalEntry {
     }
 }
 
-extension SubscriptionCommand {
+extension SubscriptionCall {
     /// A change that a tenant asks for.
     static func sample(
         _ tokens: [String],
@@ -116,8 +116,8 @@ extension SubscriptionCommand {
         of profile: TenantProfile,
         origin: RequestOrigin = .sample,
         timeLeft: Duration = .seconds(600)
-    ) throws -> SubscriptionCommand {
-        SubscriptionCommand(
+    ) throws -> SubscriptionCall {
+        SubscriptionCall(
             principal: Principal(profile: profile, key: try .sample(of: .generate())),
             change: change,
             topic: try #require(TopicName(topic)),
@@ -128,15 +128,15 @@ extension SubscriptionCommand {
     }
 }
 
-extension RegistrationCommand {
+extension RegistrationCall {
     /// A look-up that a tenant asks for.
     static func sample(
         _ token: String,
         _ part: Part,
         of profile: TenantProfile,
         origin: RequestOrigin = .sample
-    ) throws -> RegistrationCommand {
-        RegistrationCommand(
+    ) throws -> RegistrationCall {
+        RegistrationCall(
             principal: Principal(profile: profile, key: try .sample(of: .generate())),
             token: token,
             part: part,

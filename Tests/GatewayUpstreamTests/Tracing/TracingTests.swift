@@ -245,7 +245,7 @@ struct TracingTests {
         let tracer = RecordingTracer()
         try await TopicFixture.run { fixture in
             let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
-            let call = try SubscriptionCommand.sample(["a", "b"], of: fixture.profile(), origin: origin)
+            let call = try SubscriptionCall.sample(["a", "b"], of: fixture.profile(), origin: origin)
             _ = await fixture.client.change(call)
             _ = await fixture.client.change(call)
         }

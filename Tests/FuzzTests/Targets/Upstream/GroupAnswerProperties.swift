@@ -11,7 +11,6 @@ enum GroupAnswerProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let answer = AnswerInput(input), let principal = SendConsequences.principal else { return }
         let result = GroupResponseReader.read(answer.legacy, now: AnswerInput.now)
-        var refusal: Refusal?
         switch result.answer {
         case .success(let key):
             try FuzzFinding.requireEqual(answer.status, 200, "a key with status")
@@ -19,24 +18,20 @@ enum GroupAnswerProperties {
         case .failure(let failure):
             try SendConsequences.checkDelay(failure.retryAfter)
             try FuzzFinding.require((failure.text ?? "").utf8.count <= 800, "a long text")
-            let cause = Refusal(failure)
-            let rest = cause.response
+            let rest = Refusal(failure).response
             try SendConsequences.checkJSON(rest.body, status: rest.status.code)
-            refusal = cause
         }
         let reply = GroupReplyWriter.reply(to: result)
         try SendConsequences.checkDelay(reply.retryAfter)
         try SendConsequences.checkJSON(reply.body, status: reply.status)
-        try SendConsequences.check(
-            AuditRecord.group(
-                .put,
-                "name",
-                tokens: ["a", "b"],
-                by: GroupCaller(principal: principal, origin: SendConsequences.origin, deadline: .now),
-                refusal: refusal?.code,
-                upstreamCode: result.upstreamCode,
-                at: SendConsequences.time
-            )
+        var record = AuditRecord.group(
+            .deviceGroupPut,
+            "name",
+            tokens: ["a", "b"],
+            by: GroupCaller(principal: principal, origin: SendConsequences.origin, deadline: .now),
+            at: SendConsequences.time
         )
+        record.note(result)
+        try SendConsequences.check(record)
     }
 }

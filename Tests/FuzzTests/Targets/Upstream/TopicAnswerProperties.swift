@@ -83,7 +83,7 @@ enum TopicAnswerProperties {
             }
         }
         let tokens = Array(Self.tokens.prefix(outcomes.count))
-        let command = SubscriptionCommand(
+        let call = SubscriptionCall(
             principal: principal,
             change: .subscribe,
             topic: topic,
@@ -92,7 +92,7 @@ enum TopicAnswerProperties {
             deadline: .now
         )
         try SendConsequences.check(
-            AuditRecord.subscription(command, content, upstreamCode: reading.upstreamCode, at: SendConsequences.time)
+            AuditRecord.subscription(call, content, upstreamCode: reading.upstreamCode, at: SendConsequences.time)
         )
         let rest = SubscriptionAnswer.response(to: tokens, TopicAnswer(content))
         try SendConsequences.checkJSON(rest.body, status: rest.status.code)

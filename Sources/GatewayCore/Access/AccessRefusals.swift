@@ -1,0 +1,104 @@
+package import FCMModel
+
+/// Refuses, and records, requests whose sender may not make them.
+///
+/// It comes before a request's body is read: a key that may not do something has no say in how much work its requests
+/// make. The record therefore names no target.
+package struct AccessRefusals: Sendable {
+    private let audit: AuditLog
+    private let clock: any WallClock
+    private let messages: TenantCounters?
+    private let subscriptionChanges: TenantCounters?
+    private let deviceGroupRequests: TenantCounters?
+
+    /// The refusals of tenants' keys, counted with the requests of their kind.
+    package init(sends: SendPipeline, topics: TopicPipeline, groups: DeviceGroups) {
+        self.audit = sends.audit
+        self.clock = sends.clock
+        self.messages = sends.metrics
+        self.subscriptionChanges = topics.metrics
+        self.deviceGroupRequests = groups.metrics
+    }
+
+    /// The refusals of those who are no operators.
+    package init(_ administration: Administration) {
+        self.init(audit: administration.audit, clock: administration.clock)
+    }
+
+    package init(audit: AuditLog, clock: any WallClock) {
+        self.audit = audit
+        self.clock = clock
+        (self.messages, self.subscriptionChanges, self.deviceGroupRequests) = (nil, nil, nil)
+    }
+
+    /// Refuses a request whose key lacks the scope for an action.
+    package func refuse(
+        _ principal: Principal,
+        _ action: AuditAction,
+        lacking scope: Scope,
+        origin: RequestOrigin
+    ) async -> Refusal {
+        let refusal = Refusal(lacking: scope)
+        var record = AuditRecord(action, by: principal, origin, at: self.clock.now())
+        record.reject(refusal.code)
+        await self.audit.record(refused: record)
+        self.count(refusal, of: principal, action)
+        return refusal
+    }
+
+    /// Records a wrong admin token, and the address that it came from.
+    package func recordGuess(from address: String?, origin: RequestOrigin) async {
+        var record = AuditRecord(.adminAuthenticate, by: "unknown", of: nil, origin, at: self.clock.now())
+        record.object = address
+        record.reject(.unauthenticated)
+        await self.audit.record(refused: record)
+    }
+
+    private func count(_ refusal: Refusal, of principal: Principal, _ action: AuditAction) {
+        switch action {
+        case .messageSend, .messageValidate:
+            self.messages?.count(refusal, of: principal, asking: TenantLabels.shared)
+        case .topicSubscribe:
+            let change = SubscriptionChange.subscribe
+            self.subscriptionChanges?.count(refusal, of: principal, asking: change.rawValue)
+        case .topicUnsubscribe:
+            let change = SubscriptionChange.unsubscribe
+            self.subscriptionChanges?.count(refusal, of: principal, asking: change.rawValue)
+        case .deviceGroupPut, .deviceGroupAdd, .deviceGroupRemove, .deviceGroupDelete, .deviceGroupLookUp,
+            .deviceGroupGet, .deviceGroupList:
+            self.deviceGroupRequests?.count(refusal, of: principal, asking: action.rawValue)
+        case .messageExplain, .topicList, .retiredTokensList, .retiredTokensDelete, .auditList, .tenantPut,
+            .tenantDelete, .credentialPut, .credentialRewrap, .keyCreate, .keyImport, .keyRotate, .keyRevoke,
+            .limitsPut, .adminAuthenticate, .auditOpened, .auditClosed, .auditRecovered, .auditRemoved,
+            .auditSpoolDamaged:
+            break
+        }
+    }
+}
+
+extension AuditAction {
+    /// The scope that a tenant's key needs for it; `nil` for what no key can do.
+    package var scope: Scope? {
+        switch self {
+        case .messageSend, .messageValidate, .messageExplain: .sendMessages
+        case .topicSubscribe, .topicUnsubscribe, .topicList: .manageTopics
+        case .deviceGroupPut, .deviceGroupAdd, .deviceGroupRemove, .deviceGroupDelete, .deviceGroupLookUp,
+            .deviceGroupGet, .deviceGroupList:
+            .manageDeviceGroups
+        case .retiredTokensList: .readTokens
+        case .retiredTokensDelete: .manageTokens
+        case .auditList: .readAudit
+        case .tenantPut, .tenantDelete, .credentialPut, .credentialRewrap, .keyCreate, .keyImport, .keyRotate,
+            .keyRevoke, .limitsPut, .adminAuthenticate, .auditOpened, .auditClosed, .auditRecovered, .auditRemoved,
+            .auditSpoolDamaged:
+            nil
+        }
+    }
+}
+
+extension Refusal {
+    /// A key that lacks a scope.
+    init(lacking scope: Scope) {
+        self.init(.forbidden, "The key lacks the scope \(scope.rawValue)")
+    }
+}

@@ -1,0 +1,72 @@
+package import FCMModel
+
+/// Shows the audit to tenants and operators, and records who looked.
+package struct AuditAccess: Sendable {
+    private let store: any AuditStore
+    private let log: AuditLog
+    private let limiter: any RateLimiter
+    private let clock: any WallClock
+
+    package init(store: any AuditStore, log: AuditLog, limiter: any RateLimiter, clock: any WallClock) {
+        self.store = store
+        self.log = log
+        self.limiter = limiter
+        self.clock = clock
+    }
+
+    /// A page for a tenant, of whose quota it costs one message, and what is left of the quota.
+    ///
+    /// - Throws: `auditUnavailable`, and then nothing was read; `storeUnavailable`, `overloaded`.
+    package func page(
+        _ query: AuditQuery,
+        for principal: Principal,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> (Result<AuditPage, Refusal>, [QuotaStatus]) {
+        let now = self.clock.now()
+        return try await self.log.recording(
+            AuditRecord(.auditList, by: principal, origin, at: now),
+            orThrow: GatewayError.unrecordedReading
+        ) { record throws(GatewayError) in
+            let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: now)
+            if case .none(let denial) = decision.admission {
+                let refusal = Refusal(denial)
+                record.reject(refusal.code)
+                return (.failure(refusal), decision.tenantQuotas)
+            }
+            do throws(GatewayError) {
+                let page = try await self.store.page(query)
+                record.object = "\(page.records.count) records"
+                return (.success(page), decision.tenantQuotas)
+            } catch {
+                record.outcome = .failed
+                record.code = error.code.rawValue
+                throw error
+            }
+        }
+    }
+
+    /// A page for an operator, who looks at the records of a tenant, or at everybody's.
+    ///
+    /// - Throws: `storeUnavailable`, `overloaded`.
+    package func page(
+        _ query: AuditQuery,
+        of tenant: TenantProfile?,
+        origin: RequestOrigin
+    ) async throws(GatewayError) -> AuditPage {
+        let page = try await self.store.page(query)
+        var record = AuditRecord(
+            .auditList,
+            of: tenant?.id,
+            uid: tenant?.uid ?? 0,
+            origin,
+            at: self.clock.now()
+        )
+        record.object = "\(page.records.count) records"
+        await self.log.record(read: record)
+        return page
+    }
+}
+
+extension GatewayError {
+    static let unrecordedReading = GatewayError(.auditUnavailable, "Reading could not have been recorded")
+}

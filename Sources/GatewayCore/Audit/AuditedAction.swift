@@ -1,0 +1,164 @@
+import FCMModel
+
+/// Who does what is recorded, and thereby how: nothing is done that can't be.
+///
+/// 1. A place in the audit is reserved.
+/// 2. The intent is committed: an operator's always, a tenant's in strict mode.
+/// 3. The action is done.
+/// 4. The place is filled with the one record of what became of it.
+/// 5. Where the intent was committed, the answer waits until that record is durable. What is done can't be taken back, so
+///    its caller is told of it also when the record has yet to follow.
+///
+/// ``AuditLog/recording(_:by:orThrow:_:)`` takes these steps. A send takes them by ``AuditLog/begin(by:_:)`` and
+/// ``AuditLog/finish(by:)``, which cost the hot path neither a closure's context nor a further async frame.
+enum AuditActor: Sendable {
+    /// A tenant's service, by its key.
+    case tenant
+    /// An operator, who changes something.
+    ///
+    /// The place does not count against the queue's bounds: what fills the queue is most likely what the operator is
+    /// about to end.
+    case admin
+}
+
+extension AuditLog {
+    /// Does something and records what became of it.
+    ///
+    /// - Parameters:
+    ///   - draft: the record of its success; the body completes it, also before it throws.
+    ///   - actor: who does it.
+    ///   - unrecordable: thrown where it can't be recorded; then it was not done.
+    ///   - body: what is done.
+    func recording<Answer: Sendable, Failure: Error>(
+        _ draft: AuditRecord,
+        by actor: AuditActor = .tenant,
+        orThrow unrecordable: Failure,
+        _ body: (inout AuditRecord) async throws(Failure) -> Answer
+    ) async throws(Failure) -> Answer {
+        guard let place = await self.begin(by: actor, { draft }) else { throw unrecordable }
+        var record = draft
+        let result: Result<Answer, Failure>
+        do throws(Failure) {
+            result = .success(try await body(&record))
+        } catch {
+            result = .failure(error)
+        }
+        place.fill(record)
+        await self.finish(by: actor)
+        return try result.get()
+    }
+
+    /// Takes a place and commits the intent; `nil` where that fails, so that nothing must be done.
+    @inline(__always)  // Into the send, which spares an async frame.
+    func begin(by actor: AuditActor = .tenant, _ draft: () -> AuditRecord) async -> AuditReservation? {
+        guard let place = self.place(for: actor) else { return nil }
+        if self.commitsIntents(of: actor) {
+            guard await self.announce(draft, by: actor) else { return nil }
+        }
+        return place
+    }
+
+    /// Waits until what was recorded is durable, where its intent had to be.
+    @inline(__always)  // As for `begin`.
+    func finish(by actor: AuditActor = .tenant) async {
+        if self.commitsIntents(of: actor) { await self.settle() }
+    }
+
+    /// Records a request that was refused before it was read.
+    ///
+    /// Nothing is done for it, so that it is refused in the same way when it can't be recorded.
+    func record(refused record: AuditRecord) async {
+        guard let place = self.reserve() else { return }
+        place.fill(record)
+        await self.finish()
+    }
+
+    /// Records that an operator has read something; only the end of the log keeps it from being recorded.
+    func record(read record: AuditRecord) async {
+        guard let place = self.reserveForChange() else { return }
+        place.fill(record)
+        await self.finish()
+    }
+
+    private func place(for actor: AuditActor) -> AuditReservation? {
+        switch actor {
+        case .tenant: return self.reserve()
+        case .admin: return self.reserveForChange()
+        }
+    }
+
+    private func commitsIntents(of actor: AuditActor) -> Bool {
+        switch actor {
+        case .tenant: self.isStrict
+        case .admin: true
+        }
+    }
+
+    @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
+    private func announce(_ draft: () -> AuditRecord, by actor: AuditActor) async -> Bool {
+        var refused = draft()
+        refused.outcome = actor == .admin ? .failed : .rejected
+        refused.accepted = 0
+        refused.code = OutcomeCode.auditUnavailable.rawValue
+        return (try? await self.announce(refused: refused)) != nil
+    }
+}
+
+extension AuditRecord {
+    /// The record of what a tenant's key does, or wants to; by default a success.
+    init(
+        _ action: AuditAction,
+        by principal: Principal,
+        _ origin: RequestOrigin,
+        _ outcome: Outcome = .accepted,
+        at time: Timestamp
+    ) {
+        self.init(
+            time: time,
+            tenant: principal.profile.id.text,
+            principal: principal.auditName,
+            action: action.rawValue,
+            outcome: outcome,
+            requestID: origin.requestID
+        )
+        self.tenantUID = principal.profile.uid
+        self.method = origin.method
+        self.traceID = origin.traceID
+    }
+
+    /// The record of what an operator does, or of what somebody without the admin token wants to.
+    init(
+        _ action: AuditAction,
+        by principal: String = "admin",
+        of tenant: TenantID?,
+        uid: UInt64 = 0,
+        _ origin: RequestOrigin,
+        _ outcome: Outcome = .done,
+        at time: Timestamp
+    ) {
+        self.init(
+            time: time,
+            tenant: tenant?.text,
+            principal: principal,
+            action: action.rawValue,
+            outcome: outcome,
+            requestID: origin.requestID
+        )
+        self.tenantUID = uid
+        self.method = origin.method
+        self.traceID = origin.traceID
+    }
+
+    /// Notes that nothing was done, and why.
+    mutating func reject(_ code: OutcomeCode) {
+        self.outcome = .rejected
+        self.accepted = 0
+        self.code = code.rawValue
+    }
+
+    /// Adds recipients by their pseudonyms.
+    mutating func append(_ targets: [String], of profile: TenantProfile) {
+        self.targets.reserveCapacity(self.targets.count + targets.count * Pseudonym.byteCount)
+        for target in targets { profile.pseudonymizer.pseudonym(of: target).append(to: &self.targets) }
+    }
+}
