@@ -54,10 +54,10 @@ struct DemoSetup: Service {
         }
         let credential = LegacyCredential(serverKey: Secret(try self.files.serverKey()), endpoint: endpoint)
         if try administration.profile(of: demo).legacyCredential?.endpoint != endpoint {
-            _ = try await administration.putLegacyCredential(credential, tenant: demo, origin: Self.origin)
+            _ = try await administration.put(credential, tenant: demo, origin: Self.origin)
         }
         if try administration.profile(of: demo).v1Credential?.endpoint != endpoint {
-            _ = try await administration.putServiceAccount(
+            _ = try await administration.put(
                 ServiceAccountCredential(
                     json: Array(account.json.utf8),
                     endpoint: endpoint,

@@ -184,3 +184,107 @@ package final class Directory: Service {
         )
     }
 }
+
+/// What the directory holds, or as much of it as belongs to one tenant.
+package struct DirectoryContents: Sendable {
+    /// All tenants.
+    package var tenants: [Tenant] = []
+    /// The random bytes that each tenant's pseudonyms are salted with; destroyed with the tenant.
+    package var salts: [TenantID: [UInt8]] = [:]
+    /// The newest version of each credential.
+    package var credentials: [StoredCredential] = []
+    /// All keys, revoked ones included.
+    package var keys: [APIKeyRecord] = []
+    /// The tenants' own limits.
+    package var limits: [TenantID: LimitOverrides] = [:]
+
+    /// Rows that are left out because their seal is not the gateway's.
+    package var refused: [RefusedRow] = []
+
+    /// An empty directory.
+    package init() {}
+}
+
+/// A row of the directory that is not served, because somebody without the master key made or changed it.
+package struct RefusedRow: Sendable, Hashable {
+    /// What the row is.
+    package enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// A tenant, with its limits: nothing of it is served.
+        case tenant
+        /// An API key.
+        case key
+        /// A credential: the tenant has none of this protocol.
+        case credential
+    }
+
+    /// What the row is.
+    package let kind: Kind
+    /// The tenant that the row names, if that is a tenant's name.
+    package let tenant: TenantID?
+    /// The row's own name, as it stands in the store: the tenant, the key's id, or the credential's protocol.
+    package let name: String
+
+    /// A row.
+    package init(_ kind: Kind, _ name: String, of tenant: TenantID?) {
+        self.kind = kind
+        self.tenant = tenant
+        self.name = name
+    }
+}
+
+extension RefusedRow: CustomStringConvertible {
+    /// Names the row and its tenant.
+    package var description: String {
+        switch self.kind {
+        case .tenant: "tenant \(self.name)"
+        case .key, .credential: "\(self.kind.rawValue) \(self.name) of tenant \(self.tenant?.text ?? "?")"
+        }
+    }
+}
+
+/// One change of the directory.
+package enum DirectoryChange: Sendable {
+    /// Makes or replaces a tenant; a new one gets the salt, an existing one keeps its own.
+    case putTenant(Tenant, salt: [UInt8])
+    /// Removes a tenant with its credentials, keys, limits and salt.
+    case deleteTenant(TenantID)
+    /// Adds a version of a credential and forgets the earlier ones.
+    case putCredential(StoredCredential)
+    /// Adds a key whose id no key has yet.
+    case addKey(APIKeyRecord)
+    /// Adds or replaces a key.
+    case putKey(APIKeyRecord)
+    /// Adds a key and shortens the life of another, in one step.
+    case rotateKey(new: APIKeyRecord, old: APIKeyRecord)
+    /// Removes a key of a tenant.
+    case removeKey(id: String, TenantID)
+    /// Replaces a tenant's limits.
+    case putLimits(TenantID, LimitOverrides)
+
+    /// The tenant that is changed; no other is.
+    package var tenant: TenantID {
+        switch self {
+        case .putTenant(let tenant, salt: _): tenant.id
+        case .deleteTenant(let id), .removeKey(id: _, let id), .putLimits(let id, _): id
+        case .putCredential(let credential): credential.tenant
+        case .addKey(let key), .putKey(let key), .rotateKey(new: let key, old: _): key.tenant
+        }
+    }
+}
+
+/// Keeps tenants, their credentials, keys and limits.
+package protocol DirectoryStore: Sendable {
+    /// Everything, as one consistent picture.
+    ///
+    /// - Throws: `storeUnavailable`.
+    func load() async throws(GatewayError) -> DirectoryContents
+
+    /// Makes one change in one transaction, and reads in it what the tenant has then; its cost does not grow with the
+    /// number of tenants.
+    ///
+    /// - Returns: what there is of the changed tenant; nothing when it was deleted.
+    /// - Throws: `storeUnavailable`; `notFound` where the change needs a tenant or key that is not there; `conflict` where
+    ///   what it adds is there already, or what it builds on is a refused row.
+    @discardableResult
+    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents
+}

@@ -1,8 +1,14 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// A tenant's credential for one upstream, as the store keeps it.
 package struct StoredCredential: Sendable, Hashable {
-    /// The tenant it belongs to.
     package var tenant: TenantID
-    /// The protocol it is for.
     package var kind: UpstreamKind
     /// 1 for the first; rises with every replacement.
     package var version: Int
@@ -10,12 +16,10 @@ package struct StoredCredential: Sendable, Hashable {
     package var envelope: Envelope
     /// Another endpoint than the configured one: a private server or an emulator.
     package var endpoint: String?
-    /// The first 16 hexadecimal digits of the secret's SHA-256, to recognise it by.
     package var fingerprint: String
     /// When this version was put.
     package var createdAt: Timestamp
 
-    /// A credential.
     package init(
         tenant: TenantID,
         kind: UpstreamKind,
@@ -34,10 +38,39 @@ package struct StoredCredential: Sendable, Hashable {
         self.createdAt = createdAt
     }
 
-    /// What the envelope is sealed for.
+    /// Seals a credential for a tenant in the life that has this salt.
     ///
-    /// - Parameter salt: of the tenant; with it the credential belongs to this life of the tenant alone.
-    /// - Returns: what is to be authenticated.
+    /// - Throws: `invalid` when the cryptographic library refuses.
+    init(
+        sealing credential: some TenantCredential,
+        tenant: TenantID,
+        salt: [UInt8],
+        version: Int,
+        under masterKey: MasterKey,
+        at now: Timestamp
+    ) throws(GatewayError) {
+        self.init(
+            tenant: tenant,
+            kind: type(of: credential).kind,
+            version: version,
+            envelope: Envelope(wrappedKey: Data(), sealed: Data()),
+            endpoint: credential.endpoint,
+            fingerprint: credential.secret.fingerprint,
+            createdAt: now
+        )
+        do {
+            self.envelope = try Envelope(sealing: credential.secret, for: self.context(salt: salt), under: masterKey)
+        } catch {
+            throw GatewayError(.invalid, "The credential can't be sealed", cause: error)
+        }
+    }
+
+    /// The secret; `nil` when it does not open.
+    func open(salt: [UInt8], under masterKey: MasterKey) -> Secret? {
+        try? self.envelope.open(for: self.context(salt: salt), under: masterKey)
+    }
+
+    /// What the envelope is sealed for; by the salt the credential belongs to this life of the tenant alone.
     package func context(salt: [UInt8]) -> Envelope.Context {
         Self.context(
             tenant: self.tenant,
@@ -47,8 +80,104 @@ package struct StoredCredential: Sendable, Hashable {
         )
     }
 
+    static func context(tenant: TenantID, kind: UpstreamKind, version: Int, details: [String?]) -> Envelope.Context {
+        Envelope.Context(
+            owner: tenant.text,
+            kind: "credential/\(kind.rawValue)",
+            version: version,
+            details: details
+        )
+    }
+
     /// What the envelope is sealed for beside whose and which it is: where it may be sent.
     func details(salt: [UInt8]) -> [String?] {
         [self.endpoint, Hex.text(salt)]
+    }
+}
+
+/// A tenant's credential in clear: a server key or a service account.
+package protocol TenantCredential: Sendable {
+    static var kind: UpstreamKind { get }
+    /// What is sealed of it.
+    var secret: Secret { get }
+    /// The server to call instead of the configured one.
+    var endpoint: String? { get }
+}
+
+/// The server key that authorises calls by the legacy protocol.
+package struct LegacyCredential: TenantCredential {
+    package static let kind = UpstreamKind.legacy
+
+    package let serverKey: Secret
+    package let endpoint: String?
+
+    package var secret: Secret { self.serverKey }
+    package var fingerprint: String { self.serverKey.fingerprint }
+
+    package init(serverKey: Secret, endpoint: String?) {
+        self.serverKey = serverKey
+        self.endpoint = endpoint
+    }
+
+    /// Opens a stored credential; `nil` when it does not open.
+    init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
+        guard let secret = stored.open(salt: salt, under: masterKey) else { return nil }
+        self.init(serverKey: secret, endpoint: stored.endpoint)
+    }
+}
+
+extension Secret {
+    /// The first 16 hexadecimal digits of its SHA-256, to recognise it by.
+    var fingerprint: String {
+        Hex.text(SHA256.hash(data: self.revealBytes()).prefix(8))
+    }
+}
+
+/// Proves credentials against FCM without sending anything.
+package protocol CredentialProver: Sendable {
+    /// Uses a tenant's credential for a dry run and says what came of it; trouble on the way is a finding too.
+    func prove(_ kind: UpstreamKind, of profile: TenantProfile, origin: RequestOrigin) async -> CredentialReport
+}
+
+/// What came of proving a credential.
+package struct CredentialReport: Sendable, Hashable {
+    /// What was found, a bounded set that is safe to show anybody.
+    package enum Finding: String, Sendable, Hashable, CaseIterable {
+        /// FCM takes messages by this credential.
+        case valid
+        /// The tenant has no such credential, or it does not open under the master key.
+        case missing
+        /// The setting `upstream.allowedTokenHosts` does not allow the account's token endpoint.
+        case tokenHostRefused = "token_host_refused"
+        /// The key itself can't be used for signing.
+        case keyUnusable = "key_unusable"
+        /// The key is not, or no longer, accepted.
+        case keyRefused = "key_refused"
+        /// This machine's clock and the token endpoint's disagree.
+        case clockSkew = "clock_skew"
+        /// The account may not send for the tenant's project, which is another than its own, or unknown.
+        case projectMismatch = "project_mismatch"
+        /// The project has the messaging API switched off.
+        case apiDisabled = "api_disabled"
+        /// The account lacks the permission to send.
+        case permissionDenied = "permission_denied"
+        /// The token endpoint does not answer, or only with trouble of its own.
+        case tokenEndpointUnreachable = "token_endpoint_unreachable"
+        /// FCM does not answer, or only with trouble of its own.
+        case endpointUnreachable = "endpoint_unreachable"
+        /// What answers is not FCM, or FCM in a way that we don't know.
+        case unexpected
+    }
+
+    package let finding: Finding
+    /// What it means and what to do about it, in words for an operator; never holds a secret.
+    package let detail: String
+    /// What the other side said, in its own bounded words.
+    package let upstreamCode: String?
+
+    package init(_ finding: Finding, _ detail: String, upstreamCode: String? = nil) {
+        self.finding = finding
+        self.detail = detail
+        self.upstreamCode = upstreamCode
     }
 }

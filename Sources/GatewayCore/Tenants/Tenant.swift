@@ -1,3 +1,5 @@
+import FCMModel
+
 /// One customer of the gateway: the services of one Firebase project.
 package struct Tenant: Sendable, Hashable {
     /// Its name in paths.
@@ -53,4 +55,63 @@ package struct Tenant: Sendable, Hashable {
 package enum UpstreamKind: String, Sendable, Hashable, CaseIterable {
     case legacy
     case v1
+}
+
+/// The name of a tenant in paths and keys: `[a-z0-9][a-z0-9-]{0,62}`.
+package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible {
+    /// The name.
+    package let text: String
+
+    /// Accepts a well-formed name; anything else is `nil`.
+    package init?(_ text: some StringProtocol) {
+        let bytes = text.utf8
+        guard (1...63).contains(bytes.count), bytes.first != UInt8(ascii: "-"),
+            bytes.allSatisfy({ $0.isLowerAlphanumeric || $0 == UInt8(ascii: "-") })
+        else {
+            return nil
+        }
+        self.text = String(text)
+    }
+
+    /// The name.
+    package var description: String { self.text }
+
+    /// Orders by name.
+    package static func < (lhs: TenantID, rhs: TenantID) -> Bool { lhs.text < rhs.text }
+}
+
+/// What an operator says of a tenant.
+package struct TenantDraft: Sendable, Hashable {
+    /// The most names that one tenant's clients can have.
+    package static let maxClientNames = 16
+
+    /// Its name for people.
+    package var displayName: String
+    /// The protocol that its messages leave by.
+    package var upstream: UpstreamKind
+    /// The Firebase project id.
+    package var projectID: String?
+    /// The numeric sender id.
+    package var senderID: String?
+    /// Whether its keys are refused.
+    package var isDisabled: Bool
+    /// The names of which a client's certificate must carry one; empty asks for none.
+    package var clientNames: [ClientName]
+
+    /// A draft.
+    package init(
+        displayName: String,
+        upstream: UpstreamKind,
+        projectID: String? = nil,
+        senderID: String? = nil,
+        isDisabled: Bool = false,
+        clientNames: [ClientName] = []
+    ) {
+        self.displayName = displayName
+        self.upstream = upstream
+        self.projectID = projectID
+        self.senderID = senderID
+        self.isDisabled = isDisabled
+        self.clientNames = clientNames
+    }
 }

@@ -17,8 +17,16 @@ struct CredentialRoutes {
                 Self.response(try self.stored(kind, exchange))
             }
         } + [
-            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/legacy", self.putLegacy),
-            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/v1", self.putServiceAccount),
+            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/legacy") { exchange in
+                try await self.put(exchange) { members throws(Refusal) in
+                    try LegacyCredential(members, allowing: self.tokenHosts.current.plainHTTP)
+                }
+            },
+            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/v1") { exchange in
+                try await self.put(exchange) { members throws(Refusal) in
+                    try ServiceAccountCredential(members, allowing: self.tokenHosts.current)
+                }
+            },
             Handler(.post, "/admin/v1/tenants/{tenant}/credentials/check", self.check),
         ]
     }
@@ -31,28 +39,14 @@ struct CredentialRoutes {
         return stored
     }
 
-    @Sendable
-    private func putLegacy(_ exchange: Exchange) async throws -> HTTPServerResponse {
+    /// Puts the credential that a body is.
+    private func put<Given: TenantCredential>(
+        _ exchange: Exchange,
+        _ read: (JSONMembers) throws(Refusal) -> Given
+    ) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let members = try exchange.members(limits: .small)
-        let stored = try await self.administration.putLegacyCredential(
-            LegacyCredential(members, allowing: self.tokenHosts.current.plainHTTP),
-            tenant: id,
-            origin: exchange.origin
-        )
-        return Self.response(stored)
-    }
-
-    @Sendable
-    private func putServiceAccount(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let id = try exchange.tenantID
-        let members = try exchange.members(limits: .small)
-        let stored = try await self.administration.putServiceAccount(
-            ServiceAccountCredential(members, allowing: self.tokenHosts.current),
-            tenant: id,
-            origin: exchange.origin
-        )
-        return Self.response(stored)
+        let credential = try read(exchange.members(limits: .small))
+        return Self.response(try await self.administration.put(credential, tenant: id, origin: exchange.origin))
     }
 
     /// Proves the credential that the tenant's sends use, and any other that it has.

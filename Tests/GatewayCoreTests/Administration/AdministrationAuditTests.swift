@@ -21,7 +21,7 @@ struct AdministrationAuditTests {
             },
             Deed(action: "credential.put") { administration, tenant, _ in
                 let credential = LegacyCredential(serverKey: Secret("canary-server-key"), endpoint: nil)
-                _ = try await administration.putLegacyCredential(credential, tenant: tenant, origin: .sample)
+                _ = try await administration.put(credential, tenant: tenant, origin: .sample)
             },
             Deed(action: "key.create") { administration, tenant, _ in
                 let draft = APIKeyDraft(name: "new", scopes: [])

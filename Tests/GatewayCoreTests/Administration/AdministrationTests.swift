@@ -69,7 +69,7 @@ struct AdministrationTests {
             let draft = APIKeyDraft(name: "n", scopes: [.sendMessages])
             await self.expect(.notFound) { try await self.administration.deleteTenant(nobody, origin: .sample) }
             await self.expect(.notFound) {
-                try await self.administration.putLegacyCredential(credential, tenant: nobody, origin: .sample)
+                try await self.administration.put(credential, tenant: nobody, origin: .sample)
             }
             await self.expect(.notFound) {
                 try await self.administration.createKey(draft, tenant: nobody, origin: .sample)
@@ -90,7 +90,7 @@ struct AdministrationTests {
         try await self.fixture.run { acme in
             for version in 1...3 {
                 let credential = LegacyCredential(serverKey: Secret("key \(version)"), endpoint: "http://\(version)")
-                let stored = try await self.administration.putLegacyCredential(
+                let stored = try await self.administration.put(
                     credential,
                     tenant: acme,
                     origin: .sample
@@ -116,7 +116,7 @@ struct AdministrationTests {
                 for number in 0..<8 {
                     group.addTask {
                         let credential = LegacyCredential(serverKey: Secret("key \(number)"), endpoint: nil)
-                        return try await administration.putLegacyCredential(credential, tenant: acme, origin: .sample)
+                        return try await administration.put(credential, tenant: acme, origin: .sample)
                             .version
                     }
                 }
@@ -131,10 +131,10 @@ struct AdministrationTests {
     func serviceAccounts() async throws {
         try await self.fixture.run { acme in
             let legacy = LegacyCredential(serverKey: Secret("server key"), endpoint: nil)
-            let first = try await self.administration.putLegacyCredential(legacy, tenant: acme, origin: .sample)
+            let first = try await self.administration.put(legacy, tenant: acme, origin: .sample)
             for version in 1...2 {
                 let credential = try ServiceAccountCredential.sample("acme-\(version)")
-                let stored = try await self.administration.putServiceAccount(
+                let stored = try await self.administration.put(
                     credential,
                     tenant: acme,
                     origin: .sample
@@ -153,7 +153,7 @@ struct AdministrationTests {
             #expect(!dumped.contains("PRIVATE KEY"))
             let nobody = try TenantID.sample("nobody")
             await self.expect(.notFound) {
-                try await self.administration.putServiceAccount(.sample(), tenant: nobody, origin: .sample)
+                try await self.administration.put(ServiceAccountCredential.sample(), tenant: nobody, origin: .sample)
             }
         }
     }
@@ -188,7 +188,7 @@ struct AdministrationTests {
     func fingerprints() async throws {
         let key = LegacyCredential(serverKey: Secret("the-shop's-server-key"), endpoint: nil)
         try await self.fixture.run { acme in
-            let stored = try await self.administration.putLegacyCredential(key, tenant: acme, origin: .sample)
+            let stored = try await self.administration.put(key, tenant: acme, origin: .sample)
             #expect(stored.fingerprint == key.fingerprint)
         }
     }

@@ -71,7 +71,7 @@ struct DirectorySnapshotTests {
         contents.tenants = [try .sample("acme")]
         let legacy = try self.credential(of: "acme", version: 3, "server-key")
         let v1 = try StoredCredential(
-            sealing: .sample(),
+            sealing: ServiceAccountCredential.sample(),
             tenant: .sample("acme"),
             salt: [],
             version: 1,
@@ -146,7 +146,7 @@ struct DirectorySnapshotTests {
         var contents = DirectoryContents()
         contents.tenants = try ["acme", "globex"].map { try .sample($0) }
         let v1 = try StoredCredential(
-            sealing: .sample(),
+            sealing: ServiceAccountCredential.sample(),
             tenant: .sample("acme"),
             salt: [],
             version: 1,

@@ -29,7 +29,7 @@ struct ServiceAccountCredentialTests {
         #expect(credential.tokenURI.text == "https://oauth2.googleapis.com/token")
         #expect(credential.endpoint == "http://stub")
         #expect(credential.fingerprint.count == 16)
-        #expect(!credential.sealedForm.revealText().contains("universe"))
+        #expect(!credential.secret.revealText().contains("universe"))
     }
 
     @Test("Neither a file nor a credential shows its key, however it is printed")

@@ -4,6 +4,102 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// An opened service account, which authorises calls by the v1 protocol.
+///
+/// A class, since it goes along with every call.
+package final class ServiceAccountCredential: TenantCredential {
+    package static let kind = UpstreamKind.v1
+
+    /// The Firebase project that the account belongs to.
+    package let projectID: String
+    /// The account's address, which identifies it.
+    package let clientEmail: String
+    /// The key's name among the account's keys.
+    package let privateKeyID: String
+    /// The RSA key as PKCS#8 in PEM.
+    package let privateKey: Secret
+    /// Where access tokens are asked for.
+    package let tokenURI: TokenURI
+    /// The server to call instead of the configured one.
+    package let endpoint: String?
+    /// Tells credentials apart on the way of every send.
+    package let fingerprint: String
+
+    /// The account's members in their canonical form.
+    package let secret: Secret
+
+    /// Reads the content of a service-account file; tokens may be asked for at these hosts.
+    ///
+    /// - Throws: the first problem, with the member at fault.
+    package convenience init(
+        json: [UInt8],
+        endpoint: String?,
+        allowing hosts: TokenHosts
+    ) throws(ServiceAccountProblem) {
+        try self.init(json: json, endpoint: endpoint)
+        switch hosts.rejection(of: self.tokenURI) {
+        case nil: break
+        case .unencrypted:
+            throw ServiceAccountProblem("token_uri", "This must be an https URL; \(PlainHTTP.exception)")
+        case .unlisted:
+            throw ServiceAccountProblem("token_uri", "The setting upstream.allowedTokenHosts does not have this host")
+        }
+    }
+
+    /// The members of a service-account file that are read.
+    package static let fileMembers = Set(ServiceAccountFile.CodingKeys.allCases.map(\.rawValue))
+
+    /// The fingerprint that a service-account file would be stored with.
+    ///
+    /// - Throws: the first problem, with the member at fault; where tokens may be asked for is not judged.
+    package static func fingerprint(ofFile json: [UInt8]) throws(ServiceAccountProblem) -> String {
+        try ServiceAccountCredential(json: json, endpoint: nil).fingerprint
+    }
+
+    /// Opens a stored credential; `nil` when it does not open.
+    convenience init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
+        guard let secret = stored.open(salt: salt, under: masterKey) else { return nil }
+        // Where tokens may be asked for can have changed since it was put; that is judged when one is needed.
+        do {
+            try self.init(json: secret.revealBytes(), endpoint: stored.endpoint)
+        } catch {
+            return nil
+        }
+    }
+
+    private init(json: [UInt8], endpoint: String?) throws(ServiceAccountProblem) {
+        let file = try ServiceAccountFile(json: json)
+        guard let tokenURI = TokenURI(file.tokenURI) else {
+            throw ServiceAccountProblem("token_uri", "This is no http(s) URL without user, query and fragment")
+        }
+        guard let canonical = try? file.encoded() else {
+            throw ServiceAccountProblem(nil, "The file can't be written in its canonical form")
+        }
+        self.projectID = file.projectID
+        self.clientEmail = file.clientEmail
+        self.privateKeyID = file.privateKeyID
+        self.privateKey = Secret(file.privateKey)
+        self.tokenURI = tokenURI
+        self.endpoint = endpoint
+        let secret = Secret(bytes: canonical)
+        self.secret = secret
+        self.fingerprint = secret.fingerprint
+    }
+}
+
+/// Why a service-account file can't be used.
+package struct ServiceAccountProblem: Error, Sendable, Hashable {
+    /// The member at fault; `nil` where the whole is no such file.
+    package let member: String?
+    /// What is wrong with it, in words for an operator; never holds its value.
+    package let message: String
+
+    init(_ member: String?, _ message: String) {
+        self.member = member
+        self.message = message
+    }
+}
+
 /// What a service-account file says, as far as the gateway needs it; in this form it is sealed, too.
 ///
 /// Members of no concern here, such as addresses of certificates, are skipped.

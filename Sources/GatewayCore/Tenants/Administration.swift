@@ -7,14 +7,13 @@ package struct Administration: Sendable {
     /// The most that the body of one change may have, in bytes.
     package static let maxBodyBytes = 64 * 1024
 
-    let directory: Directory
+    private let directory: Directory
     let audit: AuditLog
     private let masterKey: MasterKey
     private let pepper: KeyPepper
     let clock: any WallClock
-    let turns = TurnQueue<TenantID>()
+    private let turns = TurnQueue<TenantID>()
 
-    /// An administration over these parts.
     package init(
         directory: Directory,
         audit: AuditLog,
@@ -98,60 +97,28 @@ package struct Administration: Sendable {
 
     // MARK: Credentials
 
-    /// Seals a legacy server key for a tenant; the next send uses it.
+    /// Seals a credential for a tenant; the next send uses it.
     ///
     /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
-    package func putLegacyCredential(
-        _ credential: LegacyCredential,
+    package func put<Credential: TenantCredential>(
+        _ credential: Credential,
         tenant id: TenantID,
         origin: RequestOrigin
-    ) async throws(GatewayError) -> StoredCredential {
-        try await self.put(.legacy, tenant: id, origin: origin) { salt, version throws(GatewayError) in
-            try StoredCredential(
-                sealing: credential,
-                tenant: id,
-                salt: salt,
-                version: version,
-                under: self.masterKey,
-                at: self.clock.now()
-            )
-        }
-    }
-
-    /// Seals a service account for a tenant; the next send uses it.
-    ///
-    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
-    package func putServiceAccount(
-        _ credential: ServiceAccountCredential,
-        tenant id: TenantID,
-        origin: RequestOrigin
-    ) async throws(GatewayError) -> StoredCredential {
-        try await self.put(.v1, tenant: id, origin: origin) { salt, version throws(GatewayError) in
-            try StoredCredential(
-                sealing: credential,
-                tenant: id,
-                salt: salt,
-                version: version,
-                under: self.masterKey,
-                at: self.clock.now()
-            )
-        }
-    }
-
-    /// Stores the next version of a credential.
-    private func put(
-        _ kind: UpstreamKind,
-        tenant id: TenantID,
-        origin: RequestOrigin,
-        _ seal: (_ salt: [UInt8], _ version: Int) throws(GatewayError) -> StoredCredential
     ) async throws(GatewayError) -> StoredCredential {
         try await self.perform(.credentialPut, tenant: id, origin: origin) { () throws(GatewayError) in
             let profile = try self.profile(of: id)
-            let earlier = profile.storedCredentials.first { $0.kind == kind }
-            let stored = try seal(profile.salt, (earlier?.version ?? 0) + 1)
+            let earlier = profile.storedCredentials.first { $0.kind == Credential.kind }
+            let stored = try StoredCredential(
+                sealing: credential,
+                tenant: id,
+                salt: profile.salt,
+                version: (earlier?.version ?? 0) + 1,
+                under: self.masterKey,
+                at: self.clock.now()
+            )
             return PlannedChange(
                 .putCredential(stored),
-                "\(kind.rawValue) version \(stored.version) \(stored.fingerprint)",
+                "\(stored.kind.rawValue) version \(stored.version) \(stored.fingerprint)",
                 answer: stored
             )
         }
@@ -316,5 +283,68 @@ package struct Administration: Sendable {
             _ = try self.profile(of: id)
             return PlannedChange(.putLimits(id, limits), id.text, answer: ())
         }
+    }
+
+    // MARK: Changing
+
+    /// How long a change waits for others of its tenant.
+    private static let turnTimeout = Duration.seconds(30)
+
+    /// Plans a change when the tenant's turn has come, and makes it; it is in force then, and recorded.
+    ///
+    /// - Throws: what the plan throws, and then nothing is recorded; `auditUnavailable` when the intent can't be recorded,
+    ///   and then nothing is done; else what the change threw.
+    private func perform<Answer: Sendable>(
+        _ action: AuditAction,
+        tenant: TenantID,
+        origin: RequestOrigin,
+        _ plan: () throws(GatewayError) -> PlannedChange<Answer>
+    ) async throws(GatewayError) -> Answer {
+        guard await self.turns.enter(tenant, until: .now + Self.turnTimeout) else {
+            throw GatewayError(.conflict, "Other changes of this tenant are still under way; try again")
+        }
+        defer { self.turns.leave(tenant) }
+        let planned = try plan()
+        guard let change = planned.change else { return planned.answer }
+        var draft = AuditRecord(
+            action,
+            of: change.tenant,
+            uid: self.uid(changedBy: change),
+            origin,
+            at: self.clock.now()
+        )
+        draft.object = planned.object
+        try await self.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
+            record throws(GatewayError) in
+            do throws(GatewayError) {
+                try await self.directory.apply(change)
+            } catch {
+                record.outcome = .failed
+                record.code = error.code.rawValue
+                throw error
+            }
+        }
+        return planned.answer
+    }
+
+    /// The uid of a tenant that is there, or of the one that a change is to make.
+    private func uid(changedBy change: DirectoryChange) -> UInt64 {
+        if let profile = self.directory.snapshot.tenants[change.tenant] { return profile.uid }
+        guard case .putTenant(let tenant, let salt) = change else { return 0 }
+        return TenantProfile.uid(of: tenant.id, self.directory.pseudonymizer(tenantSalt: salt))
+    }
+}
+
+/// What an operator wants done, worked out from the directory as it is.
+private struct PlannedChange<Answer: Sendable> {
+    /// `nil` where there is nothing to do, and then nothing is recorded.
+    let change: DirectoryChange?
+    /// What the audit names as changed.
+    let object: String
+    /// What the operator is told once it is done.
+    let answer: Answer
+
+    init(_ change: DirectoryChange?, _ object: String, answer: Answer) {
+        (self.change, self.object, self.answer) = (change, object, answer)
     }
 }
