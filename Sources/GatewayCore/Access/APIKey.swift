@@ -1,3 +1,4 @@
+import Crypto
 import FCMModel
 
 /// A tenant's key in clear: `fgw_<id>_<secret>_<checksum>`.
@@ -15,7 +16,6 @@ package struct APIKey: Sendable {
 
     /// The public part that names the key.
     package let id: String
-    /// The whole key.
     package let secret: Secret
 
     /// Reads a key's text; `nil` for a wrong form or checksum.
@@ -50,7 +50,6 @@ package struct APIKey: Sendable {
         self.secret = Secret("\(body)_\(Self.checksum(of: Array(body.utf8)[...]))")
     }
 
-    /// Makes a new random key.
     package static func generate() -> APIKey {
         var generator = SystemRandomNumberGenerator()
         func text(_ alphabet: ArraySlice<UInt8>, _ length: Int) -> String {
@@ -65,5 +64,112 @@ package struct APIKey: Sendable {
 
     private static func checksum(of bytes: ArraySlice<UInt8>) -> String {
         Base62.text(CRC32.checksum(bytes), width: Self.checksumLength)
+    }
+}
+
+/// A key as it is stored: everything but the key itself.
+package struct APIKeyRecord: Sendable, Hashable {
+    package var id: String
+    package var tenant: TenantID
+    /// Its name for people.
+    package var name: String
+    /// The keyed digest of the whole key.
+    package var digest: [UInt8]
+    package var scopes: Set<Scope>
+    /// Topics that it may address, by prefix; empty means all.
+    package var topicPrefixes: [String]
+    package var createdAt: Timestamp
+    /// From when on it is refused, if ever.
+    package var expiresAt: Timestamp?
+    package var revokedAt: Timestamp?
+
+    package init(
+        id: String,
+        tenant: TenantID,
+        name: String,
+        digest: [UInt8],
+        scopes: Set<Scope>,
+        topicPrefixes: [String],
+        createdAt: Timestamp,
+        expiresAt: Timestamp? = nil,
+        revokedAt: Timestamp? = nil
+    ) {
+        self.id = id
+        self.tenant = tenant
+        self.name = name
+        self.digest = digest
+        self.scopes = scopes
+        self.topicPrefixes = topicPrefixes
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.revokedAt = revokedAt
+    }
+
+    /// Whether the key is accepted at a moment.
+    package func isAlive(at now: Timestamp) -> Bool {
+        if self.revokedAt != nil { return false }
+        guard let expiresAt = self.expiresAt else { return true }
+        return now < expiresAt
+    }
+
+    package func mayAddress(topic: String) -> Bool {
+        self.topicPrefixes.isEmpty || self.topicPrefixes.contains { topic.hasPrefix($0) }
+    }
+}
+
+/// What a key may be used for.
+package enum Scope: String, Sendable, Hashable, CaseIterable {
+    case sendMessages = "messages:send"
+    case manageDeviceGroups = "device-groups:manage"
+    case manageTopics = "topics:manage"
+    case readAudit = "audit:read"
+    case readTokens = "tokens:read"
+    case manageTokens = "tokens:manage"
+}
+
+/// What an operator says of a key.
+package struct APIKeyDraft: Sendable, Hashable {
+    /// The most prefixes that a key may have; each condition is compared with all of them.
+    package static let maxTopicPrefixes = 100
+
+    /// Its name for people.
+    package var name: String
+    package var scopes: Set<Scope>
+    /// Topics that it may address, by prefix; empty means all.
+    package var topicPrefixes: [String]
+    /// From when on it is refused, if ever.
+    package var expiresAt: Timestamp?
+
+    package init(name: String, scopes: Set<Scope>, topicPrefixes: [String] = [], expiresAt: Timestamp? = nil) {
+        self.name = name
+        self.scopes = scopes
+        self.topicPrefixes = topicPrefixes
+        self.expiresAt = expiresAt
+    }
+}
+
+/// Turns keys into the digests that are stored in their place.
+package struct KeyPepper: Sendable {
+    private let keyed: HMAC<SHA256>
+
+    package init(_ secret: Secret) {
+        self.keyed = HMAC<SHA256>(key: secret.symmetricKey)
+    }
+
+    /// The digest to store: HMAC-SHA256 of the whole key.
+    package func digest(of key: APIKey) -> [UInt8] {
+        Array(self.code(of: key.secret.revealBytes()[...]))
+    }
+
+    /// Whether a key's bytes have this digest, in constant time.
+    package func matches(_ key: ArraySlice<UInt8>, digest: [UInt8]) -> Bool {
+        self.code(of: key) == digest
+    }
+
+    private func code(of key: ArraySlice<UInt8>) -> HMAC<SHA256>.MAC {
+        // The secret has been absorbed once; each key continues from a copy.
+        var hash = self.keyed
+        hash.update(data: key)
+        return hash.finalize()
     }
 }

@@ -1,6 +1,8 @@
+import Crypto
+import FCMModel
+
 /// Finds out who is calling, from memory alone.
 package struct Authenticator: Sendable {
-    /// The answer to a presented key.
     package enum Outcome: Sendable {
         case authenticated(Principal)
         case refused(Refusal)
@@ -10,7 +12,6 @@ package struct Authenticator: Sendable {
     ///
     /// Callers are told nothing of this; metrics are.
     package enum Refusal: String, Sendable, CaseIterable {
-        /// No key was presented.
         case missing
         /// The text is no key, or its checksum is wrong.
         case malformed
@@ -18,7 +19,6 @@ package struct Authenticator: Sendable {
         case unknown
         /// The key was revoked or has expired.
         case dead
-        /// The key's tenant is disabled.
         case disabled
         /// The connection's client has no certificate with a name that the key's tenant asks for.
         case certificate
@@ -27,19 +27,12 @@ package struct Authenticator: Sendable {
     private let directory: Directory
     private let pepper: KeyPepper
 
-    /// Authenticates against a directory's current picture.
     package init(directory: Directory, pepper: KeyPepper) {
         self.directory = directory
         self.pepper = pepper
     }
 
-    /// Judges the bytes of a key's text, and who presents it.
-    ///
-    /// - Parameters:
-    ///   - bytes: the key's text, if there is one.
-    ///   - clientNames: the names in the verified certificate of the connection's client; none without a certificate.
-    ///   - now: the time, for keys that expire.
-    /// - Returns: who calls, or why the key is refused.
+    /// Says who presents the bytes of a key's text, with the names in its verified client certificate, if it has one.
     package func authenticate(key bytes: ArraySlice<UInt8>?, clientNames: [String], now: Timestamp) -> Outcome {
         guard let bytes else { return .refused(.missing) }
         guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
@@ -51,5 +44,99 @@ package struct Authenticator: Sendable {
         guard !principal.profile.tenant.isDisabled else { return .refused(.disabled) }
         guard principal.profile.admits(clientNames: clientNames) else { return .refused(.certificate) }
         return .authenticated(principal)
+    }
+}
+
+/// Who is calling: a tenant, by one of its keys.
+///
+/// Made once for each key of a snapshot of the directory.
+package final class Principal: Sendable {
+    package let profile: TenantProfile
+    package let key: APIKeyRecord
+    /// How the audit names the caller.
+    package let auditName: String
+
+    package init(profile: TenantProfile, key: APIKeyRecord) {
+        self.profile = profile
+        self.key = key
+        self.auditName = "key:\(key.id)"
+    }
+
+    package func has(_ scope: Scope) -> Bool {
+        self.key.scopes.contains(scope)
+    }
+}
+
+/// A name by which a client's certificate vouches for it: a DNS name or a URI of its subject alternative names
+/// (RFC 5280, 4.2.1.6).
+///
+/// The two kinds can't be taken for each other, since every URI has a colon and no DNS name has one.
+package struct ClientName: Sendable, Hashable {
+    /// The most bytes that a name may have.
+    package static let maxBytes = 512
+
+    /// The name: a DNS name in lower case, a URI as it was written.
+    package let text: String
+
+    /// A name as an operator writes it: a whole DNS name, without a wildcard or a final full stop, or a URI with its
+    /// scheme; `nil` for any other text.
+    package init?(_ text: String) {
+        guard let name = text.utf8.contains(UInt8(ascii: ":")) ? Self.uri(text) : Self.dnsName(text) else { return nil }
+        self.text = name
+    }
+
+    /// A DNS name in lower case; `nil` for text that is none.
+    package static func dnsName(_ text: String) -> String? {
+        guard (1...253).contains(text.utf8.count) else { return nil }
+        let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        let isWellFormed = labels.allSatisfy { label in
+            (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
+                && label.allSatisfy(Self.isHostCharacter)
+        }
+        return isWellFormed ? text.lowercased() : nil
+    }
+
+    /// A URI as it is; `nil` for text that is none, or too long.
+    ///
+    /// Names are compared byte by byte, as SPIFFE has it, so nothing is made of escapes or of the case of letters.
+    package static func uri(_ text: String) -> String? {
+        guard text.utf8.count <= Self.maxBytes, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
+            let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")), colon > text.startIndex,
+            text.utf8.index(after: colon) < text.endIndex, let first = text.utf8.first, first.isLetter,
+            text.utf8[..<colon].allSatisfy(Self.isSchemeCharacter)
+        else { return nil }
+        return text
+    }
+
+    private static func isHostCharacter(_ byte: UInt8) -> Bool {
+        byte.isLetter || byte.isDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    }
+
+    /// RFC 3986, 3.1.
+    private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
+        byte.isLetter || byte.isDigit
+            || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+    }
+}
+
+/// The operators' bearer token.
+package struct AdminToken: Sendable {
+    private let digest: [UInt8]
+    private let comparisonKey = SymmetricKey(size: .bits256)
+
+    package init(_ secret: Secret) {
+        self.digest = Array(
+            HMAC<SHA256>.authenticationCode(for: secret.revealBytes(), using: self.comparisonKey)
+        )
+    }
+
+    /// Whether a presented token is the right one, in time that does not depend on how much of it is right.
+    package func matches(_ bytes: ArraySlice<UInt8>) -> Bool {
+        HMAC<SHA256>
+            .isValidAuthenticationCode(
+                self.digest,
+                authenticating: bytes,
+                using: self.comparisonKey
+            )
     }
 }

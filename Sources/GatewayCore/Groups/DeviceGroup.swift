@@ -5,7 +5,6 @@ package import FCMModel
 /// FCM tells nobody who the members of a group are. So the gateway notes each token before it asks FCM to add or remove
 /// it, and whether FCM agreed afterwards: whatever happens in between, every token that may be a member is written down.
 package struct DeviceGroup: Sendable, Hashable {
-    /// How far a token has come.
     package enum Standing: String, Sendable, Hashable, CaseIterable {
         /// FCM took it. Next: `removing`, gone.
         case member
@@ -26,13 +25,11 @@ package struct DeviceGroup: Sendable, Hashable {
         }
     }
 
-    /// Whose group it is.
     package let tenant: TenantID
     /// When that tenant was made: one that is made anew under the same id has groups of its own.
     package let tenantCreatedAt: Timestamp
     /// The tenant's name for it.
     package let name: String
-    /// FCM's name for it.
     package let upstreamName: String
     /// A key of it; `nil` while none is known.
     package var key: String?
@@ -42,7 +39,6 @@ package struct DeviceGroup: Sendable, Hashable {
     package var isComplete: Bool
     /// How often it was stored; 0 for a group that is not.
     package var version: Int
-    /// When it was stored.
     package var updatedAt: Timestamp
 
     package init(
@@ -161,13 +157,9 @@ package protocol GroupStore: Sendable {
     /// - Throws: `conflict` when another version, or none, is stored meanwhile; `storeUnavailable`.
     func remove(_ group: DeviceGroup) async throws(GatewayError)
 
-    /// Names of a tenant's groups in the order of their bytes.
+    /// Names of a tenant's groups in the order of their bytes, at least one and at most the limit, after a name or from
+    /// the beginning.
     ///
-    /// - Parameters:
-    ///   - tenant: whose groups.
-    ///   - name: the name after which the page begins; `nil` for the first page.
-    ///   - limit: how many at most, at least 1.
-    /// - Returns: the names.
     /// - Throws: `storeUnavailable`.
     func names(of tenant: TenantID, after name: String?, limit: Int) async throws(GatewayError) -> [String]
 }

@@ -35,12 +35,8 @@ package final class DeviceGroups: Sendable {
 
     // MARK: Changing
 
-    /// Makes a group hold exactly some tokens; one that FCM does not have is made.
+    /// Makes a group hold exactly 1 to 20 different tokens; one that FCM does not have is made.
     ///
-    /// - Parameters:
-    ///   - name: the tenant's name for it.
-    ///   - tokens: 1 to 20 different ones.
-    ///   - caller: whose group.
     /// - Returns: the group, and whether the gateway did not know it before.
     /// - Throws: `group_too_large`, `group_conflict`, `no_valid_tokens`, or what keeps FCM or the store from serving.
     package func put(
@@ -59,7 +55,6 @@ package final class DeviceGroups: Sendable {
 
     /// Adds tokens to a group that is there.
     ///
-    /// - Returns: the group.
     /// - Throws: `not_found`, and as for ``put(_:tokens:by:)``.
     package func add(
         _ tokens: [String],
@@ -139,11 +134,6 @@ package final class DeviceGroups: Sendable {
 
     /// A group as the gateway knows it; where it knows no key, FCM is asked for one.
     ///
-    /// - Parameters:
-    ///   - name: the tenant's name for it.
-    ///   - profile: whose group.
-    ///   - deadline: when the caller stops waiting.
-    ///   - origin: the request behind it.
     /// - Returns: the group, which has a key; `nil` where FCM has no such group.
     /// - Throws: what keeps FCM or the store from serving.
     package func group(
@@ -164,9 +154,6 @@ package final class DeviceGroups: Sendable {
 
     /// Shows a group, and records that somebody looked.
     ///
-    /// - Parameters:
-    ///   - name: the tenant's name for it.
-    ///   - caller: who looks.
     /// - Returns: the group; `nil` where neither the gateway nor FCM knows it.
     /// - Throws: as ``group(_:of:until:origin:)``, and `auditUnavailable`.
     package func show(_ name: String, by caller: GroupCaller) async throws(Refusal) -> DeviceGroup? {
@@ -592,7 +579,6 @@ private final class KnownGroupKeys: Sendable {
     private let hashes = Mutex<[TenantID: Set<Int>]>([:])
     private let count = Atomic(0)
 
-    /// Notes a key.
     func insert(_ key: String, of tenant: TenantID) {
         let isNew = self.hashes.withLock { $0[tenant, default: []].insert(key.hashValue).inserted }
         if isNew { self.count.wrappingAdd(1, ordering: .relaxed) }
@@ -611,7 +597,6 @@ private final class KnownGroupKeys: Sendable {
 }
 
 extension Refusal {
-    /// There is no such group.
     static let groupNotFound = Refusal(.notFound, "The tenant has no device group of this name")
     /// Somebody else changes the group at the same time.
     static let groupConflict = Refusal(.groupConflict)

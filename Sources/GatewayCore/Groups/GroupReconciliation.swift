@@ -11,7 +11,6 @@ struct GroupReconciliation: Sendable {
         case call(GroupRequest)
         /// The group is as it was wanted.
         case settled
-        /// FCM has no such group.
         case absent
         /// It can't be done, or not now.
         case refused(Refusal)
@@ -42,8 +41,6 @@ struct GroupReconciliation: Sendable {
     /// The group before the request that is under way.
     private var before: DeviceGroup
 
-    /// A reconciliation.
-    ///
     /// - Parameters:
     ///   - group: what is known of the group.
     ///   - wanted: the tokens it shall have, at most 20; none for a group that shall be deleted.

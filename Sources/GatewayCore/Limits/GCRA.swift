@@ -80,7 +80,6 @@ struct LimitBucket {
         }
     }
 
-    /// Takes back a charge.
     mutating func refund(_ count: Int) {
         for index in self.policies.indices {
             self.arrivals[index] = GCRA(self.policies[index]).refunded(self.arrivals[index], count)
@@ -94,7 +93,6 @@ struct LimitBucket {
         }
     }
 
-    /// What is left under each policy.
     func quotas(at now: Int64) -> [QuotaStatus] {
         self.policies.indices.map { index in
             let (gcra, arrival) = (GCRA(self.policies[index]), self.arrivals[index])

@@ -17,24 +17,20 @@ package struct LimitRequest: Sendable {
         case devices([LimitKey])
         /// These topics, together or not at all.
         case topics([LimitKey])
-        /// Nobody's quota but the tenant's: a dry run.
-        case uncounted(Int)
+        /// The tenant's quota alone, so many times: a dry run, or calls that bring no device a message.
+        case tenantOnly(Int)
     }
 
-    /// The tenant's own bucket.
     package var tenant: LimitKey
     /// The policies in force for the tenant, and those before them.
     package var history: PolicyHistory
-    /// The recipients.
     package var recipients: Recipients
     /// Further devices that get what a recipient gets, by its place: the members of device groups.
     ///
     /// A recipient and its members are charged together or not at all.
     package var members: [Int: [LimitKey]] = [:]
-    /// Whether the message carries a collapse key.
     package var isCollapsible: Bool
 
-    /// A request.
     package init(tenant: LimitKey, history: PolicyHistory, recipients: Recipients, isCollapsible: Bool) {
         self.tenant = tenant
         self.history = history
@@ -47,7 +43,7 @@ package struct LimitRequest: Sendable {
         self.init(
             tenant: profile.limitKey,
             history: profile.policyHistory,
-            recipients: .uncounted(count),
+            recipients: .tenantOnly(count),
             isCollapsible: false
         )
     }
@@ -55,9 +51,7 @@ package struct LimitRequest: Sendable {
 
 /// How a limiter judged a request.
 package struct LimitDecision: Sendable {
-    /// Which recipients may be sent to.
     package enum Admission: Sendable, Hashable {
-        /// All of them.
         case all
         /// Those whose entry is `nil`, in the request's order.
         case some([LimitDenial?])
@@ -65,12 +59,10 @@ package struct LimitDecision: Sendable {
         case none(LimitDenial)
     }
 
-    /// Which recipients may be sent to.
     package var admission: Admission
     /// The tenant's quotas after the charge, one for each policy.
     package var tenantQuotas: [QuotaStatus]
 
-    /// A decision.
     package init(admission: Admission, tenantQuotas: [QuotaStatus]) {
         self.admission = admission
         self.tenantQuotas = tenantQuotas
@@ -79,15 +71,90 @@ package struct LimitDecision: Sendable {
 
 /// A quota that is used up.
 package struct LimitDenial: Sendable, Hashable {
-    /// Whose.
     package var scope: LimitScope
     /// Whole seconds after which a repeat fits, where nobody comes but the recipients that were refused beside it, each
     /// when it was told to; at least 1.
     package var retryAfter: Int
 
-    /// A denial.
     package init(scope: LimitScope, retryAfter: Int) {
         self.scope = scope
         self.retryAfter = max(1, retryAfter)
+    }
+}
+
+/// What is left of the quotas that a send would be charged to.
+package struct LimitStatus: Sendable, Hashable {
+    /// One recipient's quota under one policy.
+    package struct Entry: Sendable, Hashable {
+        package var scope: LimitScope
+        package var quota: QuotaStatus
+
+        package init(scope: LimitScope, quota: QuotaStatus) {
+            self.scope = scope
+            self.quota = quota
+        }
+    }
+
+    /// The tenant's own quotas, one for each policy.
+    package var tenant: [QuotaStatus]
+    /// The quotas of each device or topic, in the request's order; empty for a dry run, which spends none of them.
+    package var recipients: [[Entry]]
+
+    package init(tenant: [QuotaStatus], recipients: [[Entry]]) {
+        self.tenant = tenant
+        self.recipients = recipients
+    }
+}
+
+/// What is left of one policy.
+package struct QuotaStatus: Sendable, Hashable {
+    package var policy: RatePolicy
+    package var remaining: Int
+    /// Seconds, rounded up, until one event fits where none does now, else until the quota is whole again.
+    package var resetSeconds: Int
+
+    package init(policy: RatePolicy, remaining: Int, resetSeconds: Int) {
+        self.policy = policy
+        self.remaining = remaining
+        self.resetSeconds = resetSeconds
+    }
+}
+
+/// What a bucket belongs to: 14 bytes that a keyed hash made of a tenant's token or topic.
+///
+/// The tenant is part of what was hashed, so no two tenants share a bucket. The two bytes that are left out hold a
+/// bucket's version where it is stored.
+package struct LimitKey: Sendable, Hashable {
+    /// The bits of ``high`` that belong to the key.
+    static let highMask = ~UInt64(UInt16.max)
+
+    /// The first six bytes.
+    let high: UInt64
+    /// The last eight bytes; never 0, which marks a place without a bucket.
+    let low: UInt64
+
+    /// A key that was stored.
+    init(high: UInt64, low: UInt64) {
+        self.high = high & Self.highMask
+        self.low = max(1, low)
+    }
+
+    package init(_ pseudonym: Pseudonym) {
+        self.init(high: pseudonym.high, low: pseudonym.low)
+    }
+
+    /// The key of everything that a tenant sends.
+    init(tenant: TenantID, _ pseudonymizer: Pseudonymizer) {
+        self.init(pseudonymizer.pseudonym(of: tenant.text))
+    }
+
+    /// Which of so many parts holds the key; the hash is uniform, so its bits can be used as they are.
+    func shard(of count: Int) -> Int {
+        Int(truncatingIfNeeded: self.low % UInt64(count))
+    }
+
+    /// Hashes by the bits that are uniform already.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(self.low)
     }
 }

@@ -4,7 +4,6 @@ package import FCMModel
 ///
 /// A class, since it is handed on many times and copying its parts each time would cost more than the pipeline itself.
 package final class SendCommand: Sendable {
-    /// Who sends.
     package let principal: Principal
     /// Whom it is for; for a device group that was named, its name stands in place of the key that is not known yet.
     package let target: Target
@@ -12,11 +11,8 @@ package final class SendCommand: Sendable {
     let tokenMayBeGroup: Bool
     /// The name of the device group that it is for, where the caller named one.
     package let groupName: String?
-    /// What it says.
     package let message: Message
-    /// The payload's size in bytes.
     package let payloadBytes: Int
-    /// The request it came with.
     package let origin: RequestOrigin
     /// When the caller stops waiting.
     package let deadline: ContinuousClock.Instant
@@ -94,6 +90,116 @@ package final class SendCommand: Sendable {
             payloadBytes: self.payloadBytes,
             origin: self.origin,
             deadline: self.deadline
+        )
+    }
+}
+
+/// What is recorded of the request behind an action.
+package struct RequestOrigin: Sendable {
+    package var method: String
+    package var requestID: String
+    package var trace: RequestTrace?
+
+    package init(method: String, requestID: String, trace: RequestTrace? = nil) {
+        self.method = method
+        self.requestID = requestID
+        self.trace = trace
+    }
+
+    package var traceID: String? { self.trace?.traceID }
+}
+
+/// What became of a send.
+package struct SendOutcome: Sendable {
+    package enum Answer: Sendable, Hashable {
+        /// One recipient, a topic or a condition.
+        case single(RecipientOutcome)
+        /// One outcome for each recipient, in the request's order.
+        case multiple([RecipientOutcome])
+        case group(GroupOutcome)
+        /// Nothing could be tried, for one cause.
+        ///
+        /// Indirect, so that the answers of nearly all sends stay small.
+        indirect case refused(Refusal)
+    }
+
+    /// The message's id, under which it is audited.
+    package var messageID: String
+    package var answer: Answer
+    /// The tenant's quotas after the send; empty where they were not asked.
+    package var quotas: [QuotaStatus]
+    /// The upstream's own answer, where a caller of the v1 facade gets it as it came.
+    package var passThrough: PassThrough?
+
+    package init(messageID: String, answer: Answer, quotas: [QuotaStatus] = [], passThrough: PassThrough? = nil) {
+        self.messageID = messageID
+        self.answer = answer
+        self.quotas = quotas
+        self.passThrough = passThrough
+    }
+}
+
+extension SendOutcome {
+    /// The code of the first refusal; `nil` where everybody was accepted.
+    package var code: OutcomeCode? {
+        switch self.answer {
+        case .refused(let refusal): refusal.code
+        case .single(let outcome): outcome.code
+        case .multiple(let outcomes): outcomes.lazy.compactMap(\.code).first
+        case .group: nil
+        }
+    }
+}
+
+extension SendOutcome.Answer {
+    /// Whether nothing reached FCM, or FCM itself said that it took nothing, for causes that pass: a repeat under the same
+    /// idempotency key then sends.
+    var freesKey: Bool {
+        switch self {
+        case .refused(let refusal): refusal.code.freesKey
+        case .single(let outcome): outcome.code?.freesKey == true
+        case .multiple(let outcomes): outcomes.allSatisfy { $0.code?.freesKey == true }
+        case .group: false
+        }
+    }
+
+    /// Whether it is unknown of some recipient if the message was delivered.
+    var hasUnknown: Bool {
+        switch self {
+        case .refused(let refusal): refusal.code == .outcomeUnknown
+        case .single(let outcome): outcome.code == .outcomeUnknown
+        case .multiple(let outcomes): outcomes.contains { $0.code == .outcomeUnknown }
+        case .group: false
+        }
+    }
+}
+
+extension LimitScope {
+    /// The code that tells of an exhausted quota.
+    package var outcomeCode: OutcomeCode {
+        switch self {
+        case .tenant: .tenantRateExceeded
+        case .device, .deviceCollapsible: .deviceRateExceeded
+        case .topic: .topicRateExceeded
+        }
+    }
+}
+
+extension LimitDenial {
+    /// What a single recipient's result says.
+    var rejection: Rejection {
+        Rejection(code: self.scope.outcomeCode, retryAfter: self.retryAfter, limitedBy: .gateway)
+    }
+}
+
+extension Refusal {
+    /// A request whose quota is used up.
+    package init(_ denial: LimitDenial) {
+        self.init(
+            denial.scope.outcomeCode,
+            retryAfter: denial.retryAfter,
+            limitedBy: .gateway,
+            limit: denial.scope.rawValue
         )
     }
 }

@@ -1,4 +1,4 @@
-import FCMModel
+package import FCMModel
 
 /// The one way that a message takes, whichever surface it came in by: scope, retired tokens, limits, upstream, audit.
 package struct SendPipeline: Sendable {
@@ -363,5 +363,128 @@ extension OutcomeCode {
     /// Whether the code tells of an exhausted quota.
     fileprivate var isRateLimit: Bool {
         self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
+    }
+}
+
+/// How far a send would get before it leaves the gateway.
+package struct SendPreview: Sendable {
+    /// Why it would be refused whatever its quotas, if it would be.
+    package var refusal: Refusal?
+    /// What is left of the quotas that it would be charged to.
+    package var limits: LimitStatus
+
+    package init(refusal: Refusal?, limits: LimitStatus) {
+        self.refusal = refusal
+        self.limits = limits
+    }
+}
+
+extension SendPipeline {
+    /// Charges a tenant for a preview: one message of its quota, and nothing of any device's or topic's.
+    ///
+    /// - Returns: `nil` where the quota has room, else the refusal.
+    package func charge(_ principal: Principal) async -> Refusal? {
+        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
+        guard case .none(let denial) = decision.admission else { return nil }
+        return Refusal(denial)
+    }
+
+    /// Tells how far a send would get; nothing is sent, spent or recorded.
+    package func preview(_ command: SendCommand) async -> SendPreview {
+        var targets = SendTargets(command.target, profile: command.principal.profile)
+        if let groups = self.groups, groups.mayBeAddressed(by: command) {
+            targets = targets.charging(await groups.limitKeys(of: command))
+        }
+        let now = self.clock.now()
+        return SendPreview(
+            refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
+            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
+        )
+    }
+}
+
+extension SendPipeline {
+    /// Records what is known of a send whose end was not kept, mostly since its process did not live to see it.
+    func recordAbandoned(_ command: SendCommand, _ outcome: SendOutcome, in place: consuming AuditReservation) {
+        var record = AuditRecord.send(
+            command,
+            outcome,
+            targets: SendTargets(command.target, profile: command.principal.profile),
+            upstreamCode: nil,
+            at: self.clock.now()
+        )
+        record.object = "settled by a repeat"
+        place.fill(record)
+        self.metrics.count(command, outcome.answer)
+    }
+}
+
+extension AuditRecord {
+    /// The record of a send.
+    static func send(
+        _ command: SendCommand,
+        _ outcome: SendOutcome,
+        targets: SendTargets,
+        upstreamCode: String?,
+        at time: Timestamp
+    ) -> AuditRecord {
+        let tally = Tally(of: outcome.answer, recipients: command.target.recipientCount)
+        var record = AuditRecord(
+            command.message.dryRun ? .messageValidate : .messageSend,
+            by: command.principal,
+            command.origin,
+            tally.outcome,
+            at: time
+        )
+        record.targetKind = command.target.kind.rawValue
+        record.targets = targets.auditBytes
+        record.recipients = tally.recipients
+        record.accepted = tally.accepted
+        record.bytes = command.payloadBytes
+        record.code = tally.code
+        record.upstreamCode = upstreamCode
+        record.fcmMessageID = tally.fcmMessageID
+        record.messageID = outcome.messageID
+        return record
+    }
+}
+
+/// An answer as the audit counts it.
+private struct Tally {
+    var recipients: Int
+    var accepted = 0
+    /// The first refusal's code.
+    var code: String?
+    /// A lone message's id.
+    var fcmMessageID: String?
+
+    init(of answer: SendOutcome.Answer, recipients: Int) {
+        self.recipients = recipients
+        switch answer {
+        case .refused(let refusal):
+            self.code = refusal.code.rawValue
+        case .group(let group):
+            self.recipients = group.success + group.failure
+            self.accepted = group.success
+            self.fcmMessageID = group.messageID
+        case .single(let result):
+            self.add(result, isOnly: true)
+        case .multiple(let results):
+            for result in results { self.add(result, isOnly: results.count == 1) }
+        }
+    }
+
+    private mutating func add(_ result: RecipientOutcome, isOnly: Bool) {
+        switch result {
+        case .accepted(let acceptance):
+            self.accepted += 1
+            if isOnly { self.fcmMessageID = acceptance.messageID }
+        case .rejected(let rejection):
+            self.code = self.code ?? rejection.code.rawValue
+        }
+    }
+
+    var outcome: AuditRecord.Outcome {
+        self.accepted == 0 ? .rejected : self.accepted == self.recipients ? .accepted : .partial
     }
 }

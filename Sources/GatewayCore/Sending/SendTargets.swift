@@ -86,7 +86,7 @@ extension LimitRequest {
         self.init(
             tenant: targets.tenantKey,
             history: command.principal.profile.policyHistory,
-            recipients: command.message.dryRun ? .uncounted(targets.count) : targets.limited,
+            recipients: command.message.dryRun ? .tenantOnly(targets.count) : targets.limited,
             isCollapsible: command.message.collapseKey != nil
         )
         if !command.message.dryRun { self.members = targets.members }
@@ -97,7 +97,7 @@ extension LimitRequest {
         LimitRequest(
             tenant: targets.tenantKey,
             history: command.principal.profile.policyHistory,
-            recipients: .uncounted(0),
+            recipients: .tenantOnly(0),
             isCollapsible: false
         )
     }

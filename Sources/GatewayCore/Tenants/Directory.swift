@@ -36,13 +36,13 @@ package final class Directory: Service {
 
     /// A directory that starts empty; call ``reload()`` before serving.
     ///
-    /// The kept policies are the limits that were in force when quotas were saved.
+    /// The saved policies are the limits that were in force when quotas were saved.
     package init(
         store: any DirectoryStore,
         masterKey: MasterKey,
         auditKey: Secret,
         defaultLimits: LimitPolicies,
-        keptPolicies: [LimitKey: PolicyHistory] = [:],
+        savedPolicies: [LimitKey: PolicyHistory] = [:],
         clock: any WallClock,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
@@ -53,7 +53,7 @@ package final class Directory: Service {
                 opener: .init(
                     masterKey: masterKey,
                     auditKey: auditKey,
-                    keptPolicies: keptPolicies,
+                    savedPolicies: savedPolicies,
                     defaultLimits: defaultLimits,
                     time: clock.now()
                 )
@@ -66,7 +66,6 @@ package final class Directory: Service {
         for meter in self.refused.values { meter.set(0) }
     }
 
-    /// The current snapshot.
     package var snapshot: DirectorySnapshot {
         self.current.withLock { $0 }
     }
@@ -187,7 +186,6 @@ package final class Directory: Service {
 
 /// What the directory holds, or as much of it as belongs to one tenant.
 package struct DirectoryContents: Sendable {
-    /// All tenants.
     package var tenants: [Tenant] = []
     /// The random bytes that each tenant's pseudonyms are salted with; destroyed with the tenant.
     package var salts: [TenantID: [UInt8]] = [:]
@@ -195,36 +193,30 @@ package struct DirectoryContents: Sendable {
     package var credentials: [StoredCredential] = []
     /// All keys, revoked ones included.
     package var keys: [APIKeyRecord] = []
-    /// The tenants' own limits.
     package var limits: [TenantID: LimitOverrides] = [:]
 
     /// Rows that are left out because their seal is not the gateway's.
     package var refused: [RefusedRow] = []
 
-    /// An empty directory.
     package init() {}
 }
 
 /// A row of the directory that is not served, because somebody without the master key made or changed it.
 package struct RefusedRow: Sendable, Hashable {
-    /// What the row is.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A tenant, with its limits: nothing of it is served.
         case tenant
-        /// An API key.
         case key
         /// A credential: the tenant has none of this protocol.
         case credential
     }
 
-    /// What the row is.
     package let kind: Kind
     /// The tenant that the row names, if that is a tenant's name.
     package let tenant: TenantID?
     /// The row's own name, as it stands in the store: the tenant, the key's id, or the credential's protocol.
     package let name: String
 
-    /// A row.
     package init(_ kind: Kind, _ name: String, of tenant: TenantID?) {
         self.kind = kind
         self.tenant = tenant
@@ -233,7 +225,6 @@ package struct RefusedRow: Sendable, Hashable {
 }
 
 extension RefusedRow: CustomStringConvertible {
-    /// Names the row and its tenant.
     package var description: String {
         switch self.kind {
         case .tenant: "tenant \(self.name)"
@@ -252,13 +243,10 @@ package enum DirectoryChange: Sendable {
     case putCredential(StoredCredential)
     /// Adds a key whose id no key has yet.
     case addKey(APIKeyRecord)
-    /// Adds or replaces a key.
     case putKey(APIKeyRecord)
     /// Adds a key and shortens the life of another, in one step.
     case rotateKey(new: APIKeyRecord, old: APIKeyRecord)
-    /// Removes a key of a tenant.
     case removeKey(id: String, TenantID)
-    /// Replaces a tenant's limits.
     case putLimits(TenantID, LimitOverrides)
 
     /// The tenant that is changed; no other is.
@@ -274,7 +262,7 @@ package enum DirectoryChange: Sendable {
 
 /// Keeps tenants, their credentials, keys and limits.
 package protocol DirectoryStore: Sendable {
-    /// Everything, as one consistent picture.
+    /// Everything, as one consistent snapshot.
     ///
     /// - Throws: `storeUnavailable`.
     func load() async throws(GatewayError) -> DirectoryContents

@@ -4,8 +4,8 @@ package final class DirectorySnapshot: Sendable {
     struct Opener: Sendable {
         let masterKey: MasterKey
         let auditKey: Secret
-        /// The limits that were in force when quotas were kept by the last run, by tenants' keys.
-        let keptPolicies: [LimitKey: PolicyHistory]
+        /// The limits that were in force when the last run saved its quotas, by tenants' keys.
+        let savedPolicies: [LimitKey: PolicyHistory]
         var defaultLimits: LimitPolicies
         /// When what is opened comes into force.
         var time: Timestamp
@@ -58,14 +58,12 @@ package final class DirectorySnapshot: Sendable {
         }
     }
 
-    /// The tenants by id.
     package let tenants: [TenantID: TenantProfile]
     /// The keys by id with their tenants, revoked ones included.
     package let principals: [String: Principal]
     /// Rows in the store that are not served.
     package let refused: Set<RefusedRow>
 
-    /// An empty snapshot.
     package convenience init() {
         self.init(Parts())
     }
@@ -152,7 +150,7 @@ extension TenantProfile {
         }
         let pseudonymizer = same?.pseudonymizer ?? Pseudonymizer(auditKey: opener.auditKey, tenantSalt: salt)
         let policies = opener.defaultLimits.overridden(by: limits)
-        let history = same?.policyHistory ?? opener.keptPolicies[LimitKey(tenant: tenant.id, pseudonymizer)]
+        let history = same?.policyHistory ?? opener.savedPolicies[LimitKey(tenant: tenant.id, pseudonymizer)]
         self.init(
             tenant: tenant,
             legacyCredential: opened(.legacy, same?.legacyCredential) {

@@ -18,7 +18,6 @@ package final class ServiceAccountCredential: TenantCredential {
     package let privateKeyID: String
     /// The RSA key as PKCS#8 in PEM.
     package let privateKey: Secret
-    /// Where access tokens are asked for.
     package let tokenURI: TokenURI
     /// The server to call instead of the configured one.
     package let endpoint: String?
@@ -126,7 +125,6 @@ struct ServiceAccountFile: Codable {
     let clientEmail: String
     let tokenURI: String
 
-    /// Reads and checks a file.
     init(json: [UInt8]) throws(ServiceAccountProblem) {
         do {
             self = try JSONDecoder().decode(Self.self, from: Data(json))

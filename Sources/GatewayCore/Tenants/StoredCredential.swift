@@ -17,7 +17,6 @@ package struct StoredCredential: Sendable, Hashable {
     /// Another endpoint than the configured one: a private server or an emulator.
     package var endpoint: String?
     package var fingerprint: String
-    /// When this version was put.
     package var createdAt: Timestamp
 
     package init(

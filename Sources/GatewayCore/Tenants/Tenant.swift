@@ -20,12 +20,9 @@ package struct Tenant: Sendable, Hashable {
     /// The names of which a client's certificate must carry one for the tenant's keys to be accepted; empty asks for no
     /// certificate.
     package var clientNames: [ClientName]
-    /// When it was made.
     package var createdAt: Timestamp
-    /// When it was last changed.
     package var updatedAt: Timestamp
 
-    /// A tenant.
     package init(
         id: TenantID,
         displayName: String,
@@ -59,7 +56,6 @@ package enum UpstreamKind: String, Sendable, Hashable, CaseIterable {
 
 /// The name of a tenant in paths and keys: `[a-z0-9][a-z0-9-]{0,62}`.
 package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible {
-    /// The name.
     package let text: String
 
     /// Accepts a well-formed name; anything else is `nil`.
@@ -73,10 +69,8 @@ package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible
         self.text = String(text)
     }
 
-    /// The name.
     package var description: String { self.text }
 
-    /// Orders by name.
     package static func < (lhs: TenantID, rhs: TenantID) -> Bool { lhs.text < rhs.text }
 }
 
@@ -89,16 +83,13 @@ package struct TenantDraft: Sendable, Hashable {
     package var displayName: String
     /// The protocol that its messages leave by.
     package var upstream: UpstreamKind
-    /// The Firebase project id.
     package var projectID: String?
-    /// The numeric sender id.
     package var senderID: String?
     /// Whether its keys are refused.
     package var isDisabled: Bool
     /// The names of which a client's certificate must carry one; empty asks for none.
     package var clientNames: [ClientName]
 
-    /// A draft.
     package init(
         displayName: String,
         upstream: UpstreamKind,

@@ -1,15 +1,13 @@
 import FCMModel
 import Synchronization
 
-/// A tenant with what its requests need at hand.
+/// A tenant with what its requests need, opened and compiled.
 package final class TenantProfile: Sendable {
-    /// The tenant.
     package let tenant: Tenant
     /// Its opened legacy credential, if it has one that opens.
     package let legacyCredential: LegacyCredential?
     /// Its opened service account, if it has one that opens.
     package let v1Credential: ServiceAccountCredential?
-    /// Its credentials as stored, for showing.
     package let storedCredentials: [StoredCredential]
     /// The version of its stored server key, 0 without one; tells credentials apart on the way of every send.
     package let legacyCredentialVersion: Int
@@ -17,7 +15,6 @@ package final class TenantProfile: Sendable {
     package let policyHistory: PolicyHistory
     /// Its own limits, which replace the gateway's defaults.
     package let limitOverrides: LimitOverrides
-    /// Makes its audit pseudonyms.
     package let pseudonymizer: Pseudonymizer
     /// What its pseudonyms are salted with, and what its rows in the store are bound to; another one in each life of the
     /// tenant.
@@ -32,7 +29,7 @@ package final class TenantProfile: Sendable {
     ///
     /// Drawn from its salt, so that no clock has a part in it.
     package let uid: UInt64
-    /// Its requests in flight, whichever picture they began under.
+    /// Its requests in flight, whichever snapshot they began under.
     package let load: TenantLoad
     /// Its list of retired tokens, once a send has asked for it.
     ///
@@ -71,7 +68,6 @@ package final class TenantProfile: Sendable {
         self.uid = Self.uid(of: tenant.id, pseudonymizer)
     }
 
-    /// The limits in force for it.
     package var limits: LimitPolicies { self.policyHistory.policies }
 
     /// The Firebase project that its messages go to by the v1 protocol: its own, or else its service account's.
@@ -126,7 +122,6 @@ package final class TenantProfile: Sendable {
             + "Firebase project (fcm-gateway tenant put \(self.id.text) --sender-id NUMBER, with its other settings)"
     }
 
-    /// The tenant's name.
     package var id: TenantID { self.tenant.id }
 
     /// The uid of a tenant that is about to be made.

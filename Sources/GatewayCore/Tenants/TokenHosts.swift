@@ -29,7 +29,6 @@ package struct PlainHTTP: Sendable, Hashable {
 /// The address comes from an uploaded file: without this list, such a file could make the gateway sign assertions for a
 /// stranger (V-AUD of the protocol page).
 package struct TokenHosts: Sendable, Hashable {
-    /// Google's own.
     package static let google = TokenHosts(["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"])
 
     /// Which of them may be asked without encryption, and which servers may be called so.
@@ -77,7 +76,6 @@ package struct TokenHosts: Sendable, Hashable {
 package struct TokenURI: Sendable, Hashable {
     /// The URL as the service account has it; also the audience of assertions.
     package let text: String
-    /// Whether the way there is encrypted.
     package let isEncrypted: Bool
     /// Host and port in lower case; the port is left out where it is the scheme's own.
     package let authority: String

@@ -3,7 +3,6 @@ package import FCMModel
 /// What a request about subscriptions came to.
 package struct TopicAnswer<Value: Sendable>: Sendable {
     package enum Content: Sendable {
-        /// What was asked for.
         case value(Value)
         /// Nothing could be done, for one cause.
         case refused(Refusal)

@@ -71,13 +71,7 @@ extension LimitOverrides {
                 problems.unknown(JSONPointer().appending(key))
                 continue
             }
-            let policies = problems.policies(member.value, at: JSONPointer().appending(key))
-            switch scope {
-            case .tenant: overrides.tenant = policies
-            case .device: overrides.device = policies
-            case .deviceCollapsible: overrides.deviceCollapsible = policies
-            case .topic: overrides.topic = policies
-            }
+            overrides[scope] = problems.policies(member.value, at: JSONPointer().appending(key))
         }
         guard problems.list.isEmpty else { throw Refusal(problems.list) }
         self = overrides

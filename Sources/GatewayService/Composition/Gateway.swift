@@ -76,7 +76,7 @@ package struct Gateway: Sendable {
             logger.notice("The store is sealed by the previous master key; fcm-gateway credential rewrap changes that.")
         }
         let limiter = MemoryRateLimiter(metrics: metrics)
-        let keptLimits = KeptLimits(
+        let limitSnapshot = LimitSnapshotFile(
             of: limiter,
             in: configuration.databasePath + ".limits",
             clock: clock,
@@ -87,7 +87,7 @@ package struct Gateway: Sendable {
             masterKey: masterKey,
             auditKey: ownSecrets.auditKey,
             defaultLimits: configuration.limits.defaults,
-            keptPolicies: keptLimits.load(),
+            savedPolicies: limitSnapshot.load(),
             clock: clock,
             metrics: metrics,
             logger: logger.part(.state)
@@ -287,9 +287,10 @@ package struct Gateway: Sendable {
         self.services =
             tracing.services + [
                 ForcedShutdownService(forced: forced), ClosingService("store") { try database.close() },
-                ClosingService("limits") { keptLimits.save(under: directory.snapshot) }, directory, trail.checkpoints,
-                audit, trail.retention(audit), retired, ClosingService("upstream", close: upstream.shutdown),
-                upstream.tokens, idempotent, self.adminListener, self.dataListener,
+                ClosingService("limits") { limitSnapshot.save(under: directory.snapshot) }, directory,
+                trail.checkpoints, audit, trail.retention(audit), retired,
+                ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
+                self.adminListener, self.dataListener,
             ]
     }
 

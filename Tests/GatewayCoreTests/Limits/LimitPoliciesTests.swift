@@ -8,12 +8,7 @@ struct LimitPoliciesTests {
     func overrides(scope: LimitScope) throws {
         let own = [try RatePolicy.sample(1, per: 2, burst: 3)]
         var overrides = LimitOverrides()
-        switch scope {
-        case .tenant: overrides.tenant = own
-        case .device: overrides.device = own
-        case .deviceCollapsible: overrides.deviceCollapsible = own
-        case .topic: overrides.topic = own
-        }
+        overrides[scope] = own
         let defaults = LimitPolicies()
         let policies = defaults.overridden(by: overrides)
         for other in LimitScope.allCases {

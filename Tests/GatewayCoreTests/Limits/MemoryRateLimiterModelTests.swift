@@ -42,7 +42,7 @@ struct MemoryRateLimiterModelTests {
             switch Int.random(in: 0..<8, using: &generator) {
             case 0...4: .devices(keys("device", atMost: 6))
             case 5...6: .topics(Array(Set(keys("topic", atMost: 3))))
-            default: .uncounted(Int.random(in: 1...4, using: &generator))
+            default: .tenantOnly(Int.random(in: 1...4, using: &generator))
             }
         return LimitRequest(
             tenant: .sample("tenant \(Int.random(in: 0..<2, using: &generator))"),

@@ -171,11 +171,11 @@ struct MemoryRateLimiterTests {
 
     @Test("A dry run pays the tenant's quota and nobody else's")
     func dryRun() async {
-        #expect(await self.admit(.uncounted(7)).admission == .all)
+        #expect(await self.admit(.tenantOnly(7)).admission == .all)
         #expect(self.limiter.bucketCount == 1)
         let late = LimitDenial(scope: .tenant, retryAfter: 1)
-        #expect(await self.admit(.uncounted(5)).admission == .some([nil, nil, nil, late, late]))
-        #expect(await self.admit(.uncounted(1)).admission == .none(late))
+        #expect(await self.admit(.tenantOnly(5)).admission == .some([nil, nil, nil, late, late]))
+        #expect(await self.admit(.tenantOnly(1)).admission == .none(late))
     }
 
     @Test("Tenants share nothing")
@@ -193,14 +193,14 @@ struct MemoryRateLimiterTests {
         var policies = self.policies
         let (fast, slow) = (try RatePolicy.sample(10, per: 1, burst: 10), try RatePolicy.sample(6, per: 60, burst: 4))
         policies.tenant = [fast, slow]
-        let first = await self.admit(.uncounted(3), policies: policies).tenantQuotas
+        let first = await self.admit(.tenantOnly(3), policies: policies).tenantQuotas
         #expect(
             first == [
                 QuotaStatus(policy: fast, remaining: 7, resetSeconds: 1),
                 QuotaStatus(policy: slow, remaining: 1, resetSeconds: 30),
             ]
         )
-        let second = await self.admit(.uncounted(1), policies: policies).tenantQuotas
+        let second = await self.admit(.tenantOnly(1), policies: policies).tenantQuotas
         #expect(
             second == [
                 QuotaStatus(policy: fast, remaining: 6, resetSeconds: 1),
@@ -257,6 +257,6 @@ struct MemoryRateLimiterTests {
             #expect(left.recipients.map { $0.map(\.quota.resetSeconds) } == [[10, 100], [0, 0]])
         }
         #expect(await status(self.topics("t")).recipients.map { $0.map(\.scope) } == [[.topic]])
-        #expect(await status(.uncounted(3)).recipients == [])
+        #expect(await status(.tenantOnly(3)).recipients == [])
     }
 }

@@ -172,7 +172,7 @@ struct RateBoundTests {
                 switch Int.random(in: 0..<4, using: &generator) {
                 case 0...1: .devices([Self.device])
                 case 2: .topics([.sample("topic 1"), .sample("topic 2")])
-                default: .uncounted(1)
+                default: .tenantOnly(1)
                 }
             let request = LimitRequest(
                 tenant: Self.tenant,
@@ -207,7 +207,7 @@ struct RateBoundTests {
                 LimitRequest(
                     tenant: Self.tenant,
                     policies: policies,
-                    recipients: isCounted ? .devices(devices) : .uncounted(devices.count),
+                    recipients: isCounted ? .devices(devices) : .tenantOnly(devices.count),
                     isCollapsible: isCollapsible
                 )
             }
@@ -232,7 +232,7 @@ struct RateBoundTests {
         let policies = LimitPolicies(tenant: [try .sample(1, per: 1, burst: 20)])
         let late = (1...20).map { LimitDenial(scope: .tenant, retryAfter: $0) }
         let devices = (0..<40).map { LimitKey.sample("device \($0)") }
-        for recipients in [LimitRequest.Recipients.devices(devices), .uncounted(40)] {
+        for recipients in [LimitRequest.Recipients.devices(devices), .tenantOnly(40)] {
             let request = LimitRequest(
                 tenant: Self.tenant,
                 policies: policies,

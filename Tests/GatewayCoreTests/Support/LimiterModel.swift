@@ -19,7 +19,7 @@ struct LimiterModel {
             switch request.recipients {
             case .devices(let keys): self.admitDevices(keys, request)
             case .topics(let keys): self.admitTopics(keys, request)
-            case .uncounted(let count): self.admitUncounted(count, request)
+            case .tenantOnly(let count): self.admitTenantOnly(count, request)
             }
         return LimitDecision(admission: admission, tenantQuotas: self.quotas(request))
     }
@@ -99,7 +99,7 @@ struct LimiterModel {
         return .all
     }
 
-    private mutating func admitUncounted(_ count: Int, _ request: LimitRequest) -> LimitDecision.Admission {
+    private mutating func admitTenantOnly(_ count: Int, _ request: LimitRequest) -> LimitDecision.Admission {
         if self.wait(.tenant, request.tenant, request) > 0 {
             return .none(Self.denial(.tenant, self.tenantWait(for: count, request)))
         }

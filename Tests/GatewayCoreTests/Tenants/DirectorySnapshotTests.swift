@@ -13,7 +13,7 @@ struct DirectorySnapshotTests {
         .init(
             masterKey: try .sample(masterKey),
             auditKey: .sample("audit"),
-            keptPolicies: [:],
+            savedPolicies: [:],
             defaultLimits: LimitPolicies(),
             time: .sample
         )

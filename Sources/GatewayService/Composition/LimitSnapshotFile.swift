@@ -2,16 +2,15 @@ import GatewayCore
 import GatewayStorage
 import Logging
 
-/// What is used up of all quotas, kept from an orderly end to the next start.
+/// The file that saves what is used up of all quotas from an orderly end to the next start.
 ///
 /// It is never worth a failed start or end: without it, every quota is whole.
-struct KeptLimits: Sendable {
+struct LimitSnapshotFile: Sendable {
     private let limiter: MemoryRateLimiter
     private let file: StateFile
     private let clock: any WallClock
     private let logger: Logger
 
-    /// What is used up by a limiter, in the file of a path.
     init(of limiter: MemoryRateLimiter, in path: String, clock: any WallClock, logger: Logger) {
         self.limiter = limiter
         self.file = StateFile(path: path)
@@ -19,18 +18,18 @@ struct KeptLimits: Sendable {
         self.logger = logger
     }
 
-    /// Takes back what the last orderly end kept.
+    /// Takes back what the last orderly end saved.
     ///
     /// - Returns: the limits that were in force then, by tenants' keys.
     func load() -> [LimitKey: PolicyHistory] {
         do {
-            guard let bytes = try self.file.read(maxBytes: MemoryRateLimiter.maxKeptBytes) else { return [:] }
-            let kept = try self.limiter.restore(bytes, now: self.clock.now())
+            guard let bytes = try self.file.read(maxBytes: MemoryRateLimiter.maxSnapshotBytes) else { return [:] }
+            let restored = try self.limiter.restore(bytes, now: self.clock.now())
             self.logger.debug(
                 "Rate limits go on from where they were",
-                metadata: ["buckets": "\(kept.buckets)", "left_out": "\(kept.leftOut)"]
+                metadata: ["buckets": "\(restored.buckets)", "left_out": "\(restored.leftOut)"]
             )
-            return kept.policies
+            return restored.policies
         } catch let damage as MemoryRateLimiter.Damage {
             self.logger.warning(
                 "The kept rate limits are damaged; every quota is whole",
@@ -45,10 +44,10 @@ struct KeptLimits: Sendable {
         return [:]
     }
 
-    /// Keeps what is used up at this moment, with the limits that are in force.
+    /// Saves what is used up at this moment, with the limits that are in force.
     func save(under tenants: DirectorySnapshot) {
         let policies = Dictionary(tenants.tenants.values.map { ($0.limitKey, $0.policyHistory) }) { $1 }
-        let (bytes, kept) = self.limiter.keep(policies: policies, now: self.clock.now())
+        let (bytes, saved) = self.limiter.save(policies: policies, now: self.clock.now())
         do {
             try self.file.write(bytes)
         } catch {
@@ -57,8 +56,8 @@ struct KeptLimits: Sendable {
                 metadata: ["cause": "\(error.message)"]
             )
         }
-        if kept.leftOut > 0 {
-            self.logger.warning("Not all rate limits are kept", metadata: ["left_out": "\(kept.leftOut)"])
+        if saved.leftOut > 0 {
+            self.logger.warning("Not all rate limits are kept", metadata: ["left_out": "\(saved.leftOut)"])
         }
     }
 }

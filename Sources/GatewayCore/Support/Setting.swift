@@ -1,5 +1,23 @@
 import Synchronization
 
+/// A setting that may change while the gateway runs; its users read it anew each time.
+package final class Setting<Value: Sendable>: Sendable {
+    private let value: Mutex<Value>
+
+    /// A setting that starts at a value.
+    package init(_ value: Value) {
+        self.value = Mutex(value)
+    }
+
+    package var current: Value {
+        self.value.withLock { $0 }
+    }
+
+    package func change(to value: Value) {
+        self.value.withLock { $0 = value }
+    }
+}
+
 /// A time limit that may change while the gateway runs; cheap enough to be read by every request.
 package final class DurationSetting: Sendable {
     private let nanoseconds: Atomic<Int64>
@@ -9,12 +27,10 @@ package final class DurationSetting: Sendable {
         self.nanoseconds = Atomic(Int64(duration / .nanoseconds(1)))
     }
 
-    /// What is in force now.
     package var current: Duration {
         .nanoseconds(self.nanoseconds.load(ordering: .relaxed))
     }
 
-    /// Puts another limit in force.
     package func change(to duration: Duration) {
         self.nanoseconds.store(Int64(duration / .nanoseconds(1)), ordering: .relaxed)
     }

@@ -16,18 +16,15 @@ package struct GatewayError: Error, Sendable {
         case auditUnavailable = "audit_unavailable"
         /// The operation's input breaks a rule.
         case invalid
-        /// The surrounding task was cancelled.
         case cancelled
     }
 
-    /// The kind.
     package var code: Code
     /// Shown to the caller: never holds a token, key or payload.
     package var message: String
     /// Logged, never shown.
     package var cause: (any Error)?
 
-    /// An error.
     package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
         self.code = code
         self.message = message

@@ -39,7 +39,7 @@ package struct TraceParent: Sendable, Hashable {
         self.flags = parts[0] == "00" ? String(parts[3]) : Self.isSampled(parts[3]) ? "01" : "00"
     }
 
-    /// Whether whoever began the trace has it recorded.
+    /// Whether the beginner of the trace has it recorded.
     package var isSampled: Bool { Self.isSampled(self.flags[...]) }
 
     /// The field's value, of version 00.

@@ -1,3 +1,72 @@
+package import Crypto
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A secret that is held in memory that is wiped when released, and that never shows itself in text.
+package struct Secret: Sendable {
+    private let key: SymmetricKey
+
+    package init(bytes: some ContiguousBytes) {
+        self.key = SymmetricKey(data: bytes)
+    }
+
+    package init(_ key: SymmetricKey) {
+        self.key = key
+    }
+
+    package init(_ text: String) {
+        self.init(bytes: Array(text.utf8))
+    }
+
+    package init(randomBytes count: Int) {
+        self.key = SymmetricKey(size: SymmetricKeySize(bitCount: count * 8))
+    }
+
+    /// The secret as a key for cryptographic use.
+    package var symmetricKey: SymmetricKey { self.key }
+
+    package var count: Int { self.key.bitCount / 8 }
+
+    /// A copy of the secret as text, for the moment it is written to a wire; do not keep it.
+    package func revealText() -> String {
+        String(decoding: self.revealBytes(), as: UTF8.self)
+    }
+
+    /// A copy of the secret's bytes, for the moment they are needed; do not keep it.
+    package func revealBytes() -> [UInt8] {
+        // The pointer does not outlive the closure; the copy is what the caller asked for.
+        unsafe self.key.withUnsafeBytes { unsafe Array($0) }
+    }
+}
+
+extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// A constant that tells nothing.
+    package var description: String { "<redacted>" }
+    /// A constant that tells nothing.
+    package var debugDescription: String { "<redacted>" }
+    /// A mirror without children, so that dumps tell nothing either.
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// Random secrets of the gateway's own, made on the first start and sealed by the master key, so that rotating the
+/// master key changes neither.
+package enum GatewaySecret: String, Sendable, CaseIterable {
+    /// Keys the digests of API keys.
+    case keyPepper = "key_pepper"
+    /// The root of the audit's pseudonyms and seals.
+    case auditKey = "audit_key"
+    /// Signs the audit's checkpoints.
+    case auditSigningKey = "audit_signing_key"
+
+    package var context: Envelope.Context {
+        Envelope.Context(owner: "gateway", kind: self.rawValue, version: 1)
+    }
+}
+
 /// Keeps the gateway's own secrets, sealed.
 package protocol GatewaySecretStore: Sendable {
     /// The sealed secrets of the gateway itself; absent ones are stored first, as given.

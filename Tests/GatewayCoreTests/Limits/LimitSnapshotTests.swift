@@ -3,8 +3,8 @@ import Testing
 
 @testable import GatewayCore
 
-@Suite("Kept limits")
-struct KeptLimitsTests {
+@Suite("Snapshots of limits")
+struct LimitSnapshotTests {
     private let clock = ManualClock()
     private let policies: LimitPolicies
 
@@ -30,7 +30,7 @@ struct KeptLimitsTests {
         )
     }
 
-    private var kept: [LimitKey: PolicyHistory] { [.sample("tenant"): PolicyHistory(self.policies)] }
+    private var saved: [LimitKey: PolicyHistory] { [.sample("tenant"): PolicyHistory(self.policies)] }
 
     /// A limiter of which two devices and a topic are used up.
     private func used() async -> MemoryRateLimiter {
@@ -45,8 +45,8 @@ struct KeptLimitsTests {
     @Test("What was used up still is, for every scope and policy", arguments: [0, 3, 30, 300])
     func roundTrip(seconds: Int) async throws {
         let before = await self.used()
-        let (bytes, kept) = before.keep(policies: self.kept, now: self.clock.now())
-        #expect(kept.buckets == before.bucketCount)
+        let (bytes, saved) = before.save(policies: self.saved, now: self.clock.now())
+        #expect(saved.buckets == before.bucketCount)
         self.clock.advance(by: .seconds(seconds))
         let after = MemoryRateLimiter()
         let restored = try after.restore(bytes, now: self.clock.now())
@@ -79,23 +79,23 @@ struct KeptLimitsTests {
         let before = MemoryRateLimiter()
         #expect(await before.admit(request(60), now: self.clock.now()).admission == .all)
         if !whileStopped { history = history.followed(by: limits, at: self.clock.now()) }
-        let (bytes, _) = before.keep(policies: [.sample("tenant"): history], now: self.clock.now())
+        let (bytes, _) = before.save(policies: [.sample("tenant"): history], now: self.clock.now())
         let after = MemoryRateLimiter()
-        let kept = try after.restore(bytes, now: self.clock.now())
-        history = try #require(kept.policies[.sample("tenant")]).followed(by: limits, at: self.clock.now())
+        let saved = try after.restore(bytes, now: self.clock.now())
+        history = try #require(saved.policies[.sample("tenant")]).followed(by: limits, at: self.clock.now())
         #expect(await after.status(of: request(1), now: self.clock.now()).recipients.first?.first?.quota.remaining == 0)
         self.clock.advance(by: .seconds(360))
         #expect(await after.admit(request(2), now: self.clock.now()).admission == .all)
         #expect(await after.admit(request(1), now: self.clock.now()).admission != .all)
     }
 
-    @Test("Quotas that are whole are not kept, and those that became whole are not taken back")
+    @Test("Quotas that are whole are not saved, and those that became whole are not taken back")
     func whole() async throws {
         let limiter = await self.used()
-        let (bytes, kept) = limiter.keep(policies: self.kept, now: self.clock.now())
-        #expect(kept.buckets > 5)
+        let (bytes, saved) = limiter.save(policies: self.saved, now: self.clock.now())
+        #expect(saved.buckets > 5)
         self.clock.advance(by: .seconds(30 * 86_400))
-        #expect(limiter.keep(policies: self.kept, now: self.clock.now()).kept.buckets == 0)
+        #expect(limiter.save(policies: self.saved, now: self.clock.now()).saved.buckets == 0)
         let after = MemoryRateLimiter()
         #expect(try after.restore(bytes, now: self.clock.now()).buckets == 0)
         #expect(after.bucketCount == 0)
@@ -103,7 +103,7 @@ struct KeptLimitsTests {
 
     @Test("What was charged meanwhile is not given back")
     func chargedMeanwhile() async throws {
-        let (bytes, _) = await self.used().keep(policies: self.kept, now: self.clock.now())
+        let (bytes, _) = await self.used().save(policies: self.saved, now: self.clock.now())
         self.clock.advance(by: .seconds(5))
         let after = MemoryRateLimiter()
         let request = self.request(.devices([.sample("b")]))
@@ -115,7 +115,7 @@ struct KeptLimitsTests {
 
     @Test("No changed, cut or lengthened byte is believed")
     func damaged() async throws {
-        let (bytes, _) = await self.used().keep(policies: self.kept, now: self.clock.now())
+        let (bytes, _) = await self.used().save(policies: self.saved, now: self.clock.now())
         func expectDamage(_ bytes: [UInt8]) {
             let limiter = MemoryRateLimiter()
             #expect(throws: MemoryRateLimiter.Damage.self) { try limiter.restore(bytes, now: self.clock.now()) }
@@ -155,15 +155,15 @@ struct KeptLimitsTests {
         let limiter = MemoryRateLimiter()
         let keys = (0..<2_000).map { LimitKey.sample("device \($0)") }
         _ = await limiter.admit(self.request(.devices(keys)), now: self.clock.now())
-        let (bytes, kept) = limiter.keep(policies: self.kept, now: self.clock.now(), upTo: 500)
-        #expect(kept.buckets == 500)
-        #expect(kept.leftOut == limiter.bucketCount - 500)
+        let (bytes, saved) = limiter.save(policies: self.saved, now: self.clock.now(), upTo: 500)
+        #expect(saved.buckets == 500)
+        #expect(saved.leftOut == limiter.bucketCount - 500)
         #expect(try MemoryRateLimiter().restore(bytes, now: self.clock.now()).buckets == 500)
     }
 
     @Test("A clock that was set back while the process was away costs one burst at most")
     func clockSetBack() async throws {
-        let (bytes, _) = await self.used().keep(policies: self.kept, now: self.clock.now())
+        let (bytes, _) = await self.used().save(policies: self.saved, now: self.clock.now())
         self.clock.advance(by: .seconds(-3_600))
         let after = MemoryRateLimiter()
         _ = try after.restore(bytes, now: self.clock.now())

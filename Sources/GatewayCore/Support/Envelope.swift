@@ -1,0 +1,312 @@
+import Crypto
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A secret sealed for storage: encrypted with a data key of its own, which is wrapped by the master key.
+///
+/// Both layers are AES-256-GCM and authenticate what the secret belongs to, so that rows swapped in the store do not
+/// open. Rotating the master key rewraps the data key and leaves the secret's ciphertext alone.
+package struct Envelope: Sendable, Hashable {
+    /// What a secret belongs to; part of what is authenticated.
+    package struct Context: Sendable, Hashable {
+        /// The tenant's id, or a name of the gateway's own.
+        package var owner: String
+        /// What the secret is, for instance `legacy`.
+        package var kind: String
+        /// Rises with every replacement.
+        package var version: Int
+        /// What else of the row must be as it was when the secret was sealed.
+        package var details: [String?]
+
+        package init(owner: String, kind: String, version: Int, details: [String?] = []) {
+            self.owner = owner
+            self.kind = kind
+            self.version = version
+            self.details = details
+        }
+
+        /// Unambiguous bytes: each part is preceded by its length, and an absent one has none.
+        var authenticatedData: Data {
+            var data = Data()
+            for part in [self.owner, self.kind, String(self.version)] + self.details {
+                data.append(contentsOf: Array((part.map { "\($0.utf8.count):\($0);" } ?? "-;").utf8))
+            }
+            return data
+        }
+    }
+
+    /// Why a secret could not be opened; says nothing about its content.
+    package struct OpeningError: Error, Sendable, Hashable, CustomStringConvertible {
+        package let context: Context
+
+        package var description: String { "\(self.context.kind) of \(self.context.owner) does not open" }
+    }
+
+    /// Nonce, wrapped data key and tag.
+    package let wrappedKey: Data
+    /// Nonce, ciphertext and tag.
+    package let sealed: Data
+
+    package init(wrappedKey: Data, sealed: Data) {
+        self.wrappedKey = wrappedKey
+        self.sealed = sealed
+    }
+
+    /// Seals a secret under a fresh data key.
+    ///
+    /// - Throws: what the cryptographic library throws; does not happen for keys of 256 bits.
+    package init(sealing secret: Secret, for context: Context, under masterKey: MasterKey) throws {
+        let dataKey = SymmetricKey(size: .bits256)
+        let aad = context.authenticatedData
+        let sealed = try AES.GCM.seal(secret.revealBytes(), using: dataKey, authenticating: aad)
+        let wrapped = try AES.GCM.seal(Secret(dataKey).revealBytes(), using: masterKey.key, authenticating: aad)
+        guard let sealedBytes = sealed.combined, let wrappedBytes = wrapped.combined else {
+            throw OpeningError(context: context)
+        }
+        self.init(wrappedKey: wrappedBytes, sealed: sealedBytes)
+    }
+
+    /// Opens the secret, by the master key or the one before it.
+    ///
+    /// - Throws: ``OpeningError`` for a wrong master key, another context, or changed bytes.
+    package func open(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Secret {
+        let (dataKey, _) = try self.dataKey(for: context, under: masterKey)
+        return try self.open(for: context, by: dataKey)
+    }
+
+    /// The same secret with its data key wrapped by the master key itself instead of the one before it.
+    ///
+    /// - Returns: the envelope with another wrapped key, or `nil` when its data key is wrapped by the master key already.
+    /// - Throws: ``OpeningError`` when neither key opens it, or what they open does not open the secret.
+    package func rewrapped(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Envelope? {
+        let (dataKey, isPrevious) = try self.dataKey(for: context, under: masterKey)
+        // What does not open now must not be taken along as if it did.
+        _ = try self.open(for: context, by: dataKey)
+        guard isPrevious else { return nil }
+        let wrapped = try? AES.GCM.seal(
+            Secret(dataKey).revealBytes(),
+            using: masterKey.key,
+            authenticating: context.authenticatedData
+        )
+        guard let bytes = wrapped?.combined else { throw OpeningError(context: context) }
+        return Envelope(wrappedKey: bytes, sealed: self.sealed)
+    }
+
+    /// The data key, and whether the previous master key was needed for it.
+    private func dataKey(
+        for context: Context,
+        under masterKey: MasterKey
+    ) throws(OpeningError) -> (key: SymmetricKey, isPrevious: Bool) {
+        let aad = context.authenticatedData
+        func unwrap(_ key: SymmetricKey) -> SymmetricKey? {
+            guard let box = try? AES.GCM.SealedBox(combined: self.wrappedKey),
+                let bytes = try? AES.GCM.open(box, using: key, authenticating: aad)
+            else { return nil }
+            return SymmetricKey(data: bytes)
+        }
+        if let key = unwrap(masterKey.key) { return (key, false) }
+        if let previous = masterKey.previous, let key = unwrap(previous) { return (key, true) }
+        throw OpeningError(context: context)
+    }
+
+    private func open(for context: Context, by dataKey: SymmetricKey) throws(OpeningError) -> Secret {
+        guard let box = try? AES.GCM.SealedBox(combined: self.sealed),
+            let bytes = try? AES.GCM.open(box, using: dataKey, authenticating: context.authenticatedData)
+        else { throw OpeningError(context: context) }
+        return Secret(bytes: bytes)
+    }
+}
+
+/// The key-encryption key: 256 bits from a file or the environment, under which everything stored is sealed.
+///
+/// While the key is being changed it knows its predecessor: it opens what either of the two has sealed, and seals by
+/// itself alone.
+package struct MasterKey: Sendable {
+    package static let byteCount = 32
+
+    let key: SymmetricKey
+    /// The key before this one, for as long as something may still be sealed by it.
+    let previous: SymmetricKey?
+
+    /// Takes a key, and the one before it, of exactly ``byteCount`` bytes each; `nil` for any other length.
+    package init?(_ secret: Secret, previous: Secret? = nil) {
+        guard secret.count == Self.byteCount, previous.map(\.count) ?? Self.byteCount == Self.byteCount else {
+            return nil
+        }
+        self.key = secret.symmetricKey
+        self.previous = previous?.symmetricKey
+    }
+
+    /// Whether the key before this one is known.
+    package var hasPrevious: Bool { self.previous != nil }
+
+    /// Tells keys apart without telling anything of them: the first 16 hexadecimal digits of a keyed hash.
+    package var fingerprint: String {
+        let code = HMAC<SHA256>.authenticationCode(for: Array("fcm-gateway master key 1".utf8), using: self.key)
+        return Hex.text(code.prefix(8))
+    }
+}
+
+extension MasterKey: CustomStringConvertible, CustomReflectable {
+    package var description: String { "master key \(self.fingerprint)" }
+    /// A mirror without children, so that dumps tell nothing either.
+    package var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// Something that a store keeps sealed by the master key: where it is, and its envelope.
+package struct SealedSecret: Sendable, Hashable {
+    /// Where a store keeps a sealed secret.
+    package enum Place: Sendable, Hashable {
+        /// One of the gateway's own.
+        case gateway(GatewaySecret)
+        /// A tenant's credential for one upstream, of this version.
+        case credential(TenantID, UpstreamKind, version: Int)
+    }
+
+    /// Where it is.
+    package var place: Place
+    /// What else of its row it is sealed for.
+    package var details: [String?]
+    /// How it is sealed.
+    package var envelope: Envelope
+
+    package init(place: Place, details: [String?] = [], envelope: Envelope) {
+        self.place = place
+        self.details = details
+        self.envelope = envelope
+    }
+
+    /// A tenant's credential.
+    ///
+    /// - Parameters:
+    ///   - credential: as it is stored.
+    ///   - salt: of the tenant.
+    package init(_ credential: StoredCredential, salt: [UInt8]) {
+        self.init(
+            place: .credential(credential.tenant, credential.kind, version: credential.version),
+            details: credential.details(salt: salt),
+            envelope: credential.envelope
+        )
+    }
+
+    package var context: Envelope.Context {
+        switch self.place {
+        case .gateway(let secret): secret.context
+        case .credential(let tenant, let kind, let version):
+            StoredCredential.context(tenant: tenant, kind: kind, version: version, details: self.details)
+        }
+    }
+
+    /// What people call it; tells nothing of the secret.
+    package var name: String {
+        switch self.place {
+        case .gateway(let secret): "the gateway's own \(secret.rawValue)"
+        case .credential(let tenant, let kind, let version):
+            "the \(kind.rawValue) credential of tenant \(tenant.text), version \(version)"
+        }
+    }
+}
+
+/// Seals rows of the directory, so that a writer to the store who lacks the master key can neither make nor change one.
+///
+/// A seal is HMAC-SHA256 over the table's name and the row's columns, under a key that is derived from the pepper of API
+/// keys. It does not tell a row from an earlier version of the same row.
+package struct RowSealer: Sendable {
+    private let keyed: HMAC<SHA256>
+
+    /// Derives the key.
+    ///
+    /// - Parameter keyPepper: the secret that keys the digests of API keys.
+    package init(keyPepper: Secret) {
+        self.keyed = HMAC<SHA256>(
+            key: HKDF<SHA256>
+                .deriveKey(
+                    inputKeyMaterial: keyPepper.symmetricKey,
+                    info: Array("fcm-gateway directory row 1".utf8),
+                    outputByteCount: 32
+                )
+        )
+    }
+
+    /// Seals a row.
+    ///
+    /// - Parameters:
+    ///   - columns: the row's columns in their order, `nil` for null, and whatever else the row is bound to.
+    ///   - table: keeps rows of different tables apart.
+    /// - Returns: 32 bytes.
+    package func seal(of columns: [[UInt8]?], in table: String) -> [UInt8] {
+        Array(self.code(columns, table))
+    }
+
+    /// Whether a row has this seal, in constant time.
+    package func isGenuine(_ seal: [UInt8], of columns: [[UInt8]?], in table: String) -> Bool {
+        self.code(columns, table) == seal
+    }
+
+    private func code(_ columns: [[UInt8]?], _ table: String) -> HMAC<SHA256>.MAC {
+        // The key has been absorbed once; each row continues from a copy. Each part is preceded by its length.
+        var hash = self.keyed
+        for part in [Array(table.utf8)] + columns {
+            hash.update(data: Array("\(part?.count ?? -1):".utf8))
+            if let part { hash.update(data: part) }
+        }
+        return hash.finalize()
+    }
+}
+
+/// What is to be done to have all that a store keeps sealed by one master key.
+///
+/// Pure: it reads nothing and writes nothing.
+package struct Rewrapping: Sendable {
+    /// One secret's exchange of one wrapped key for another.
+    package struct Exchange: Sendable, Hashable {
+        /// The secret as it was read.
+        package let old: SealedSecret
+        /// The same secret under the new master key.
+        package let new: Envelope
+    }
+
+    /// Secrets whose data key is still wrapped by the previous master key.
+    package private(set) var exchanges: [Exchange] = []
+    /// How many need nothing.
+    package private(set) var currentCount = 0
+    /// Those that open under neither key.
+    package private(set) var unopened: [SealedSecret] = []
+
+    /// Looks at all that is sealed.
+    ///
+    /// - Parameters:
+    ///   - secrets: everything that a store keeps sealed.
+    ///   - masterKey: the key to seal by, and the one before it.
+    ///   - progress: is told how many secrets have been looked at, each time.
+    package init(
+        _ secrets: [SealedSecret],
+        under masterKey: MasterKey,
+        progress: (_ done: Int) -> Void = { _ in }
+    ) {
+        for (index, secret) in secrets.enumerated() {
+            do {
+                if let new = try secret.envelope.rewrapped(for: secret.context, under: masterKey) {
+                    self.exchanges.append(Exchange(old: secret, new: new))
+                } else {
+                    self.currentCount += 1
+                }
+            } catch {
+                self.unopened.append(secret)
+            }
+            progress(index + 1)
+        }
+    }
+}
+
+extension SHA256Digest {
+    /// The digest's 32 bytes.
+    var bytes: [UInt8] {
+        // The pointer does not outlive the closure.
+        unsafe self.withUnsafeBytes { unsafe Array($0) }
+    }
+}
