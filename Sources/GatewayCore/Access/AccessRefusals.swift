@@ -3,8 +3,8 @@ package import FCMModel
 /// Refuses, and records, requests whose sender may not make them.
 ///
 /// It comes before a request's body is read: a key that may not do something has no say in how much work its requests
-/// make. The record therefore names no target.
-package struct AccessRefusals: Sendable {
+/// make. The record therefore names no target. A class, since it goes along with every request.
+package final class AccessRefusals: Sendable {
     private let audit: AuditLog
     private let clock: any WallClock
     private let messages: TenantCounters?
@@ -21,7 +21,7 @@ package struct AccessRefusals: Sendable {
     }
 
     /// The refusals of those who are no operators.
-    package init(_ administration: Administration) {
+    package convenience init(_ administration: Administration) {
         self.init(audit: administration.audit, clock: administration.clock)
     }
 

@@ -3,6 +3,7 @@ import FCMModel
 
 /// Finds out who is calling, from memory alone.
 package struct Authenticator: Sendable {
+    /// Who presents a key, or why it is refused.
     package enum Outcome: Sendable {
         case authenticated(Principal)
         case refused(Refusal)

@@ -1,6 +1,8 @@
 import FCMModel
 
-/// Who does what is recorded, and thereby how: nothing is done that can't be.
+/// Who acts, which decides which steps of an audited action wait for the disk.
+///
+/// Nothing is done that can't be recorded, so each action takes these steps:
 ///
 /// 1. A place in the audit is reserved.
 /// 2. The intent is committed: an operator's always, a tenant's in strict mode.
@@ -9,8 +11,8 @@ import FCMModel
 /// 5. Where the intent was committed, the answer waits until that record is durable. What is done can't be taken back, so
 ///    its caller is told of it also when the record has yet to follow.
 ///
-/// ``AuditLog/recording(_:by:orThrow:_:)`` takes these steps. A send takes them by ``AuditLog/begin(by:_:)`` and
-/// ``AuditLog/finish(by:)``, which cost the hot path neither a closure's context nor a further async frame.
+/// ``AuditLog/recording(_:by:orThrow:_:)`` takes them all. A send takes them by ``AuditLog/begin(by:_:)`` and
+/// ``AuditLog/finish(by:)``, since the hot path shall have no further async frame.
 enum AuditActor: Sendable {
     /// A tenant's service, by its key.
     case tenant

@@ -5,6 +5,7 @@ package import FCMModel
 /// FCM tells nobody who the members of a group are. So the gateway notes each token before it asks FCM to add or remove
 /// it, and whether FCM agreed afterwards: whatever happens in between, every token that may be a member is written down.
 package struct DeviceGroup: Sendable, Hashable {
+    /// How far a token has come on its way into a group, or out of it.
     package enum Standing: String, Sendable, Hashable, CaseIterable {
         /// FCM took it. Next: `removing`, gone.
         case member

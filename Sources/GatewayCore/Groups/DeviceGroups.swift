@@ -15,7 +15,7 @@ package final class DeviceGroups: Sendable {
     let metrics: TenantCounters
     private let knownKeys = KnownGroupKeys()
     /// By tenant and name.
-    private let queue = TurnQueue<[String]>()
+    private let locks = KeyedLock<[String]>()
 
     package init(
         store: any GroupStore,
@@ -143,7 +143,7 @@ package final class DeviceGroups: Sendable {
         origin: RequestOrigin
     ) async throws(Refusal) -> DeviceGroup? {
         if let known = try await self.stored(name, of: profile), known.key != nil { return known }
-        return try await self.inTurn(name, of: profile, until: deadline) { () throws(Refusal) in
+        return try await self.locked(name, of: profile, until: deadline) { () throws(Refusal) in
             let known = try await self.stored(name, of: profile)
             if let known, known.key != nil { return known }
             let group = known ?? self.unknown(name, of: profile)
@@ -201,7 +201,7 @@ package final class DeviceGroups: Sendable {
         _ profile: TenantProfile,
         until deadline: ContinuousClock.Instant
     ) async {
-        try? await self.inTurn(name, of: profile, until: deadline) { () throws(Refusal) in
+        try? await self.locked(name, of: profile, until: deadline) { () throws(Refusal) in
             guard var group = try await self.stored(name, of: profile), group.key == key else { return }
             group.key = nil
             group.updatedAt = self.clock.now()
@@ -306,7 +306,7 @@ package final class DeviceGroups: Sendable {
         _ change: (DeviceGroup, _ upstreamCode: inout String?) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         try await self.recording(action, name, tokens, by: caller) { record throws(Refusal) in
-            try await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
+            try await self.locked(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
                 let known = try await self.stored(name, of: caller.profile)
                 return try await change(known ?? self.unknown(name, of: caller.profile), &record.upstreamCode)
             }
@@ -332,7 +332,10 @@ package final class DeviceGroups: Sendable {
                 orThrow: Refusal(.auditUnavailable)
             ) { record throws(Refusal) in
                 do throws(Refusal) {
-                    try await self.charge(action, caller.profile, now: now)
+                    // A list of names asks nothing of FCM and is free.
+                    if action != .deviceGroupList, let refusal = await self.limiter.charge(caller.profile, now: now) {
+                        throw refusal
+                    }
                     let answer = try await body(&record)
                     code = record.code
                     return answer
@@ -350,24 +353,16 @@ package final class DeviceGroups: Sendable {
         return try result.get()
     }
 
-    /// Charges the tenant for a request; a list of names asks nothing of FCM and is free.
-    private func charge(_ action: AuditAction, _ profile: TenantProfile, now: Timestamp) async throws(Refusal) {
-        guard action != .deviceGroupList else { return }
-        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: profile), now: now)
-        guard case .none(let denial) = decision.admission else { return }
-        throw Refusal(denial)
-    }
-
     /// Does something while nobody else changes a group.
-    private func inTurn<Answer: Sendable>(
+    private func locked<Answer: Sendable>(
         _ name: String,
         of profile: TenantProfile,
         until deadline: ContinuousClock.Instant,
         _ body: () async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         let key = [profile.id.text, name]
-        guard await self.queue.enter(key, until: deadline) else { throw .groupConflict }
-        defer { self.queue.leave(key) }
+        guard await self.locks.acquire(key, until: deadline) else { throw .groupConflict }
+        defer { self.locks.release(key) }
         return try await body()
     }
 }
@@ -398,7 +393,7 @@ extension DeviceGroups {
                     throws(Refusal) in
                 let result: GroupResult
                 if let name {
-                    result = try await self.inTurn(name, of: caller.profile, until: caller.deadline) {
+                    result = try await self.locked(name, of: caller.profile, until: caller.deadline) {
                         () throws(Refusal) in
                         try await self.forward(change, of: name, by: caller)
                     }
@@ -415,7 +410,7 @@ extension DeviceGroups {
     ///
     /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
     private func note(key: String, of name: String, by caller: GroupCaller) async {
-        try? await self.inTurn(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
+        try? await self.locked(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
             var group = try await self.stored(name, of: caller.profile) ?? self.unknown(name, of: caller.profile)
             guard group.key != key else { return }
             group.key = key

@@ -314,9 +314,9 @@ private final class LimiterMetrics: Sendable {
 extension MemoryRateLimiter {
     /// Why a snapshot can't be restored.
     package enum Damage: Error, Sendable, Hashable {
-        /// They were written by something else, or by another version.
+        /// It was written by something else, or by another version.
         case foreign
-        /// They are not what was written.
+        /// It is not what was written.
         case changed
     }
 

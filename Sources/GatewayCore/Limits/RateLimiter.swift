@@ -1,3 +1,5 @@
+import FCMModel
+
 /// Decides whether messages may go out now.
 package protocol RateLimiter: Sendable {
     /// Charges a request's quotas as far as they admit it.
@@ -7,6 +9,15 @@ package protocol RateLimiter: Sendable {
 
     /// What is left of the quotas that a request would be charged to; nothing is charged.
     func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus
+}
+
+extension RateLimiter {
+    /// Charges a tenant for one call that brings no device a message; the refusal where its quota has no room.
+    func charge(_ profile: TenantProfile, now: Timestamp) async -> Refusal? {
+        let decision = await self.admit(LimitRequest(calls: 1, of: profile), now: now)
+        guard case .none(let denial) = decision.admission else { return nil }
+        return Refusal(denial)
+    }
 }
 
 /// What a send would charge.
@@ -51,6 +62,7 @@ package struct LimitRequest: Sendable {
 
 /// How a limiter judged a request.
 package struct LimitDecision: Sendable {
+    /// Which recipients may be sent to.
     package enum Admission: Sendable, Hashable {
         case all
         /// Those whose entry is `nil`, in the request's order.

@@ -9,7 +9,7 @@ package final class SendCommand: Sendable {
     package let target: Target
     /// Whether the one token that it is for may be the key of a device group: FCM's own protocols take either in one place.
     let tokenMayBeGroup: Bool
-    /// The name of the device group that it is for, where the caller named one.
+    /// The name of the device group that it is for, where the caller named one; its key is found on the way.
     package let groupName: String?
     package let message: Message
     package let payloadBytes: Int
@@ -17,54 +17,11 @@ package final class SendCommand: Sendable {
     /// When the caller stops waiting.
     package let deadline: ContinuousClock.Instant
 
-    /// A command for a target in FCM's own terms.
-    package convenience init(
+    package init(
         principal: Principal,
         target: Target,
         tokenMayBeGroup: Bool = false,
-        message: Message,
-        payloadBytes: Int,
-        origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
-    ) {
-        self.init(
-            principal: principal,
-            target: target,
-            tokenMayBeGroup: tokenMayBeGroup,
-            groupName: nil,
-            message: message,
-            payloadBytes: payloadBytes,
-            origin: origin,
-            deadline: deadline
-        )
-    }
-
-    /// A command for a device group by the tenant's name for it; its key is found on the way.
-    package convenience init(
-        principal: Principal,
-        groupName: String,
-        message: Message,
-        payloadBytes: Int,
-        origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
-    ) {
-        self.init(
-            principal: principal,
-            target: .notificationKey(groupName),
-            tokenMayBeGroup: false,
-            groupName: groupName,
-            message: message,
-            payloadBytes: payloadBytes,
-            origin: origin,
-            deadline: deadline
-        )
-    }
-
-    private init(
-        principal: Principal,
-        target: Target,
-        tokenMayBeGroup: Bool,
-        groupName: String?,
+        groupName: String? = nil,
         message: Message,
         payloadBytes: Int,
         origin: RequestOrigin,
@@ -111,6 +68,7 @@ package struct RequestOrigin: Sendable {
 
 /// What became of a send.
 package struct SendOutcome: Sendable {
+    /// An answer by the form of what was addressed.
     package enum Answer: Sendable, Hashable {
         /// One recipient, a topic or a condition.
         case single(RecipientOutcome)

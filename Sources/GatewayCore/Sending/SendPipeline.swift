@@ -3,12 +3,12 @@ package import FCMModel
 /// The one way that a message takes, whichever surface it came in by: scope, retired tokens, limits, upstream, audit.
 package struct SendPipeline: Sendable {
     private let retired: RetiredTokens
-    let limiter: any RateLimiter
+    private let limiter: any RateLimiter
     private var upstream: any UpstreamSender
     let audit: AuditLog
     let clock: any WallClock
     let metrics: TenantCounters
-    let groups: DeviceGroups?
+    private let groups: DeviceGroups?
     /// The next message's id, where it is not a new one.
     private var messageID: String?
 
@@ -165,7 +165,7 @@ package struct SendPipeline: Sendable {
     }
 
     /// Why nobody would be sent to, where all recipients are retired.
-    func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> Refusal? {
+    private func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> Refusal? {
         guard case .refused(let isRefused) = self.screening(of: command, targets, now), !isRefused.contains(false)
         else {
             return nil
@@ -198,12 +198,18 @@ package struct SendPipeline: Sendable {
             return Delivery(answer: answer, quotas: quotas, refusedAsRetired: refusedCount)
         }
         var delivery = await self.deliver(command.addressing(target), targets: targets.keeping(isKept), now: now)
-        var rest = Self.outcomes(of: delivery.answer, count: target.recipientCount).makeIterator()
-        delivery.answer = .multiple(
-            isRefused.map { $0 ? .rejected(.unregistered) : rest.next() ?? .rejected(.upstreamProtocol) }
-        )
+        let rest = Self.outcomes(of: delivery.answer, count: target.recipientCount)
+        let own = isRefused.map { isRefused -> RecipientOutcome? in isRefused ? .rejected(.unregistered) : nil }
+        delivery.answer = .multiple(Self.merged(own, rest))
         delivery.refusedAsRetired += refusedCount
         return delivery
+    }
+
+    /// One outcome for each recipient of a list: the gateway's own where it has one, else the next of those that were
+    /// sent to.
+    private static func merged(_ own: [RecipientOutcome?], _ sent: [RecipientOutcome]) -> [RecipientOutcome] {
+        var sent = sent.makeIterator()
+        return own.map { $0 ?? sent.next() ?? .rejected(.upstreamProtocol) }
     }
 
     /// One outcome for each recipient of a list that was answered in whichever way.
@@ -217,6 +223,7 @@ package struct SendPipeline: Sendable {
     }
 
     // MARK: Steps
+
     /// Sends to a group by the tenant's name for it.
     @inline(never)  // As for `record`.
     private func deliverToGroup(_ command: SendCommand, quotas: [QuotaStatus]) async -> Delivery {
@@ -289,18 +296,15 @@ package struct SendPipeline: Sendable {
             let denial = denials.lazy.compactMap { $0 }.first ?? LimitDenial(scope: .tenant, retryAfter: 1)
             return Delivery(answer: .refused(Refusal(denial)), quotas: quotas)
         }
-        var outcomes = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
+        let outcomes = denials.map { denial -> RecipientOutcome? in denial.map { .rejected($0.rejection) } }
         guard target.recipientCount > 0 else {
             return Delivery(answer: .multiple(outcomes.compactMap { $0 }), quotas: quotas)
         }
         let result = await self.upstream.send(UpstreamCall(command, target: target))
         self.learn(result, command.addressing(target), targets.keeping(isAdmitted), screening, now)
-        var sent = Self.outcomes(of: result, count: target.recipientCount).makeIterator()
-        for index in outcomes.indices where outcomes[index] == nil {
-            outcomes[index] = sent.next()
-        }
+        let sent = Self.outcomes(of: result, count: target.recipientCount)
         return Delivery(
-            answer: .multiple(outcomes.map { $0 ?? .rejected(.upstreamProtocol) }),
+            answer: .multiple(Self.merged(outcomes, sent)),
             quotas: quotas,
             upstreamCode: result.upstreamCode
         )
@@ -357,12 +361,41 @@ package struct SendPipeline: Sendable {
             return Array(repeating: .rejected(.upstreamProtocol), count: count)
         }
     }
-}
 
-extension OutcomeCode {
-    /// Whether the code tells of an exhausted quota.
-    fileprivate var isRateLimit: Bool {
-        self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
+    // MARK: Previews
+
+    /// Charges a tenant for a preview: one message of its quota, and nothing of any device's or topic's.
+    package func charge(_ principal: Principal) async -> Refusal? {
+        await self.limiter.charge(principal.profile, now: self.clock.now())
+    }
+
+    /// Tells how far a send would get; nothing is sent, spent or recorded.
+    package func preview(_ command: SendCommand) async -> SendPreview {
+        var targets = SendTargets(command.target, profile: command.principal.profile)
+        if let groups = self.groups, groups.mayBeAddressed(by: command) {
+            targets = targets.charging(await groups.limitKeys(of: command))
+        }
+        let now = self.clock.now()
+        return SendPreview(
+            refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
+            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
+        )
+    }
+
+    // MARK: Abandoned sends
+
+    /// Records what is known of a send whose end was not kept, mostly since its process did not live to see it.
+    func recordAbandoned(_ command: SendCommand, _ outcome: SendOutcome, in place: consuming AuditReservation) {
+        var record = AuditRecord.send(
+            command,
+            outcome,
+            targets: SendTargets(command.target, profile: command.principal.profile),
+            upstreamCode: nil,
+            at: self.clock.now()
+        )
+        record.object = "settled by a repeat"
+        place.fill(record)
+        self.metrics.count(command, outcome.answer)
     }
 }
 
@@ -379,45 +412,14 @@ package struct SendPreview: Sendable {
     }
 }
 
-extension SendPipeline {
-    /// Charges a tenant for a preview: one message of its quota, and nothing of any device's or topic's.
-    ///
-    /// - Returns: `nil` where the quota has room, else the refusal.
-    package func charge(_ principal: Principal) async -> Refusal? {
-        let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: self.clock.now())
-        guard case .none(let denial) = decision.admission else { return nil }
-        return Refusal(denial)
-    }
-
-    /// Tells how far a send would get; nothing is sent, spent or recorded.
-    package func preview(_ command: SendCommand) async -> SendPreview {
-        var targets = SendTargets(command.target, profile: command.principal.profile)
-        if let groups = self.groups, groups.mayBeAddressed(by: command) {
-            targets = targets.charging(await groups.limitKeys(of: command))
-        }
-        let now = self.clock.now()
-        return SendPreview(
-            refusal: self.refusal(of: command) ?? self.retirement(of: command, targets, now),
-            limits: await self.limiter.status(of: LimitRequest(command, targets), now: now)
-        )
+extension OutcomeCode {
+    /// Whether the code tells of an exhausted quota.
+    fileprivate var isRateLimit: Bool {
+        self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
     }
 }
 
-extension SendPipeline {
-    /// Records what is known of a send whose end was not kept, mostly since its process did not live to see it.
-    func recordAbandoned(_ command: SendCommand, _ outcome: SendOutcome, in place: consuming AuditReservation) {
-        var record = AuditRecord.send(
-            command,
-            outcome,
-            targets: SendTargets(command.target, profile: command.principal.profile),
-            upstreamCode: nil,
-            at: self.clock.now()
-        )
-        record.object = "settled by a repeat"
-        place.fill(record)
-        self.metrics.count(command, outcome.answer)
-    }
-}
+// MARK: Records
 
 extension AuditRecord {
     /// The record of a send.

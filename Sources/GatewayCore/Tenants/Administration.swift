@@ -12,7 +12,7 @@ package struct Administration: Sendable {
     private let masterKey: MasterKey
     private let pepper: KeyPepper
     let clock: any WallClock
-    private let turns = TurnQueue<TenantID>()
+    private let locks = KeyedLock<TenantID>()
 
     package init(
         directory: Directory,
@@ -288,9 +288,9 @@ package struct Administration: Sendable {
     // MARK: Changing
 
     /// How long a change waits for others of its tenant.
-    private static let turnTimeout = Duration.seconds(30)
+    private static let lockTimeout = Duration.seconds(30)
 
-    /// Plans a change when the tenant's turn has come, and makes it; it is in force then, and recorded.
+    /// Plans a change while no other of the tenant is under way, and makes it; it is in force then, and recorded.
     ///
     /// - Throws: what the plan throws, and then nothing is recorded; `auditUnavailable` when the intent can't be recorded,
     ///   and then nothing is done; else what the change threw.
@@ -300,10 +300,10 @@ package struct Administration: Sendable {
         origin: RequestOrigin,
         _ plan: () throws(GatewayError) -> PlannedChange<Answer>
     ) async throws(GatewayError) -> Answer {
-        guard await self.turns.enter(tenant, until: .now + Self.turnTimeout) else {
+        guard await self.locks.acquire(tenant, until: .now + Self.lockTimeout) else {
             throw GatewayError(.conflict, "Other changes of this tenant are still under way; try again")
         }
-        defer { self.turns.leave(tenant) }
+        defer { self.locks.release(tenant) }
         let planned = try plan()
         guard let change = planned.change else { return planned.answer }
         var draft = AuditRecord(

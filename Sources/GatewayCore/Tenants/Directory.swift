@@ -203,6 +203,7 @@ package struct DirectoryContents: Sendable {
 
 /// A row of the directory that is not served, because somebody without the master key made or changed it.
 package struct RefusedRow: Sendable, Hashable {
+    /// What a row is of.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
         /// A tenant, with its limits: nothing of it is served.
         case tenant

@@ -2,6 +2,7 @@ package import FCMModel
 
 /// What a request about subscriptions came to.
 package struct TopicAnswer<Value: Sendable>: Sendable {
+    /// What was asked for, or why it can't be had.
     package enum Content: Sendable {
         case value(Value)
         /// Nothing could be done, for one cause.

@@ -101,6 +101,7 @@ package struct RegistrationCall: Sendable {
 
 /// What a ``RegistrationCall`` brought.
 package struct RegistrationResult: Sendable, Hashable {
+    /// What is known of the device, or why nothing is.
     package enum Answer: Sendable, Hashable {
         case found(RegistrationInfo)
         case rejected(Rejection)

@@ -17,16 +17,8 @@ struct CredentialRoutes {
                 Self.response(try self.stored(kind, exchange))
             }
         } + [
-            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/legacy") { exchange in
-                try await self.put(exchange) { members throws(Refusal) in
-                    try LegacyCredential(members, allowing: self.tokenHosts.current.plainHTTP)
-                }
-            },
-            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/v1") { exchange in
-                try await self.put(exchange) { members throws(Refusal) in
-                    try ServiceAccountCredential(members, allowing: self.tokenHosts.current)
-                }
-            },
+            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/legacy", self.putLegacy),
+            Handler(.put, "/admin/v1/tenants/{tenant}/credentials/v1", self.putServiceAccount),
             Handler(.post, "/admin/v1/tenants/{tenant}/credentials/check", self.check),
         ]
     }
@@ -39,7 +31,21 @@ struct CredentialRoutes {
         return stored
     }
 
-    /// Puts the credential that a body is.
+    @Sendable
+    private func putLegacy(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        try await self.put(exchange) { members throws(Refusal) in
+            try LegacyCredential(members, allowing: self.tokenHosts.current.plainHTTP)
+        }
+    }
+
+    @Sendable
+    private func putServiceAccount(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        try await self.put(exchange) { members throws(Refusal) in
+            try ServiceAccountCredential(members, allowing: self.tokenHosts.current)
+        }
+    }
+
+    /// Puts the credential that a body holds.
     private func put<Given: TenantCredential>(
         _ exchange: Exchange,
         _ read: (JSONMembers) throws(Refusal) -> Given

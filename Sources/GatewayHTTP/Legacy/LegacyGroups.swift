@@ -12,10 +12,11 @@ struct LegacyGroups: Endpoint {
     let groups: DeviceGroups
 
     init(_ method: HTTPRequest.Method, _ groups: DeviceGroups) {
+        // Which change it is stands in the body, which a key without the scope does not have read.
+        let action: AuditAction = method == .get ? .deviceGroupLookUp : .deviceGroupPut
         self.route = Route(method, GroupRequestEncoder.path)
             .with(\.credential, .legacyKey)
-            // Which change it is stands in the body, which a key without the scope does not have read.
-            .with(\.action, method == .get ? .deviceGroupLookUp : .deviceGroupPut)
+            .with(\.action, action)
             .with(\.dialect, .groups)
             .with(\.spelling, .exact)
         self.groups = groups

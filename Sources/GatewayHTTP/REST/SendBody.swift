@@ -51,26 +51,20 @@ enum SendBodyTarget {
         origin: RequestOrigin,
         deadline: ContinuousClock.Instant
     ) -> SendCommand {
-        switch self {
-        case .direct(let target):
-            SendCommand(
-                principal: principal,
-                target: target,
-                message: message,
-                payloadBytes: payloadBytes,
-                origin: origin,
-                deadline: deadline
-            )
-        case .deviceGroup(let name):
-            SendCommand(
-                principal: principal,
-                groupName: name,
-                message: message,
-                payloadBytes: payloadBytes,
-                origin: origin,
-                deadline: deadline
-            )
-        }
+        let (target, groupName): (Target, String?) =
+            switch self {
+            case .direct(let target): (target, nil)
+            case .deviceGroup(let name): (.notificationKey(name), name)
+            }
+        return SendCommand(
+            principal: principal,
+            target: target,
+            groupName: groupName,
+            message: message,
+            payloadBytes: payloadBytes,
+            origin: origin,
+            deadline: deadline
+        )
     }
 }
 

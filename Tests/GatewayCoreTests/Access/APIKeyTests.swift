@@ -97,3 +97,66 @@ struct APIKeyTests {
         #expect(!String(reflecting: key).contains(secret))
     }
 }
+
+@Suite("APIKeyRecord")
+struct APIKeyRecordTests {
+    @Test(
+        "A key addresses the topics that start with one of its prefixes",
+        arguments: [
+            ([], "anything", true), (["news-"], "news-sport", true), (["news-"], "news-", true),
+            (["news-"], "news", false), (["news-"], "News-sport", false), (["news-"], "xnews-", false),
+            (["a", "b"], "banana", true), (["a", "b"], "cherry", false), ([""], "anything", true),
+            (["caf%C3%A9"], "café", false),
+        ]
+    )
+    func topicPrefixes(prefixes: [String], topic: String, isAllowed: Bool) throws {
+        let record = try APIKeyRecord.sample(of: .generate(), topicPrefixes: prefixes)
+        #expect(record.mayAddress(topic: topic) == isAllowed)
+    }
+
+    @Test(
+        "A key lives until it expires or is revoked, whichever is first",
+        arguments: [
+            (nil, nil, 0, true), (10, nil, 9, true), (10, nil, 10, false), (10, nil, 11, false), (nil, 5, 0, false),
+            (10, 5, 0, false), (-1, nil, 0, false),
+        ] as [(Int?, Int?, Int, Bool)]
+    )
+    func life(expiry: Int?, revocation: Int?, now: Int, isAlive: Bool) throws {
+        func moment(_ seconds: Int) -> Timestamp { Timestamp.sample.advanced(by: .seconds(seconds)) }
+        let record = try APIKeyRecord.sample(
+            of: .generate(),
+            expiresAt: expiry.map(moment),
+            revokedAt: revocation.map(moment)
+        )
+        #expect(record.isAlive(at: moment(now)) == isAlive)
+    }
+}
+
+@Suite("KeyPepper")
+struct KeyPepperTests {
+    @Test("The digest is the HMAC-SHA256 of the whole key")
+    func knownAnswer() throws {
+        let pepper = KeyPepper(Secret(bytes: Array(UInt8(0)..<32)))
+        let key = try #require(APIKey("fgw_abcdefghij_Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Ab3Z_25P42x"))
+        let digest = pepper.digest(of: key)
+        #expect(Hex.text(digest) == "5806590a3c25703e5c9eabe8a440c32ffa7dbd7c07e836c4e146e6d41f242f45")
+        #expect(pepper.matches(key.secret.revealBytes()[...], digest: digest))
+    }
+
+    @Test("Another key, another pepper or another digest does not match")
+    func mismatches() {
+        let key = APIKey.generate()
+        let digest = KeyPepper.sample.digest(of: key)
+        #expect(KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: digest))
+        #expect(!KeyPepper.sample.matches(APIKey.generate().secret.revealBytes()[...], digest: digest))
+        #expect(!KeyPepper(.sample("other pepper")).matches(key.secret.revealBytes()[...], digest: digest))
+        #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: []))
+        #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: Array(digest.dropLast())))
+        #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: digest + [0]))
+        for index in digest.indices {
+            var other = digest
+            other[index] ^= 1
+            #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: other))
+        }
+    }
+}

@@ -2,6 +2,41 @@ import GatewayCore
 import GatewayTestKit
 import Testing
 
+@Suite("RatePolicy")
+struct RatePolicyTests {
+    @Test(
+        "Numbers in range make a policy",
+        arguments: [(1, 1, 1), (1_000_000_000, 86_400, 1_000_000_000), (1, 86_400, 30), (180, 60, 60)]
+    )
+    func accepted(rate: Int, period: Int, burst: Int) throws {
+        let policy = try #require(RatePolicy(rate: rate, periodSeconds: period, burst: burst))
+        #expect((policy.rate, policy.periodSeconds, policy.burst) == (rate, period, burst))
+    }
+
+    @Test(
+        "Numbers out of range make none",
+        arguments: [
+            (0, 1, 1), (-1, 1, 1), (1_000_000_001, 1, 1), (1, 0, 1), (1, -5, 1), (1, 86_401, 1), (1, 1, 0), (1, 1, -1),
+            (1, 1, 1_000_000_001), (1, 86_400, 31), (1, 1, 2_592_001), (.max, .max, .max), (.min, .min, .min),
+        ]
+    )
+    func refused(rate: Int, period: Int, burst: Int) {
+        #expect(RatePolicy(rate: rate, periodSeconds: period, burst: burst) == nil)
+    }
+
+    @Test("The defaults keep FCM's documented ceilings in every window of their length")
+    func ceilings() {
+        func most(_ policy: RatePolicy, inSeconds seconds: Int) -> Int {
+            policy.burst + policy.rate * seconds / policy.periodSeconds
+        }
+        #expect(RatePolicy.deviceDefaults.map { most($0, inSeconds: 60) }.min() == 240)
+        #expect(RatePolicy.deviceDefaults.map { most($0, inSeconds: 3_600) }.min() == 5_000)
+        #expect(RatePolicy.deviceCollapsibleDefaults.map { most($0, inSeconds: 180) } == [21])
+        #expect(RatePolicy.topicDefaults.map { most($0, inSeconds: 60) } == [1_000])
+        #expect(RatePolicy.tenantDefaults.map { most($0, inSeconds: 1) } == [18_000])
+    }
+}
+
 @Suite("LimitPolicies")
 struct LimitPoliciesTests {
     @Test("An override replaces its scope and no other", arguments: LimitScope.allCases)

@@ -112,6 +112,7 @@ struct AuthenticationTests {
     @Test("Every route of the data listener that needs a scope records which one a key lacked")
     func recordedScopes() async throws {
         try await TestGateway.run { gateway, _ in
+            try await gateway.setUpstream(.legacy)
             let key = try await gateway.makeKey(scopes: [])
             var expected: [String] = []
             for row in gateway.dataListener.routes.rows {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import GatewayCore
 
-struct TurnQueueTests {
+struct KeyedLockTests {
     private struct Count: Sendable {
         var inside = 0
         var most = 0
@@ -12,12 +12,12 @@ struct TurnQueueTests {
 
     @Test("One at a time is let through, and everybody in the end")
     func exclusive() async throws {
-        let (queue, key) = (TurnQueue<String>(), "g")
+        let (lock, key) = (KeyedLock<String>(), "g")
         let state = Observed(Count())
         await withDiscardingTaskGroup { group in
             for _ in 0..<200 {
                 group.addTask {
-                    guard await queue.enter(key, until: .now + .seconds(600)) else { return }
+                    guard await lock.acquire(key, until: .now + .seconds(600)) else { return }
                     state.change { state in
                         state.inside += 1
                         state.most = max(state.most, state.inside)
@@ -25,7 +25,7 @@ struct TurnQueueTests {
                     }
                     await Task.yield()
                     state.change { $0.inside -= 1 }
-                    queue.leave(key)
+                    lock.release(key)
                 }
             }
         }
@@ -35,27 +35,27 @@ struct TurnQueueTests {
 
     @Test("Keys do not wait for one another")
     func apart() async throws {
-        let queue = TurnQueue<String>()
+        let lock = KeyedLock<String>()
         let (one, two) = ("one", "two")
-        #expect(await queue.enter(one, until: .now))
-        #expect(await queue.enter(two, until: .now))
-        #expect(await !queue.enter(one, until: .now))
-        queue.leave(one)
-        #expect(await queue.enter(one, until: .now))
+        #expect(await lock.acquire(one, until: .now))
+        #expect(await lock.acquire(two, until: .now))
+        #expect(await !lock.acquire(one, until: .now))
+        lock.release(one)
+        #expect(await lock.acquire(one, until: .now))
     }
 
     @Test("Who gives up, by deadline or by cancellation, does not hold up those behind")
     func givenUp() async throws {
-        let (queue, key) = (TurnQueue<String>(), "g")
-        #expect(await queue.enter(key, until: .now))
-        #expect(await !queue.enter(key, until: .now + .milliseconds(1)))
-        let cancelled = Task { await queue.enter(key, until: .now + .seconds(600)) }
+        let (lock, key) = (KeyedLock<String>(), "g")
+        #expect(await lock.acquire(key, until: .now))
+        #expect(await !lock.acquire(key, until: .now + .milliseconds(1)))
+        let cancelled = Task { await lock.acquire(key, until: .now + .seconds(600)) }
         cancelled.cancel()
         #expect(await !cancelled.value)
-        async let last = queue.enter(key, until: .now + .seconds(600))
-        queue.leave(key)
+        async let last = lock.acquire(key, until: .now + .seconds(600))
+        lock.release(key)
         #expect(await last)
-        queue.leave(key)
-        #expect(await queue.enter(key, until: .now))
+        lock.release(key)
+        #expect(await lock.acquire(key, until: .now))
     }
 }

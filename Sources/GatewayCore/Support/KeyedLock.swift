@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Lets one writer of each key through at a time, the others in the order of their coming.
-final class TurnQueue<Key: Hashable & Sendable>: Sendable {
+/// A lock for each key, which is had by one holder at a time, in the order of their coming.
+final class KeyedLock<Key: Hashable & Sendable>: Sendable {
     private struct State {
         var taken: Set<Key> = []
         var waiters: [Key: [(number: Int, continuation: CheckedContinuation<Bool, Never>)]] = [:]
@@ -12,10 +12,10 @@ final class TurnQueue<Key: Hashable & Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Waits for a key's turn, until a deadline or until the surrounding task is cancelled.
+    /// Waits for a key's lock, until a deadline or until the surrounding task is cancelled.
     ///
-    /// - Returns: whether the turn came; then ``leave(_:)`` must follow.
-    func enter(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
+    /// - Returns: whether it is had; then ``release(_:)`` must follow.
+    func acquire(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
         let number = self.state.withLock { state -> Int? in
             if state.taken.insert(key).inserted { return nil }
             state.lastNumber += 1
@@ -38,8 +38,8 @@ final class TurnQueue<Key: Hashable & Sendable>: Sendable {
         }
     }
 
-    /// Ends a turn; the next in the queue gets it.
-    func leave(_ key: Key) {
+    /// Gives a lock to the next who waits for it.
+    func release(_ key: Key) {
         let next = self.state.withLock { state -> CheckedContinuation<Bool, Never>? in
             guard var waiters = state.waiters[key], !waiters.isEmpty else {
                 state.taken.remove(key)
