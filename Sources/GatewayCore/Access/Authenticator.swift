@@ -68,6 +68,37 @@ package final class Principal: Sendable {
     }
 }
 
+/// Who asks for something, by which request, and until when.
+package struct Caller: Sendable {
+    package var principal: Principal
+    package var origin: RequestOrigin
+    /// When the caller stops waiting.
+    package var deadline: ContinuousClock.Instant
+
+    package init(principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) {
+        self.principal = principal
+        self.origin = origin
+        self.deadline = deadline
+    }
+
+    package var profile: TenantProfile { self.principal.profile }
+}
+
+/// What is recorded of the request behind an action.
+package struct RequestOrigin: Sendable {
+    package var method: String
+    package var requestID: String
+    package var trace: RequestTrace?
+
+    package init(method: String, requestID: String, trace: RequestTrace? = nil) {
+        self.method = method
+        self.requestID = requestID
+        self.trace = trace
+    }
+
+    package var traceID: String? { self.trace?.traceID }
+}
+
 /// A name by which a client's certificate vouches for it: a DNS name or a URI of its subject alternative names
 /// (RFC 5280, 4.2.1.6).
 ///

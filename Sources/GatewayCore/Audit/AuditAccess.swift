@@ -19,15 +19,14 @@ package struct AuditAccess: Sendable {
     /// - Throws: `auditUnavailable`, and then nothing was read; `storeUnavailable`, `overloaded`.
     package func page(
         _ query: AuditQuery,
-        for principal: Principal,
-        origin: RequestOrigin
+        for caller: Caller
     ) async throws(GatewayError) -> (Result<AuditPage, Refusal>, [QuotaStatus]) {
         let now = self.clock.now()
         return try await self.log.recording(
-            AuditRecord(.auditList, by: principal, origin, at: now),
+            AuditRecord(.auditList, by: caller.principal, caller.origin, at: now),
             orThrow: GatewayError.unrecordedReading
         ) { record throws(GatewayError) in
-            let decision = await self.limiter.admit(LimitRequest(calls: 1, of: principal.profile), now: now)
+            let decision = await self.limiter.admit(LimitRequest(calls: 1, of: caller.profile), now: now)
             if case .none(let denial) = decision.admission {
                 let refusal = Refusal(denial)
                 record.reject(refusal.code)

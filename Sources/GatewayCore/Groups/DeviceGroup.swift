@@ -110,22 +110,6 @@ package struct DeviceGroup: Sendable, Hashable {
     }
 }
 
-/// Who wants something of a device group, and until when.
-package struct GroupCaller: Sendable {
-    package var principal: Principal
-    package var origin: RequestOrigin
-    /// When the caller stops waiting.
-    package var deadline: ContinuousClock.Instant
-
-    package init(principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) {
-        self.principal = principal
-        self.origin = origin
-        self.deadline = deadline
-    }
-
-    var profile: TenantProfile { self.principal.profile }
-}
-
 /// Keeps what the gateway knows of tenants' device groups.
 package protocol GroupStore: Sendable {
     /// A tenant's group of a name; `nil` where there is none.

@@ -42,7 +42,7 @@ package final class DeviceGroups: Sendable {
     package func put(
         _ name: String,
         tokens: [String],
-        by caller: GroupCaller
+        by caller: Caller
     ) async throws(Refusal) -> (DeviceGroup, isNew: Bool) {
         try await self.changing(name, .deviceGroupPut, tokens, by: caller) { group, upstreamCode throws(Refusal) in
             try Self.checkCount(tokens)
@@ -59,7 +59,7 @@ package final class DeviceGroups: Sendable {
     package func add(
         _ tokens: [String],
         to name: String,
-        by caller: GroupCaller
+        by caller: Caller
     ) async throws(Refusal) -> DeviceGroup {
         try await self.changing(name, .deviceGroupAdd, tokens, by: caller) { group, upstreamCode throws(Refusal) in
             let wanted = group.tokens + tokens.filter { !group.tokens.containsToken($0) }
@@ -78,7 +78,7 @@ package final class DeviceGroups: Sendable {
     package func remove(
         _ tokens: [String],
         from name: String,
-        by caller: GroupCaller
+        by caller: Caller
     ) async throws(Refusal) -> DeviceGroup? {
         try await self.changing(name, .deviceGroupRemove, tokens, by: caller) { group, upstreamCode throws(Refusal) in
             let known = group.isStored ? group : try await self.adopted(group, by: caller, &upstreamCode)
@@ -96,7 +96,7 @@ package final class DeviceGroups: Sendable {
     ///
     /// - Throws: `not_found` for a group that neither the gateway nor FCM knows, `conflict` for one with members that the
     ///   gateway does not know, and as for ``put(_:tokens:by:)``.
-    package func delete(_ name: String, by caller: GroupCaller) async throws(Refusal) {
+    package func delete(_ name: String, by caller: Caller) async throws(Refusal) {
         try await self.changing(name, .deviceGroupDelete, [], by: caller) { group, upstreamCode throws(Refusal) in
             let result = try await self.reconcile(GroupReconciliation(group, toward: []), by: caller, &upstreamCode)
             if result == nil, !group.isStored { throw Refusal.groupNotFound }
@@ -106,7 +106,7 @@ package final class DeviceGroups: Sendable {
     /// Asks FCM for a group that is not stored.
     private func adopted(
         _ group: DeviceGroup,
-        by caller: GroupCaller,
+        by caller: Caller,
         _ upstreamCode: inout String?
     ) async throws(Refusal) -> DeviceGroup {
         guard
@@ -156,7 +156,7 @@ package final class DeviceGroups: Sendable {
     ///
     /// - Returns: the group; `nil` where neither the gateway nor FCM knows it.
     /// - Throws: as ``group(_:of:until:origin:)``, and `auditUnavailable`.
-    package func show(_ name: String, by caller: GroupCaller) async throws(Refusal) -> DeviceGroup? {
+    package func show(_ name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup? {
         try await self.recording(.deviceGroupGet, name, [], by: caller) { _ throws(Refusal) in
             try await self.group(name, of: caller.profile, until: caller.deadline, origin: caller.origin)
         }
@@ -181,7 +181,7 @@ package final class DeviceGroups: Sendable {
     package func names(
         after name: String?,
         limit: Int,
-        by caller: GroupCaller
+        by caller: Caller
     ) async throws(Refusal) -> [String] {
         try await self.recording(.deviceGroupList, nil, [], by: caller) { _ throws(Refusal) in
             do throws(GatewayError) {
@@ -241,7 +241,7 @@ package final class DeviceGroups: Sendable {
     /// - Returns: the group as it is then; `nil` where there is none.
     private func reconcile(
         _ reconciliation: GroupReconciliation,
-        by caller: GroupCaller,
+        by caller: Caller,
         _ upstreamCode: inout String?
     ) async throws(Refusal) -> DeviceGroup? {
         var reconciliation = reconciliation
@@ -302,7 +302,7 @@ package final class DeviceGroups: Sendable {
         _ name: String,
         _ action: AuditAction,
         _ tokens: [String],
-        by caller: GroupCaller,
+        by caller: Caller,
         _ change: (DeviceGroup, _ upstreamCode: inout String?) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         try await self.recording(action, name, tokens, by: caller) { record throws(Refusal) in
@@ -320,7 +320,7 @@ package final class DeviceGroups: Sendable {
         _ action: AuditAction,
         _ name: String?,
         _ tokens: [String],
-        by caller: GroupCaller,
+        by caller: Caller,
         _ body: (inout AuditRecord) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         let now = self.clock.now()
@@ -375,7 +375,7 @@ extension DeviceGroups {
     ///
     /// - Returns: FCM's answer.
     /// - Throws: why it was not handed on.
-    package func forward(_ request: GroupRequest, by caller: GroupCaller) async throws(Refusal) -> GroupResult {
+    package func forward(_ request: GroupRequest, by caller: Caller) async throws(Refusal) -> GroupResult {
         switch request {
         case .lookUp(let name):
             return try await self.recording(.deviceGroupLookUp, name, [], by: caller) { record throws(Refusal) in
@@ -409,7 +409,7 @@ extension DeviceGroups {
     /// Notes a key that FCM handed out, so that limits know the group by it.
     ///
     /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
-    private func note(key: String, of name: String, by caller: GroupCaller) async {
+    private func note(key: String, of name: String, by caller: Caller) async {
         try? await self.locked(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
             var group = try await self.stored(name, of: caller.profile) ?? self.unknown(name, of: caller.profile)
             guard group.key != key else { return }
@@ -422,7 +422,7 @@ extension DeviceGroups {
     private func forward(
         _ change: GroupChange,
         of name: String,
-        by caller: GroupCaller
+        by caller: Caller
     ) async throws(Refusal) -> GroupResult {
         let known = try await self.stored(name, of: caller.profile)
         var request = change
@@ -471,7 +471,7 @@ extension DeviceGroups {
     }
 
     /// Has FCM asked what a caller wants.
-    private func ask(_ request: GroupRequest, by caller: GroupCaller) async -> GroupResult {
+    private func ask(_ request: GroupRequest, by caller: Caller) async -> GroupResult {
         await self.upstream.perform(
             request,
             of: caller.profile,
@@ -481,7 +481,7 @@ extension DeviceGroups {
     }
 
     /// The tenant's name of the group that a change is for; `nil` where only FCM can tell.
-    private func name(of change: GroupChange, _ caller: GroupCaller) async throws(Refusal) -> String? {
+    private func name(of change: GroupChange, _ caller: Caller) async throws(Refusal) -> String? {
         if let name = change.name { return name }
         guard let key = change.key else { return nil }
         do {
@@ -491,7 +491,7 @@ extension DeviceGroups {
         }
     }
 
-    private func upstreamName(_ name: String, _ caller: GroupCaller) async throws(Refusal) -> String {
+    private func upstreamName(_ name: String, _ caller: Caller) async throws(Refusal) -> String {
         try await self.stored(name, of: caller.profile)?.upstreamName ?? caller.profile.upstreamGroupName(name)
     }
 
@@ -623,7 +623,7 @@ extension AuditRecord {
         _ action: AuditAction,
         _ name: String?,
         tokens: [String],
-        by caller: GroupCaller,
+        by caller: Caller,
         at time: Timestamp
     ) -> AuditRecord {
         var record = AuditRecord(action, by: caller.principal, caller.origin, at: time)

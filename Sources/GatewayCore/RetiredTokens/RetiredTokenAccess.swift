@@ -17,17 +17,16 @@ package struct RetiredTokenAccess: Sendable {
     ///
     /// - Throws: `auditUnavailable`, `storeUnavailable`.
     package func feed(
-        to principal: Principal,
         after position: Int,
         limit: Int,
-        origin: RequestOrigin
+        by caller: Caller
     ) async throws(GatewayError) -> RetiredTokenFeed {
         try await self.audit.recording(
-            AuditRecord(.retiredTokensList, by: principal, origin, at: self.clock.now()),
+            AuditRecord(.retiredTokensList, by: caller.principal, caller.origin, at: self.clock.now()),
             orThrow: GatewayError.unrecordedReading
         ) { record throws(GatewayError) in
             do throws(GatewayError) {
-                let feed = try await self.retired.feed(of: principal.profile, after: position, limit: limit)
+                let feed = try await self.retired.feed(of: caller.profile, after: position, limit: limit)
                 record.object = "after \(position): \(feed.tokens.count)"
                 return feed
             } catch {
@@ -44,20 +43,19 @@ package struct RetiredTokenAccess: Sendable {
     package func delete(
         _ text: String,
         _ kind: RetiredToken.Kind,
-        by principal: Principal,
-        origin: RequestOrigin
+        by caller: Caller
     ) async throws(GatewayError) -> Bool {
-        var draft = AuditRecord(.retiredTokensDelete, by: principal, origin, at: self.clock.now())
+        var draft = AuditRecord(.retiredTokensDelete, by: caller.principal, caller.origin, at: self.clock.now())
         draft.targetKind = kind.rawValue
-        draft.append([text], of: principal.profile)
+        draft.append([text], of: caller.profile)
         draft.recipients = 1
         draft.accepted = 1
         return try await self.audit.recording(
             draft,
             orThrow: GatewayError(.auditUnavailable, "The change could not have been recorded")
-        ) { record in
-            let pseudonym = principal.profile.pseudonymizer.pseudonym(of: text)
-            let wasListed = self.retired.delete(pseudonym, of: principal.profile)
+        ) { record throws(GatewayError) -> Bool in
+            let pseudonym = caller.profile.pseudonymizer.pseudonym(of: text)
+            let wasListed = self.retired.delete(pseudonym, of: caller.profile)
             if !wasListed { record.reject(.notFound) }
             return wasListed
         }

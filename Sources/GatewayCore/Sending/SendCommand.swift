@@ -18,52 +18,33 @@ package final class SendCommand: Sendable {
     package let deadline: ContinuousClock.Instant
 
     package init(
-        principal: Principal,
-        target: Target,
+        by caller: Caller,
+        to target: Target,
         tokenMayBeGroup: Bool = false,
         groupName: String? = nil,
         message: Message,
-        payloadBytes: Int,
-        origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
+        payloadBytes: Int
     ) {
-        self.principal = principal
+        self.principal = caller.principal
         self.target = target
         self.tokenMayBeGroup = tokenMayBeGroup
         self.groupName = groupName
         self.message = message
         self.payloadBytes = payloadBytes
-        self.origin = origin
-        self.deadline = deadline
+        self.origin = caller.origin
+        self.deadline = caller.deadline
     }
 
     /// The same message to some of its recipients.
     func addressing(_ target: Target) -> SendCommand {
         SendCommand(
-            principal: self.principal,
-            target: target,
+            by: Caller(principal: self.principal, origin: self.origin, deadline: self.deadline),
+            to: target,
             tokenMayBeGroup: self.tokenMayBeGroup,
             message: self.message,
-            payloadBytes: self.payloadBytes,
-            origin: self.origin,
-            deadline: self.deadline
+            payloadBytes: self.payloadBytes
         )
     }
-}
-
-/// What is recorded of the request behind an action.
-package struct RequestOrigin: Sendable {
-    package var method: String
-    package var requestID: String
-    package var trace: RequestTrace?
-
-    package init(method: String, requestID: String, trace: RequestTrace? = nil) {
-        self.method = method
-        self.requestID = requestID
-        self.trace = trace
-    }
-
-    package var traceID: String? { self.trace?.traceID }
 }
 
 /// What became of a send.

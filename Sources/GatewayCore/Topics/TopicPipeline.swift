@@ -90,7 +90,9 @@ package struct TopicPipeline: Sendable {
         now: Timestamp,
         _ upstreamCode: inout String?
     ) async -> TopicAnswer<[SubscriptionOutcome]> {
-        if let refusal = Self.refusal(of: call.principal, topic: call.topic) { return TopicAnswer(.refused(refusal)) }
+        if let refusal = Self.refusal(of: call.caller.principal, topic: call.topic) {
+            return TopicAnswer(.refused(refusal))
+        }
         let distinct = DistinctTokens(call.tokens)
         guard !distinct.tokens.isEmpty else { return TopicAnswer(.value(distinct.spread([]))) }
         let decision = await self.charge(call.profile, distinct.tokens.count, now: now)
@@ -141,7 +143,7 @@ package struct TopicPipeline: Sendable {
         now: Timestamp,
         _ upstreamCode: inout String?
     ) async -> TopicAnswer<RegistrationInfo> {
-        if let refusal = Self.refusal(of: call.principal, topic: nil) { return TopicAnswer(.refused(refusal)) }
+        if let refusal = Self.refusal(of: call.caller.principal, topic: nil) { return TopicAnswer(.refused(refusal)) }
         guard RegistrationToken.isPlausible(call.token) else { return TopicAnswer(.refused(Refusal(.invalidToken))) }
         let decision = await self.charge(call.profile, 1, now: now)
         if case .none(let denial) = decision.admission {
@@ -151,7 +153,7 @@ package struct TopicPipeline: Sendable {
         upstreamCode = result.upstreamCode
         let content: TopicAnswer<RegistrationInfo>.Content =
             switch result.answer {
-            case .found(let info): .value(info.showing(to: call.principal))
+            case .found(let info): .value(info.showing(to: call.caller.principal))
             case .rejected(let rejection): .refused(Refusal(rejection, ofTopicsOf: call.profile))
             }
         return TopicAnswer(content, quotas: decision.tenantQuotas)
@@ -262,7 +264,7 @@ extension AuditRecord {
         let count = call.tokens.count
         var record = AuditRecord(
             AuditAction(call.change),
-            by: call.principal,
+            by: call.caller.principal,
             call.origin,
             accepted == 0 ? .rejected : accepted == count ? .accepted : .partial,
             at: time
@@ -283,7 +285,7 @@ extension AuditRecord {
         upstreamCode: String?,
         at time: Timestamp
     ) -> AuditRecord {
-        var record = AuditRecord(.topicList, by: call.principal, call.origin, at: time)
+        var record = AuditRecord(.topicList, by: call.caller.principal, call.origin, at: time)
         record.targetKind = Self.subscriptionKind
         record.append([call.token], of: call.profile)
         record.recipients = 1

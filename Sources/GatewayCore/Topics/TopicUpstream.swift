@@ -13,43 +13,26 @@ package protocol TopicUpstream: Sendable {
 
 /// A checked request to change some devices' subscriptions to one topic.
 package struct SubscriptionCall: Sendable {
-    package let principal: Principal
+    package let caller: Caller
     package let change: SubscriptionChange
     package let topic: TopicName
     /// 1 to 1,000 devices; from callers in order and as often as they were named, to the upstream each once.
     package let tokens: [String]
-    package let origin: RequestOrigin
-    /// When the caller stops waiting.
-    package let deadline: ContinuousClock.Instant
 
-    package init(
-        principal: Principal,
-        change: SubscriptionChange,
-        topic: TopicName,
-        tokens: [String],
-        origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
-    ) {
-        self.principal = principal
+    package init(_ change: SubscriptionChange, of tokens: [String], to topic: TopicName, by caller: Caller) {
+        self.caller = caller
         self.change = change
         self.topic = topic
         self.tokens = tokens
-        self.origin = origin
-        self.deadline = deadline
     }
 
-    package var profile: TenantProfile { self.principal.profile }
+    package var profile: TenantProfile { self.caller.profile }
+    package var origin: RequestOrigin { self.caller.origin }
+    package var deadline: ContinuousClock.Instant { self.caller.deadline }
 
     /// The same for some of the devices.
     func addressing(_ tokens: [String]) -> SubscriptionCall {
-        SubscriptionCall(
-            principal: self.principal,
-            change: self.change,
-            topic: self.topic,
-            tokens: tokens,
-            origin: self.origin,
-            deadline: self.deadline
-        )
+        SubscriptionCall(self.change, of: tokens, to: self.topic, by: self.caller)
     }
 }
 
@@ -75,28 +58,19 @@ package struct RegistrationCall: Sendable {
         case everything
     }
 
-    package let principal: Principal
+    package let caller: Caller
     package let token: String
     package let part: Part
-    package let origin: RequestOrigin
-    /// When the caller stops waiting.
-    package let deadline: ContinuousClock.Instant
 
-    package init(
-        principal: Principal,
-        token: String,
-        part: Part,
-        origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
-    ) {
-        self.principal = principal
+    package init(_ part: Part, of token: String, by caller: Caller) {
+        self.caller = caller
         self.token = token
         self.part = part
-        self.origin = origin
-        self.deadline = deadline
     }
 
-    package var profile: TenantProfile { self.principal.profile }
+    package var profile: TenantProfile { self.caller.profile }
+    package var origin: RequestOrigin { self.caller.origin }
+    package var deadline: ContinuousClock.Instant { self.caller.deadline }
 }
 
 /// What a ``RegistrationCall`` brought.

@@ -39,7 +39,7 @@ enum InstanceIDSubscriptions {
 
         func read(_ exchange: Exchange) throws -> SubscriptionCall {
             let batch = try InstanceIDBatch(parsing: exchange.request.body)
-            return try SubscriptionCall(exchange, self.change, batch.topic, batch.tokens)
+            return SubscriptionCall(self.change, of: batch.tokens, to: batch.topic, by: try exchange.caller)
         }
 
         func load(of call: SubscriptionCall) -> RequestLoad { .subscriptions(devices: call.tokens.count) }
@@ -78,7 +78,8 @@ enum InstanceIDSubscriptions {
             guard let topic = exchange.parameters.decoded("topic").flatMap(TopicName.init),
                 PercentEncoding.isAddressable(topic.text)
             else { throw Refusal(.invalidField, "The path names no topic") }
-            return try SubscriptionCall(exchange, self.change, topic, [exchange.parameters.decoded("token") ?? ""])
+            let token = exchange.parameters.decoded("token") ?? ""
+            return SubscriptionCall(self.change, of: [token], to: topic, by: try exchange.caller)
         }
 
         func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
@@ -104,13 +105,8 @@ enum InstanceIDSubscriptions {
         let topics: TopicPipeline
 
         func read(_ exchange: Exchange) throws -> RegistrationCall {
-            RegistrationCall(
-                principal: try exchange.caller,
-                token: exchange.parameters.decoded("token") ?? "",
-                part: .everything,
-                origin: exchange.origin,
-                deadline: exchange.deadline
-            )
+            let token = exchange.parameters.decoded("token") ?? ""
+            return RegistrationCall(.everything, of: token, by: try exchange.caller)
         }
 
         func perform(_ call: RegistrationCall, for exchange: Exchange) async throws -> HTTPServerResponse {
@@ -125,24 +121,6 @@ enum InstanceIDSubscriptions {
             }
             return HTTPServerResponse(reply, answer.quotas)
         }
-    }
-}
-
-extension SubscriptionCall {
-    fileprivate init(
-        _ exchange: Exchange,
-        _ change: SubscriptionChange,
-        _ topic: TopicName,
-        _ tokens: [String]
-    ) throws(Refusal) {
-        self.init(
-            principal: try exchange.caller,
-            change: change,
-            topic: topic,
-            tokens: tokens,
-            origin: exchange.origin,
-            deadline: exchange.deadline
-        )
     }
 }
 

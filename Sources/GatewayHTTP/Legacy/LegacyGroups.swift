@@ -37,7 +37,7 @@ struct LegacyGroups: Endpoint {
     }
 
     func perform(_ work: GroupRequest, for exchange: Exchange) async throws -> HTTPServerResponse {
-        let caller = try exchange.groupCaller
+        let caller = try exchange.caller
         do throws(Refusal) {
             return HTTPServerResponse(GroupReplyWriter.reply(to: try await self.groups.forward(work, by: caller)))
         } catch {

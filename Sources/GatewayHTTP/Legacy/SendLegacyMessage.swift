@@ -26,13 +26,11 @@ struct SendLegacyMessage: SendEndpoint {
         // Nothing is left to send where all recipients were refused here.
         guard let target = request.sentTarget else { throw Answered(HTTPServerResponse(writer.reply(with: []))) }
         let command = SendCommand(
-            principal: try exchange.caller,
-            target: target,
+            by: try exchange.caller,
+            to: target,
             tokenMayBeGroup: true,
             message: request.message,
-            payloadBytes: request.payloadBytes,
-            origin: exchange.origin,
-            deadline: exchange.deadline
+            payloadBytes: request.payloadBytes
         )
         let idempotent = exchange.idempotencyKey.map { key in
             IdempotentRequest(

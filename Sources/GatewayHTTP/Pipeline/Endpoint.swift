@@ -151,10 +151,10 @@ struct Exchange: Sendable {
     /// Who calls a tenant's endpoint.
     ///
     /// - Throws: `unauthenticated`, where a route was left without a credential.
-    var caller: Principal {
+    var caller: Caller {
         get throws(Refusal) {
             guard let principal = self.principal else { throw Refusal(.unauthenticated) }
-            return principal
+            return Caller(principal: principal, origin: self.origin, deadline: self.deadline)
         }
     }
 

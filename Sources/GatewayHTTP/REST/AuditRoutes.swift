@@ -18,13 +18,13 @@ struct AuditRoutes {
 
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let principal = try exchange.caller
+        let caller = try exchange.caller
         let query = try exchange.query(AuditQuery.parameters)
-        var auditQuery = try AuditQuery(query, profile: principal.profile)
-        let uid = principal.profile.uid
-        (auditQuery.tenant, auditQuery.tenantUID) = (principal.profile.id.text, uid)
+        var auditQuery = try AuditQuery(query, profile: caller.profile)
+        let uid = caller.profile.uid
+        (auditQuery.tenant, auditQuery.tenantUID) = (caller.profile.id.text, uid)
         auditQuery.before = try self.cursors.position(query, for: uid)
-        let (page, quotas) = try await self.audit.page(auditQuery, for: principal, origin: exchange.origin)
+        let (page, quotas) = try await self.audit.page(auditQuery, for: caller)
         var answer: HTTPServerResponse
         switch page {
         case .failure(var refusal):

@@ -30,7 +30,7 @@ struct DeviceGroupRoutes {
 
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let caller = try exchange.groupCaller
+        let caller = try exchange.caller
         let query = try exchange.query(["limit", "cursor"])
         let limit = try query.limit()
         let cursor = try query.cursor()
@@ -50,7 +50,7 @@ struct DeviceGroupRoutes {
 
     @Sendable
     private func get(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let caller = try exchange.groupCaller
+        let caller = try exchange.caller
         let name = try exchange.groupName
         let group = try await self.groups.show(name, by: caller)
         guard let group else { throw Refusal(.notFound, "The tenant has no device group of this name") }
@@ -80,7 +80,7 @@ struct DeviceGroupRoutes {
 
     @Sendable
     private func delete(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let caller = try exchange.groupCaller
+        let caller = try exchange.caller
         let name = try exchange.groupName
         try await self.groups.delete(name, by: caller)
         return HTTPServerResponse(status: .noContent)
@@ -90,12 +90,12 @@ struct DeviceGroupRoutes {
     private struct Change {
         let name: String
         let tokens: [String]
-        let caller: GroupCaller
+        let caller: Caller
 
         init(_ exchange: Exchange) throws {
             self.name = try exchange.groupName
             self.tokens = try DeviceGroupBody(exchange.members(limits: .small)).tokens
-            self.caller = try exchange.groupCaller
+            self.caller = try exchange.caller
         }
     }
 
@@ -115,13 +115,6 @@ struct DeviceGroupRoutes {
 }
 
 extension Exchange {
-    /// Who changes or reads device groups.
-    var groupCaller: GroupCaller {
-        get throws(Refusal) {
-            GroupCaller(principal: try self.caller, origin: self.origin, deadline: self.deadline)
-        }
-    }
-
     /// The name of a device group in the path.
     ///
     /// - Throws: `invalid_field` for a name that no group can have.

@@ -27,23 +27,19 @@ struct ExplainRoutes {
 
     @Sendable
     private func explain(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let principal = try exchange.caller
-        if let refusal = await self.pipeline.charge(principal) { throw refusal }
+        let caller = try exchange.caller
+        if let refusal = await self.pipeline.charge(caller.principal) { throw refusal }
         let body = try ExplainedBody(
             exchange.request.body,
             contentType: exchange.contentType,
             form: Self.form(of: exchange)
         )
-        let command = body.command(
-            from: principal,
-            origin: exchange.origin,
-            deadline: exchange.deadline
-        )
+        let command = body.command(by: caller)
         let explanation = SendExplanation(
             body.message,
             payloadBytes: body.payloadBytes,
             to: try await self.target(of: command),
-            of: principal.profile,
+            of: caller.profile,
             endpoints: self.upstreams,
             preview: await self.pipeline.preview(command),
             now: self.clock.now().seconds
@@ -117,14 +113,8 @@ struct ExplainedBody {
     }
 
     /// The command to send this.
-    func command(from principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) -> SendCommand {
-        self.target.command(
-            from: principal,
-            message: self.message,
-            payloadBytes: self.payloadBytes,
-            origin: origin,
-            deadline: deadline
-        )
+    func command(by caller: Caller) -> SendCommand {
+        self.target.command(by: caller, message: self.message, payloadBytes: self.payloadBytes)
     }
 
     private static func legacyRequest(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {

@@ -18,7 +18,7 @@ struct RetiredTokenRoutes {
 
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let principal = try exchange.caller
+        let caller = try exchange.caller
         let query = try exchange.query(["limit", "cursor"])
         let limit = try query.limit()
         var position = 0
@@ -29,18 +29,12 @@ struct RetiredTokenRoutes {
             else { throw Cursor.refusal }
             position = place
         }
-        let feed = try await self.retired.feed(
-            to: principal,
-            after: position,
-            limit: limit,
-            origin: exchange.origin
-        )
-        return Self.response(feed)
+        return Self.response(try await self.retired.feed(after: position, limit: limit, by: caller))
     }
 
     @Sendable
     private func delete(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let principal = try exchange.caller
+        let caller = try exchange.caller
         let query = try exchange.query(["token", "fid"])
         let named: (String, RetiredToken.Kind)
         switch (query.text("token"), query.text("fid")) {
@@ -49,12 +43,7 @@ struct RetiredTokenRoutes {
         case (nil, nil), (_?, _?):
             throw Refusal(.invalidField, "Either token or fid must name what is taken off the list")
         }
-        let wasListed = try await self.retired.delete(
-            named.0,
-            named.1,
-            by: principal,
-            origin: exchange.origin
-        )
+        let wasListed = try await self.retired.delete(named.0, named.1, by: caller)
         guard wasListed else { throw Refusal(.notFound, "The list of retired tokens does not have it") }
         return HTTPServerResponse(status: .noContent)
     }

@@ -25,14 +25,8 @@ struct SendBody {
     }
 
     /// The command to send this.
-    func command(from principal: Principal, origin: RequestOrigin, deadline: ContinuousClock.Instant) -> SendCommand {
-        self.target.command(
-            from: principal,
-            message: self.message,
-            payloadBytes: self.message.payloadBytes,
-            origin: origin,
-            deadline: deadline
-        )
+    func command(by caller: Caller) -> SendCommand {
+        self.target.command(by: caller, message: self.message, payloadBytes: self.message.payloadBytes)
     }
 }
 
@@ -44,26 +38,18 @@ enum SendBodyTarget {
     case deviceGroup(String)
 
     /// The command to send a message there.
-    func command(
-        from principal: Principal,
-        message: Message,
-        payloadBytes: Int,
-        origin: RequestOrigin,
-        deadline: ContinuousClock.Instant
-    ) -> SendCommand {
+    func command(by caller: Caller, message: Message, payloadBytes: Int) -> SendCommand {
         let (target, groupName): (Target, String?) =
             switch self {
             case .direct(let target): (target, nil)
             case .deviceGroup(let name): (.notificationKey(name), name)
             }
         return SendCommand(
-            principal: principal,
-            target: target,
+            by: caller,
+            to: target,
             groupName: groupName,
             message: message,
-            payloadBytes: payloadBytes,
-            origin: origin,
-            deadline: deadline
+            payloadBytes: payloadBytes
         )
     }
 }

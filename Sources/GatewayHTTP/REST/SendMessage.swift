@@ -20,7 +20,7 @@ struct SendMessage: SendEndpoint {
 
     func read(_ exchange: Exchange) throws -> Sending<SendAnswerWriter> {
         let body = try SendBody(exchange.members())
-        let command = body.command(from: try exchange.caller, origin: exchange.origin, deadline: exchange.deadline)
+        let command = body.command(by: try exchange.caller)
         guard command.payloadBytes <= command.target.maxPayloadBytes else {
             throw Refusal.messageTooBig(command.payloadBytes, to: command.target)
         }

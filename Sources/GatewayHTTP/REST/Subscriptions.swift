@@ -28,14 +28,9 @@ enum Subscriptions {
         }
 
         func read(_ exchange: Exchange) throws -> SubscriptionCall {
-            SubscriptionCall(
-                principal: try exchange.caller,
-                change: self.change,
-                topic: try Self.topic(in: exchange),
-                tokens: try SubscriptionBody(exchange.members()).tokens,
-                origin: exchange.origin,
-                deadline: exchange.deadline
-            )
+            let topic = try Self.topic(in: exchange)
+            let tokens = try SubscriptionBody(exchange.members()).tokens
+            return SubscriptionCall(self.change, of: tokens, to: topic, by: try exchange.caller)
         }
 
         func load(of call: SubscriptionCall) -> RequestLoad { .subscriptions(devices: call.tokens.count) }
@@ -80,13 +75,7 @@ enum Subscriptions {
             guard RegistrationToken.isPlausible(token) else {
                 throw Refusal(.invalidToken, "token is no registration token")
             }
-            let call = RegistrationCall(
-                principal: try exchange.caller,
-                token: token,
-                part: .subscriptions,
-                origin: exchange.origin,
-                deadline: exchange.deadline
-            )
+            let call = RegistrationCall(.subscriptions, of: token, by: try exchange.caller)
             return Work(call: call, cursor: cursor, limit: limit)
         }
 

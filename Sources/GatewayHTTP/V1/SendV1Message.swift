@@ -18,18 +18,16 @@ struct SendV1Message: SendEndpoint {
         .with(\.spelling, .exact)
 
     func read(_ exchange: Exchange) throws -> Sending<V1ReplyWriter> {
-        let principal = try exchange.caller
+        let caller = try exchange.caller
         let given = try V1RequestDecoder.decode(exchange.request.body)
-        let message = try Self.reworded(given, for: principal.profile, now: exchange.time)
+        let message = try Self.reworded(given, for: caller.profile, now: exchange.time)
         guard !message.target.isDisguisedTopic else { throw Refusal(.invalidToken) }
         let command = SendCommand(
-            principal: principal,
-            target: message.target,
+            by: caller,
+            to: message.target,
             tokenMayBeGroup: true,
             message: message.message,
-            payloadBytes: message.payloadBytes,
-            origin: exchange.origin,
-            deadline: exchange.deadline
+            payloadBytes: message.payloadBytes
         )
         // As the caller put it: its translation depends on the time.
         let idempotent = exchange.idempotencyKey.map { key in
@@ -42,7 +40,7 @@ struct SendV1Message: SendEndpoint {
                 message: given.message
             )
         }
-        let writer = V1ReplyWriter(project: principal.profile.project)
+        let writer = V1ReplyWriter(project: caller.profile.project)
         return Sending(command: command, idempotent: idempotent, writer: writer)
     }
 

@@ -51,15 +51,9 @@ enum V1Subscriptions {
             guard let topic = given.flatMap(TopicName.init), PercentEncoding.isAddressable(topic.text) else {
                 throw Refusal(.invalidTarget, "Invalid topic name")
             }
-            return SubscriptionCall(
-                principal: try exchange.caller,
-                change: self.change,
-                topic: topic,
-                // What is no text is no token, and is refused as such.
-                tokens: [exchange.parameters.decoded("token") ?? ""],
-                origin: exchange.origin,
-                deadline: exchange.deadline
-            )
+            // What is no text is no token, and is refused as such.
+            let token = exchange.parameters.decoded("token") ?? ""
+            return SubscriptionCall(self.change, of: [token], to: topic, by: try exchange.caller)
         }
 
         func perform(_ call: SubscriptionCall, for exchange: Exchange) async throws -> HTTPServerResponse {
@@ -80,7 +74,7 @@ enum V1Subscriptions {
                 case (.rejected(let rejection), _): return V1ReplyWriter.reply(refusingSubscription: rejection)
                 case (.done, .unsubscribe): return V1ReplyWriter.unsubscribed
                 case (.done, .subscribe):
-                    return V1ReplyWriter(project: call.principal.profile.project)
+                    return V1ReplyWriter(project: call.profile.project)
                         .reply(subscribing: call.tokens.first ?? "", to: call.topic)
                 }
             }
@@ -107,13 +101,8 @@ enum V1Subscriptions {
             guard let size, size >= 0 else { throw Refusal(.invalidField, "Invalid page_size") }
             let cursor = query.text("page_token", or: "pageToken").map(Cursor.content(of:))
             if case .some(nil) = cursor { throw Refusal(.invalidField, "Invalid page_token") }
-            let call = RegistrationCall(
-                principal: try exchange.caller,
-                token: exchange.parameters.decoded("token") ?? "",
-                part: .subscriptions,
-                origin: exchange.origin,
-                deadline: exchange.deadline
-            )
+            let token = exchange.parameters.decoded("token") ?? ""
+            let call = RegistrationCall(.subscriptions, of: token, by: try exchange.caller)
             let limit = size == 0 ? Self.defaultPageSize : min(size, Self.maxPageSize)
             return Work(call: call, cursor: cursor ?? nil, limit: limit)
         }
@@ -126,7 +115,7 @@ enum V1Subscriptions {
                 reply = V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
             case .value(let info):
                 let page = SubscriptionPage(info.subscriptions, after: work.cursor, limit: work.limit)
-                reply = V1ReplyWriter(project: work.call.principal.profile.project)
+                reply = V1ReplyWriter(project: work.call.profile.project)
                     .reply(
                         listing: page.subscriptions,
                         of: work.call.token,

@@ -20,7 +20,7 @@ struct DeviceGroupsStrictTests {
             audit: audit,
             clock: ManualClock()
         )
-        let caller = try GroupCaller.sample()
+        let caller = try Caller.sample()
         try await audit.whileRunning {
             _ = try await groups.put("g", tokens: ["a", "b"], by: caller)
             let records = store.current.records.map(\.record).dropFirst()

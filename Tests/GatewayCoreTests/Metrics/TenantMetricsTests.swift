@@ -69,14 +69,9 @@ struct TenantMetricsTests {
         let metrics = TenantCounters(.subscriptionChanges, self.metrics)
         self.takeAllRoom()
         for change in SubscriptionChange.allCases {
-            let call = SubscriptionCall(
-                principal: try .sample(tenant: "shop"),
-                change: change,
-                topic: try #require(TopicName("news")),
-                tokens: ["a", "b"],
-                origin: .sample,
-                deadline: .now
-            )
+            let caller = Caller(principal: try .sample(tenant: "shop"), origin: .sample, deadline: .now)
+            let topic = try #require(TopicName("news"))
+            let call = SubscriptionCall(change, of: ["a", "b"], to: topic, by: caller)
             metrics.count(call, .refused(Refusal(.upstreamCredentials)))
             metrics.count(call, .value([.done, .rejected(.unregistered)]))
         }

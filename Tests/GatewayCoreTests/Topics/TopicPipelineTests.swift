@@ -40,28 +40,14 @@ struct TopicPipelineTests {
             _ change: SubscriptionChange = .subscribe,
             topic: String = "news"
         ) async throws -> TopicAnswer<[SubscriptionOutcome]> {
-            await self.pipeline.change(
-                SubscriptionCall(
-                    principal: principal,
-                    change: change,
-                    topic: try #require(TopicName(topic)),
-                    tokens: tokens,
-                    origin: .sample,
-                    deadline: .now + .seconds(600)
-                )
-            )
+            let topic = try #require(TopicName(topic))
+            let caller = Caller(principal: principal, origin: .sample, deadline: .now + .seconds(600))
+            return await self.pipeline.change(SubscriptionCall(change, of: tokens, to: topic, by: caller))
         }
 
         func look(up token: String, of principal: Principal) async -> TopicAnswer<RegistrationInfo> {
-            await self.pipeline.look(
-                up: RegistrationCall(
-                    principal: principal,
-                    token: token,
-                    part: .subscriptions,
-                    origin: .sample,
-                    deadline: .now + .seconds(600)
-                )
-            )
+            let caller = Caller(principal: principal, origin: .sample, deadline: .now + .seconds(600))
+            return await self.pipeline.look(up: RegistrationCall(.subscriptions, of: token, by: caller))
         }
     }
 

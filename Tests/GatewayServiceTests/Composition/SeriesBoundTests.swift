@@ -204,14 +204,8 @@ struct SeriesBoundTests {
             let isLast = number == Self.tenantCount - 1
             guard number < Self.busyCount || isLast else { continue }
             for change in SubscriptionChange.allCases {
-                let call = SubscriptionCall(
-                    principal: principal,
-                    change: change,
-                    topic: topic,
-                    tokens: ["canary-1"],
-                    origin: .sample,
-                    deadline: .now
-                )
+                let caller = Caller(principal: principal, origin: .sample, deadline: .now)
+                let call = SubscriptionCall(change, of: ["canary-1"], to: topic, by: caller)
                 topics.count(call, .value(isLast ? everything : watched))
             }
             let actions = AuditAction.allCases.filter {

@@ -10,12 +10,10 @@ extension SendCommand {
         payloadBytes: Int = 42
     ) -> SendCommand {
         SendCommand(
-            principal: principal,
-            target: target,
+            by: Caller(principal: principal, origin: .sample, deadline: .now.advanced(by: .seconds(3_600))),
+            to: target,
             message: message,
-            payloadBytes: payloadBytes,
-            origin: .sample,
-            deadline: .now.advanced(by: .seconds(3_600))
+            payloadBytes: payloadBytes
         )
     }
 }

@@ -90,12 +90,14 @@ extension UpstreamCall {
             pseudonymizer: .sample()
         )
         let command = SendCommand(
-            principal: Principal(profile: profile, key: try .sample(of: .generate())),
-            target: target,
+            by: Caller(
+                principal: Principal(profile: profile, key: try .sample(of: .generate())),
+                origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace),
+                deadline: .now + timeLeft
+            ),
+            to: target,
             message: message,
-            payloadBytes: message.payloadBytes,
-            origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace),
-            deadline: .now + timeLeft
+            payloadBytes: message.payloadBytes
         )
         return UpstreamCall(command, target: target)
     }

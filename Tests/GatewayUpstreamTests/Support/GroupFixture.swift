@@ -78,7 +78,7 @@ struct GroupFixture: Sendable {
     }
 
     /// The tenant, waiting ten minutes.
-    func caller() throws -> GroupCaller {
+    func caller() throws -> Caller {
         try .sample(Principal(profile: self.profile, key: .sample(of: .generate())), timeLeft: .seconds(600))
     }
 

@@ -118,12 +118,14 @@ extension SubscriptionCall {
         timeLeft: Duration = .seconds(600)
     ) throws -> SubscriptionCall {
         SubscriptionCall(
-            principal: Principal(profile: profile, key: try .sample(of: .generate())),
-            change: change,
-            topic: try #require(TopicName(topic)),
-            tokens: tokens,
-            origin: origin,
-            deadline: .now + timeLeft
+            change,
+            of: tokens,
+            to: try #require(TopicName(topic)),
+            by: Caller(
+                principal: Principal(profile: profile, key: try .sample(of: .generate())),
+                origin: origin,
+                deadline: .now + timeLeft
+            )
         )
     }
 }
@@ -137,11 +139,13 @@ extension RegistrationCall {
         origin: RequestOrigin = .sample
     ) throws -> RegistrationCall {
         RegistrationCall(
-            principal: Principal(profile: profile, key: try .sample(of: .generate())),
-            token: token,
-            part: part,
-            origin: origin,
-            deadline: .now + .seconds(600)
+            part,
+            of: token,
+            by: Caller(
+                principal: Principal(profile: profile, key: try .sample(of: .generate())),
+                origin: origin,
+                deadline: .now + .seconds(600)
+            )
         )
     }
 }

@@ -28,7 +28,7 @@ enum GroupAnswerProperties {
             .deviceGroupPut,
             "name",
             tokens: ["a", "b"],
-            by: GroupCaller(principal: principal, origin: SendConsequences.origin, deadline: .now),
+            by: Caller(principal: principal, origin: SendConsequences.origin, deadline: .now),
             at: SendConsequences.time
         )
         record.note(result)

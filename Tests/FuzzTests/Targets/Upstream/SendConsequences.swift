@@ -53,12 +53,10 @@ enum SendConsequences {
         guard let principal = Self.principal else { throw FuzzFinding("there is no caller") }
         try Self.checkBounds(result)
         let command = SendCommand(
-            principal: principal,
-            target: target,
+            by: Caller(principal: principal, origin: Self.origin, deadline: .now),
+            to: target,
             message: Message(),
-            payloadBytes: 0,
-            origin: Self.origin,
-            deadline: .now
+            payloadBytes: 0
         )
         let isGroup = if case .notificationKey = target { true } else { false }
         let answer = SendPipeline.answer(isGroup ? result.inCounts.counting(20) : result, to: command)

@@ -83,14 +83,8 @@ enum TopicAnswerProperties {
             }
         }
         let tokens = Array(Self.tokens.prefix(outcomes.count))
-        let call = SubscriptionCall(
-            principal: principal,
-            change: .subscribe,
-            topic: topic,
-            tokens: tokens,
-            origin: SendConsequences.origin,
-            deadline: .now
-        )
+        let caller = Caller(principal: principal, origin: SendConsequences.origin, deadline: .now)
+        let call = SubscriptionCall(.subscribe, of: tokens, to: topic, by: caller)
         try SendConsequences.check(
             AuditRecord.subscription(call, content, upstreamCode: reading.upstreamCode, at: SendConsequences.time)
         )
