@@ -2,7 +2,7 @@ import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import HTTPTypes
-package import NIOCore
+import NIOCore
 
 /// Tells what a send would do: `POST /v1/tenants/{tenant}/messages/explain`.
 ///
@@ -34,7 +34,7 @@ struct ExplainRoutes {
             contentType: exchange.contentType,
             form: Self.form(of: exchange)
         )
-        let command = body.command(by: caller)
+        let command = body.target.command(by: caller, message: body.message, payloadBytes: body.payloadBytes)
         let explanation = SendExplanation(
             body.message,
             payloadBytes: body.payloadBytes,
@@ -55,9 +55,8 @@ struct ExplainRoutes {
         return form
     }
 
-    /// The target in FCM's own terms.
-    ///
-    /// - Throws: `not_found` for a device group whose key the gateway does not know: FCM is not asked for it here.
+    /// The target in FCM's own terms; `not_found` for a device group whose key the gateway does not know: FCM is not
+    /// asked for it here.
     private func target(of command: SendCommand) async throws(Refusal) -> Target {
         guard let name = command.groupName else { return command.target }
         guard let key = try await self.groups.stored(name, of: command.principal.profile)?.key else {
@@ -69,7 +68,6 @@ struct ExplainRoutes {
 
 /// A body to explain, in either form that a sender may write.
 struct ExplainedBody {
-    /// How a body is written.
     enum Form: String, CaseIterable {
         /// As for `POST …/messages`.
         case rest
@@ -82,11 +80,9 @@ struct ExplainedBody {
 
     let message: Message
     let payloadBytes: Int
-    private let target: SendBodyTarget
+    let target: SendBodyTarget
 
-    /// Reads a body.
-    ///
-    /// - Throws: why no send could have it.
+    /// Reads a body; throws why no send could have it.
     init(_ body: ByteBuffer, contentType: String?, form: Form) throws(Refusal) {
         switch form {
         case .rest:
@@ -110,11 +106,6 @@ struct ExplainedBody {
         guard options.reduce(0, { $0 + ($1?.utf8.count ?? 0) }) <= Self.maxOptionBytes else {
             throw Refusal(.invalidField, "The target, the collapse key and the package name are too long to be shown")
         }
-    }
-
-    /// The command to send this.
-    func command(by caller: Caller) -> SendCommand {
-        self.target.command(by: caller, message: self.message, payloadBytes: self.payloadBytes)
     }
 
     private static func legacyRequest(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
@@ -150,100 +141,13 @@ extension Refusal {
     }
 }
 
-/// Where messages go unless a tenant's credential names another server.
+/// Where messages go unless a tenant's credential names another server; by default to Google's.
 package struct UpstreamEndpoints: Sendable, Hashable {
-    /// The server that takes legacy messages.
     package var legacy: String
-    /// The server that takes v1 messages.
     package var v1: String
 
-    /// Endpoints; by default Google's.
     package init(legacy: String = "https://fcm.googleapis.com", v1: String = "https://fcm.googleapis.com") {
         self.legacy = legacy
         self.v1 = v1
-    }
-}
-
-/// A request that a send would make to its upstream, with the credential masked.
-package struct PlannedRequest: Sendable, Hashable {
-    /// Where it would go.
-    package var url: String
-    /// What `Authorization` would hold, with stars in place of the credential.
-    package var maskedAuthorization: String
-    /// The JSON that it would carry.
-    package var body: ByteBuffer
-}
-
-/// What a message becomes on its way to one tenant's upstream.
-struct UpstreamPlan {
-    /// The protocol that the message would leave by.
-    let kind: UpstreamKind
-    private let url: String
-    private let now: Int
-
-    init(profile: TenantProfile, endpoints: UpstreamEndpoints, now: Int) {
-        self.kind = profile.tenant.upstream
-        self.now = now
-        let own = profile.storedCredential?.endpoint
-        switch self.kind {
-        case .legacy: self.url = (own ?? endpoints.legacy) + "/fcm/send"
-        case .v1:
-            self.url = (own ?? endpoints.v1) + "/v1/projects/\(profile.v1ProjectID ?? profile.project)/messages:send"
-        }
-    }
-
-    /// How many requests a message to a target becomes.
-    func requestCount(to target: Target) -> Int {
-        switch self.kind {
-        case .legacy: 1
-        case .v1: target.recipientCount
-        }
-    }
-
-    /// The most requests that are shown; a list of recipients may become a thousand by v1.
-    private static let maxShownRequests = 10
-    /// The most bytes that they have together, if they are more than one.
-    private static let maxShownBytes = 64 * 1024
-
-    /// The first of those requests, in the order of the recipients; none where the protocol has no form for the target.
-    func requests(_ message: Message, to target: Target) -> [PlannedRequest] {
-        switch self.kind {
-        case .legacy:
-            guard let body = try? LegacyRequestEncoder.encode(message, to: target) else { return [] }
-            return [PlannedRequest(url: self.url, maskedAuthorization: "key=***", body: body)]
-        case .v1:
-            let calls = V1Calls(message, to: target, now: self.now)
-            var requests: [PlannedRequest] = []
-            var byteCount = 0
-            while requests.count < min(calls.count, Self.maxShownRequests) {
-                let body = calls.body(at: requests.count)
-                byteCount += body.readableBytes
-                guard requests.isEmpty || byteCount <= Self.maxShownBytes else { break }
-                requests.append(PlannedRequest(url: self.url, maskedAuthorization: "Bearer ***", body: body))
-            }
-            return requests
-        }
-    }
-
-    /// The member of a request that names a target.
-    func targetMember(_ target: Target) -> String {
-        switch (self.kind, target) {
-        case (.legacy, .tokens): "/registration_ids"
-        case (.legacy, .condition): "/condition"
-        case (.legacy, .token), (.legacy, .topic), (.legacy, .notificationKey), (.legacy, .installation),
-            (.legacy, .installations):
-            "/to"
-        case (.v1, .token), (.v1, .tokens), (.v1, .notificationKey): "/message/token"
-        case (.v1, .installation), (.v1, .installations): "/message/fid"
-        case (.v1, .topic): "/message/topic"
-        case (.v1, .condition): "/message/condition"
-        }
-    }
-}
-
-extension TenantProfile {
-    /// The credential that a send uses; `nil` where the tenant has none for its upstream.
-    var storedCredential: StoredCredential? {
-        self.storedCredentials.first { $0.kind == self.tenant.upstream }
     }
 }

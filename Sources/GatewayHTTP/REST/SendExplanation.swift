@@ -1,50 +1,50 @@
-package import FCMModel
-package import GatewayCore
-package import NIOCore
+import FCMModel
+import GatewayCore
+import NIOCore
 import StrictJSON
 
 /// What a send would do: the requests it would make, what its fields become, what stands against it.
 ///
-/// It holds no credential. Made from values alone, so that whoever has a message and a tenant's picture can make one.
-package struct SendExplanation: Sendable {
+/// It holds no credential.
+struct SendExplanation {
     /// Something that the caller may not expect.
-    package struct Warning: Sendable, Hashable {
+    struct Warning {
         /// The field that it is about (RFC 6901); empty for the message as a whole.
-        package var pointer: String
-        /// What happens, and why.
-        package var detail: String
+        var pointer: String
+        var detail: String
     }
 
-    /// The protocol that the message would leave by.
-    package let upstream: UpstreamKind
-    /// Whom it is for.
-    package let target: Target
-    /// How many requests would be made.
-    package let requestCount: Int
-    /// The first of them, in the order of the recipients.
-    package let requests: [PlannedRequest]
-    /// What became of the target, and then of each field.
-    package let fields: [FieldTrace]
-    /// The payload's size in bytes.
-    package let payloadBytes: Int
-    /// Why the send would be refused whatever its quotas, if it would be.
-    package let refusal: Refusal?
-    /// What is left of the quotas that it would be charged to.
-    package let limits: LimitStatus
-    /// What the caller may not expect.
-    package let warnings: [Warning]
+    /// A request that a send would make to its upstream.
+    struct Request {
+        var url: String
+        /// What `Authorization` would hold, with stars in place of the credential.
+        var authorization: String
+        var body: ByteBuffer
+    }
 
-    /// Explains a message.
-    ///
-    /// - Parameters:
-    ///   - message: what would be sent.
-    ///   - payloadBytes: the size that counts against the limit.
-    ///   - target: whom to.
-    ///   - profile: whose message it is.
-    ///   - endpoints: where messages go.
-    ///   - preview: how far the pipeline would let it.
-    ///   - now: seconds since 1970.
-    package init(
+    /// The most requests that are shown; a list of recipients may become a thousand by v1.
+    private static let maxShownRequests = 10
+    /// The most bytes that they have together, if they are more than one.
+    private static let maxShownBytes = 64 * 1024
+    /// The longest `apns-collapse-id` (http-v1, section 7).
+    private static let maxAppleCollapseBytes = 64
+
+    private let upstream: UpstreamKind
+    private let target: Target
+    private let requestCount: Int
+    /// The first of them, in the order of the recipients.
+    private let requests: [Request]
+    /// What became of the target, and then of each field.
+    private let fields: [FieldTrace]
+    private let payloadBytes: Int
+    /// Why the send would be refused whatever its quotas, if it would be.
+    private let refusal: Refusal?
+    /// What is left of the quotas that it would be charged to.
+    private let limits: LimitStatus
+    private let warnings: [Warning]
+
+    /// Explains a message after the pipeline's preview, at a time in seconds since 1970.
+    init(
         _ message: Message,
         payloadBytes: Int,
         to target: Target,
@@ -53,56 +53,95 @@ package struct SendExplanation: Sendable {
         preview: SendPreview,
         now: Int
     ) {
-        let plan = UpstreamPlan(profile: profile, endpoints: endpoints, now: now)
         let isTooBig = payloadBytes > target.maxPayloadBytes
         let tooBig = isTooBig ? Refusal.messageTooBig(payloadBytes, to: target) : nil
         // What is too big is not written out: its size is all there is to say.
-        let requests = tooBig == nil ? plan.requests(message, to: target) : []
-        let traces = requests.first.map { FieldTrace.all(of: message, in: $0.body, of: plan.kind) } ?? []
-        self.upstream = plan.kind
+        let requests = isTooBig ? [] : Self.requests(message, to: target, of: profile, endpoints, now: now)
+        let kind = profile.tenant.upstream
+        let traces = requests.first.map { FieldTrace.all(of: message, in: $0.body, of: kind) } ?? []
+        self.upstream = kind
         self.target = target
         self.payloadBytes = payloadBytes
         self.refusal = preview.refusal ?? tooBig
         self.limits = preview.limits
         self.requests = self.refusal == nil ? requests : []
-        self.requestCount = self.requests.isEmpty ? 0 : plan.requestCount(to: target)
-        self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [plan.targetMember(target)])] + traces
-        self.warnings = Self.warnings(message, traces, upstream: plan.kind, profile: profile)
+        self.requestCount = self.requests.isEmpty ? 0 : kind == .legacy ? 1 : target.recipientCount
+        self.fields = [FieldTrace(pointer: "/\(target.kind.fieldName)", becomes: [kind.member(for: target)])] + traces
+        self.warnings = Self.warnings(message, traces, profile)
     }
 
-    private static func warnings(
+    /// The first requests of a message; none where the protocol has no form for its target.
+    private static func requests(
         _ message: Message,
-        _ traces: [FieldTrace],
-        upstream: UpstreamKind,
-        profile: TenantProfile
-    ) -> [Warning] {
+        to target: Target,
+        of profile: TenantProfile,
+        _ endpoints: UpstreamEndpoints,
+        now: Int
+    ) -> [Request] {
+        let own = profile.storedCredential?.endpoint
+        switch profile.tenant.upstream {
+        case .legacy:
+            guard let body = try? LegacyRequestEncoder.encode(message, to: target) else { return [] }
+            let url = (own ?? endpoints.legacy) + "/fcm/send"
+            return [Request(url: url, authorization: "key=***", body: body)]
+        case .v1:
+            let project = profile.v1ProjectID ?? profile.project
+            let url = (own ?? endpoints.v1) + "/v1/projects/\(project)/messages:send"
+            let calls = V1Calls(message, to: target, now: now)
+            var requests: [Request] = []
+            var byteCount = 0
+            while requests.count < min(calls.count, Self.maxShownRequests) {
+                let body = calls.body(at: requests.count)
+                byteCount += body.readableBytes
+                guard requests.isEmpty || byteCount <= Self.maxShownBytes else { break }
+                requests.append(Request(url: url, authorization: "Bearer ***", body: body))
+            }
+            return requests
+        }
+    }
+
+    private static func warnings(_ message: Message, _ traces: [FieldTrace], _ profile: TenantProfile) -> [Warning] {
         var warnings: [Warning] = []
         if profile.storedCredential == nil {
-            warnings.append(
-                Warning(
-                    pointer: "",
-                    detail: "The tenant has no credential for its upstream, so that nothing can be sent"
-                )
-            )
+            let detail = "The tenant has no credential for its upstream, so that nothing can be sent"
+            warnings.append(Warning(pointer: "", detail: detail))
         }
         for trace in traces where trace.becomes.isEmpty {
-            warnings.append(
-                Warning(pointer: trace.pointer, detail: "This has no effect here and is not sent to the upstream")
-            )
+            let detail = "This has no effect here and is not sent to the upstream"
+            warnings.append(Warning(pointer: trace.pointer, detail: detail))
         }
-        if upstream == .v1, let key = message.collapseKey, key.utf8.count > Self.maxAppleCollapseBytes {
-            warnings.append(
-                Warning(
-                    pointer: "/collapse_key",
-                    detail: "It has more than \(Self.maxAppleCollapseBytes) bytes, so that Apple devices don't get it"
-                )
-            )
+        if profile.tenant.upstream == .v1, let key = message.collapseKey,
+            key.utf8.count > Self.maxAppleCollapseBytes
+        {
+            let detail = "It has more than \(Self.maxAppleCollapseBytes) bytes, so that Apple devices don't get it"
+            warnings.append(Warning(pointer: "/collapse_key", detail: detail))
         }
         return warnings
     }
+}
 
-    /// The longest `apns-collapse-id` (http-v1, section 7).
-    private static let maxAppleCollapseBytes = 64
+extension TenantProfile {
+    /// The credential that a send uses; nil where the tenant has none for its upstream.
+    fileprivate var storedCredential: StoredCredential? {
+        self.storedCredentials.first { $0.kind == self.tenant.upstream }
+    }
+}
+
+extension UpstreamKind {
+    /// The member of a request that names a target.
+    fileprivate func member(for target: Target) -> String {
+        switch (self, target) {
+        case (.legacy, .tokens): "/registration_ids"
+        case (.legacy, .condition): "/condition"
+        case (.legacy, .token), (.legacy, .topic), (.legacy, .notificationKey), (.legacy, .installation),
+            (.legacy, .installations):
+            "/to"
+        case (.v1, .token), (.v1, .tokens), (.v1, .notificationKey): "/message/token"
+        case (.v1, .installation), (.v1, .installations): "/message/fid"
+        case (.v1, .topic): "/message/topic"
+        case (.v1, .condition): "/message/condition"
+        }
+    }
 }
 
 extension TargetKind {
@@ -117,7 +156,7 @@ extension TargetKind {
 
 extension SendExplanation {
     /// The explanation as the REST contract writes it.
-    package var json: ByteBuffer {
+    var json: ByteBuffer {
         var writer = JSONWriter(reservingCapacity: 4_096)
         writer.beginObject()
         writer.member("upstream", self.upstream.rawValue)
@@ -153,13 +192,13 @@ extension SendExplanation {
 }
 
 extension JSONWriter {
-    fileprivate mutating func write(_ request: PlannedRequest) {
+    fileprivate mutating func write(_ request: SendExplanation.Request) {
         self.beginObject()
         self.member("method", "POST")
         self.member("url", request.url)
         self.key("headers")
         self.beginObject()
-        self.member("Authorization", request.maskedAuthorization)
+        self.member("Authorization", request.authorization)
         self.member("Content-Type", "application/json")
         self.endObject()
         self.key("body")
@@ -216,21 +255,16 @@ extension JSONWriter {
 }
 
 /// Where one field of a message stands in the upstream's request.
-package struct FieldTrace: Sendable, Hashable {
+struct FieldTrace {
     /// The field as the caller wrote it (RFC 6901).
-    package var pointer: String
+    var pointer: String
     /// The members of the upstream's body that say it; none for a field that is not sent.
-    package var becomes: [String]
+    var becomes: [String]
 
-    /// Traces the fields of a message.
+    /// The fields that a message has, in the order of the REST contract, in the body that it becomes for its first
+    /// recipient.
     ///
     /// Only members that the body really has are told, each under the field that it comes from.
-    ///
-    /// - Parameters:
-    ///   - message: what would be sent.
-    ///   - body: what it becomes for its first recipient.
-    ///   - kind: the protocol that the body is written in.
-    /// - Returns: the fields that the message has, in the order of the REST contract.
     static func all(of message: Message, in body: ByteBuffer, of kind: UpstreamKind) -> [FieldTrace] {
         var leaves: [String] = []
         if let root = (try? JSONDocument(parsing: body))?.root {
