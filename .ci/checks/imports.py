@@ -63,8 +63,7 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     # Level 5: the executables. Only the one for development knows the emulator.
     "FCMGateway": (
         ["EventLoopHTTP", "FCMModel", "GatewayCore", "GatewayService", "GatewayStorage", "GatewayUpstream", "StrictJSON"],
-        ["ArgumentParser", "AsyncHTTPClient", "Crypto", "HTTPTypes", "Logging", "NIO*", "ServiceLifecycle", "UnixSignals",
-         "Yams"],
+        ["ArgumentParser", "HTTPTypes", "Logging", "NIO*", "UnixSignals", "Yams"],
     ),
     "FCMGatewayDev": (
         ["EventLoopHTTP", "FCMEmulator", "GatewayCore", "GatewayService", "GatewayUpstream"],

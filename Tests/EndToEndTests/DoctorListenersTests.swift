@@ -36,7 +36,7 @@ extension EndToEnd {
                     #expect(found.end == .code(0), "\(found.text)")
                     #expect(found.has(.ok, .listeners, "admin.tls.clientCaFile asks for client certificates"))
                     #expect(found.lines(.listeners).allSatisfy { $0.hasPrefix("ok") }, "\(found.text)")
-                    #expect(found.lines(.listeners).count == 3, "\(found.text)")
+                    #expect(found.lines(.listeners).count == 1, "\(found.text)")
                     process.signal(SIGTERM)
                     #expect(try await process.end() == .code(0))
                 }

@@ -1,7 +1,6 @@
 import ArgumentParser
-import Foundation
-import GatewayCore
 import GatewayService
+import StrictJSON
 
 /// `config`: checks and shows the configuration.
 struct ConfigCommand: ParsableCommand {
@@ -22,16 +21,16 @@ struct ConfigCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() throws {
-            let input = self.options.input(environment: ProcessInfo.processInfo.environment)
-            let isJSON = self.output.output == .json
             do {
-                let configuration = try Self.check(input)
-                try (isJSON ? Self.object(warnings: configuration.warnings) : Self.output(configuration)).write()
-            } catch let problems as ConfigurationProblems where isJSON {
-                try Self.object(problems: problems.problems).write()
-                throw ExitCode.failure
+                let configuration = try Self.check(self.options.input())
+                try (self.output.isJSON ? Self.object(warnings: configuration.warnings) : Self.output(configuration))
+                    .write()
             } catch let problems as ConfigurationProblems {
-                FailureReport.write(problems)
+                if self.output.isJSON {
+                    try Self.object(problems: problems.problems).write()
+                } else {
+                    FailureReport.write(problems)
+                }
                 throw ExitCode.failure
             }
         }
@@ -45,16 +44,19 @@ struct ConfigCommand: ParsableCommand {
         }
 
         /// What was found, for programs.
-        static func object(
+        private static func object(
             problems: [ConfigurationProblem] = [],
             warnings: [ConfigurationProblem] = []
-        ) throws -> CommandOutput {
-            let members: [String: JSONValue] = [
-                "valid": .bool(problems.isEmpty),
-                "problems": .array(problems.map(\.object)),
-                "warnings": .array(warnings.map(\.object)),
-            ]
-            return CommandOutput(try JSONValue.object(members).prettyText())
+        ) -> CommandOutput {
+            CommandOutput(
+                json: JSONWriter.object { writer in
+                    writer.member("valid", problems.isEmpty)
+                    writer.key("problems")
+                    writer.array(problems) { $0.write($1) }
+                    writer.key("warnings")
+                    writer.array(warnings) { $0.write($1) }
+                }
+            )
         }
 
         /// What there is to say about a configuration without problems.
@@ -75,31 +77,32 @@ struct ConfigCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() throws {
-            let input = self.options.input(environment: ProcessInfo.processInfo.environment)
-            _ = try ConfigOptions.reporting { () throws(ConfigurationProblems) in try input.configuration() }
-            try Self.output(input.describe(), json: self.output.output == .json).write()
+            _ = try self.options.load()
+            try Self.output(self.options.input().describe(), json: self.output.isJSON).write()
         }
 
         /// The rows as a table, or as the member `settings` of a JSON object.
-        static func output(_ rows: [ConfigurationInput.Row], json: Bool) throws -> CommandOutput {
-            guard json else {
-                let cells = rows.map {
-                    [
-                        $0.key.path, JSONValue.printable($0.value), $0.source.description,
-                        $0.key.isReloadable ? "reload" : "start",
-                    ]
-                }
-                return CommandOutput(TextTable(titles: ["KEY", "VALUE", "SOURCE", "CHANGES AT"], rows: cells).text)
+        private static func output(_ rows: [ConfigurationInput.Row], json: Bool) -> CommandOutput {
+            guard !json else {
+                return CommandOutput(
+                    json: JSONWriter.object { writer in
+                        writer.key("settings")
+                        writer.array(rows) { writer, row in
+                            writer.object { writer in
+                                writer.member("key", row.key.path)
+                                writer.member("value", row.value)
+                                writer.member("source", row.source.description)
+                                writer.member("reloadable", row.key.isReloadable)
+                            }
+                        }
+                    }
+                )
             }
-            let objects = rows.map { row in
-                JSONValue.object([
-                    "key": .string(row.key.path),
-                    "value": .string(row.value),
-                    "source": .string(row.source.description),
-                    "reloadable": .bool(row.key.isReloadable),
-                ])
+            let cells = rows.map { row in
+                let change = row.key.isReloadable ? "reload" : "start"
+                return [row.key.path, row.value.printable, row.source.description, change]
             }
-            return CommandOutput(try JSONValue.object(["settings": .array(objects)]).prettyText())
+            return CommandOutput(TextTable(titles: ["KEY", "VALUE", "SOURCE", "CHANGES AT"], rows: cells).text)
         }
     }
 }

@@ -1,5 +1,8 @@
 import ArgumentParser
+import GatewayCore
 import GatewayService
+import NIOCore
+import StrictJSON
 
 /// `credential`: manages what a tenant's messages are sent with.
 struct CredentialCommand: ParsableCommand {
@@ -8,14 +11,6 @@ struct CredentialCommand: ParsableCommand {
         abstract: "Manage a tenant's FCM credentials.",
         subcommands: [Put.self, Get.self, Check.self, CredentialRewrapCommand.self]
     )
-
-    /// The kinds of credentials.
-    enum Kind: String, CaseIterable, ExpressibleByArgument {
-        /// A server key of the legacy HTTP protocol.
-        case legacy
-        /// A service account, for HTTP v1.
-        case v1
-    }
 
     /// The members of a credential, in the order they are printed.
     static let columns = ["kind", "fingerprint", "endpoint", "version", "created_at"]
@@ -27,8 +22,8 @@ struct CredentialCommand: ParsableCommand {
             discussion: "The credential is read from a file or standard input, never from an argument."
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
-        @Argument(help: "The credential's kind.") var kind: Kind
+        @Argument(help: "The tenant.") var tenant: TenantID
+        @Argument(help: "The credential's kind.") var kind: UpstreamKind
         @Option(
             name: .long,
             help: "For legacy: the file that holds the server key, or - for standard input.",
@@ -54,29 +49,23 @@ struct CredentialCommand: ParsableCommand {
         }
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            var members: [String: JSONValue] = [:]
-            if let file = self.serverKeyFile {
-                members["server_key"] = .string(try InputFile.readSecret(file).revealed)
-            }
-            if let file = self.serviceAccountFile {
-                members["service_account"] = try Self.serviceAccount(in: file)
-            }
-            members["endpoint"] = self.endpoint.map { .string($0.text) }
-            let answer = try await client.call(
-                .put,
-                ["tenants", self.tenant.name, "credentials", self.kind.rawValue],
-                body: try JSONValue.object(members).encoded()
+            let body = try CredentialCommand.body(
+                serverKey: self.serverKeyFile.map { try InputFile.readSecret($0).revealed },
+                serviceAccount: self.serviceAccountFile.map { try Self.serviceAccount(in: $0) },
+                endpoint: self.endpoint?.text
             )
-            let remark = "credential stored"
-            guard answer != .null, !self.wantsJSON else {
-                try print(.done(remark, answer, json: self.wantsJSON))
-                return
-            }
-            try print(CommandOutput(TextTable(object: answer, columns: CredentialCommand.columns).text, remark: remark))
+            let path = ["tenants", self.tenant.text, "credentials", self.kind.rawValue]
+            var output = CommandOutput.object(
+                try await client.call(.put, path, body: body),
+                columns: CredentialCommand.columns,
+                json: self.wantsJSON
+            )
+            output.remark = "credential stored"
+            try print(output)
         }
 
-        private static func serviceAccount(in file: String) throws -> JSONValue {
-            let content = try JSONValueFile.read(file)
+        private static func serviceAccount(in file: String) throws(CommandFailure) -> JSONValue {
+            let content = try InputFile.readJSON(file)
             guard content["private_key"] != nil else {
                 throw CommandFailure("\(file) is no service account's file: it has no private_key")
             }
@@ -90,12 +79,12 @@ struct CredentialCommand: ParsableCommand {
             abstract: "Show a credential's fingerprint and dates, never the credential."
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
-        @Argument(help: "The credential's kind.") var kind: Kind = .legacy
+        @Argument(help: "The tenant.") var tenant: TenantID
+        @Argument(help: "The credential's kind.") var kind: UpstreamKind = .legacy
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let path = ["tenants", self.tenant.name, "credentials", self.kind.rawValue]
+            let path = ["tenants", self.tenant.text, "credentials", self.kind.rawValue]
             let answer = try await client.call(.get, path)
             try print(.object(answer, columns: CredentialCommand.columns, json: self.wantsJSON))
         }
@@ -108,17 +97,29 @@ struct CredentialCommand: ParsableCommand {
             discussion: "The exit code is 1 when the credential that its sends use is not valid."
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let answer = try await client.call(.post, ["tenants", self.tenant.name, "credentials", "check"])
-            let checks = answer["checks"]?.elements ?? []
+            let answer = try await client.call(.post, ["tenants", self.tenant.text, "credentials", "check"])
+            let checks = answer?.list("checks") ?? []
             let columns = ["kind", "in_use", "finding", "detail", "upstream_code"]
             let table = TextTable(columns: columns, objects: checks).styled
-            try print(self.wantsJSON ? CommandOutput(try answer.prettyText()) : CommandOutput(table))
-            guard checks.contains(where: { $0["in_use"] == .bool(true) && $0["finding"]?.text == "valid" }) else {
+            try print(self.wantsJSON ? CommandOutput(answer?.prettyText() ?? "") : CommandOutput(table))
+            guard checks.contains(where: { $0["in_use"]?.bool == true && $0.text("finding") == "valid" }) else {
                 throw ExitCode.failure
+            }
+        }
+    }
+
+    /// A server key or a service account as the admin API takes it.
+    static func body(serverKey: String? = nil, serviceAccount: JSONValue? = nil, endpoint: String?) -> ByteBuffer {
+        JSONWriter.object { writer in
+            writer.member("endpoint", ifPresent: endpoint)
+            writer.member("server_key", ifPresent: serverKey)
+            if let serviceAccount {
+                writer.key("service_account")
+                writer.value(serviceAccount)
             }
         }
     }

@@ -1,8 +1,8 @@
 import ArgumentParser
-import Foundation
 import GatewayCore
 import GatewayService
 import GatewayStorage
+import StrictJSON
 
 /// `credential rewrap`: has everything that the store keeps sealed, sealed by the new master key.
 struct CredentialRewrapCommand: AsyncParsableCommand {
@@ -28,12 +28,9 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let configuration = try self.options.load(environment: ProcessInfo.processInfo.environment)
-        let masterKey = try ConfigOptions.reporting { () throws(ConfigurationProblems) in
-            guard let key = configuration.masterKey else { throw GatewayConfiguration.missingMasterKey }
-            return key
-        }
-        try await GatewayError.reporting {
+        let configuration = try self.options.load()
+        try await FailureReport.reporting {
+            guard let masterKey = configuration.masterKey else { throw GatewayConfiguration.missingMasterKey }
             let key = try MasterKey(masterKey, previous: configuration.previousMasterKey)
             let database = try SQLiteDatabase(joining: configuration.databasePath)
             let result: Swift.Result<Outcome, any Error>
@@ -43,17 +40,16 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
                 result = .failure(error)
             }
             try? database.close()
-            try Self.answer(try result.get(), json: self.output.output == .json).write()
+            try Self.answer(try result.get(), json: self.output.isJSON).write()
         }
     }
 
-    /// What was done.
     struct Outcome: Equatable {
         /// Secrets that were moved.
         var moved = 0
         /// Secrets that needed nothing.
         var current = 0
-        /// The new master key's fingerprint.
+        /// The new master key's.
         var fingerprint: String
     }
 
@@ -125,20 +121,17 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
 
     /// The outcome as people or programs read it.
     static func answer(_ outcome: Outcome, json: Bool) throws -> CommandOutput {
-        let members: [String: JSONValue] = [
-            "moved": .integer(outcome.moved),
-            "already_current": .integer(outcome.current),
-            "master_key": .string(outcome.fingerprint),
-        ]
-        let object = JSONValue.object(members)
-        let remark =
+        let text = JSONWriter.object { writer in
+            writer.member("moved", outcome.moved)
+            writer.member("already_current", outcome.current)
+            writer.member("master_key", outcome.fingerprint)
+        }
+        let object = try JSONDocument(parsing: text).root
+        var output = CommandOutput.object(object, columns: ["moved", "already_current", "master_key"], json: json)
+        output.remark =
             outcome.moved == 0
             ? "everything was sealed by this master key already"
             : "everything is sealed by the new master key; the previous one opens nothing any more"
-        let columns = ["moved", "already_current", "master_key"]
-        return CommandOutput(
-            json ? try object.prettyText() : TextTable(object: object, columns: columns).text,
-            remark: remark
-        )
+        return output
     }
 }

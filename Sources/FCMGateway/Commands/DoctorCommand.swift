@@ -1,7 +1,12 @@
 import ArgumentParser
 import Foundation
+import GatewayCore
+import GatewayService
+import GatewayStorage
+import GatewayUpstream
 
-/// `doctor`: looks at everything the gateway needs, and says what to do about what is not well.
+/// `doctor`: does the checks of `serve`, `config check`, `audit verify`, `health` and `credential check`, one after the
+/// other, and says what to do about what is not well.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
@@ -9,8 +14,8 @@ struct DoctorCommand: AsyncParsableCommand {
         discussion: """
             Run it as the gateway's user, with the gateway's configuration and variables; it changes nothing, and works \
             beside a gateway that runs. It checks the configuration, files and their permissions, certificates, the data \
-            directory, the store and its master key, the audit trail, the clock, descriptors, memory and cores, the \
-            listeners' ports, the tenants' credentials and the way to FCM.
+            directory, the store and its master key, the audit trail, file descriptors, a gateway that runs and the \
+            tenants' credentials.
 
             A running gateway is asked at GATEWAY_ADMIN_URL, or where the configuration has it, and proves each tenant's \
             credentials by a dry run. Exit codes: 0 no problem (there may be warnings), 1 problems, 64 wrong usage.
@@ -18,20 +23,46 @@ struct DoctorCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var options: ConfigOptions
-    @Flag(name: .long, help: "Call nothing outside of this machine: neither FCM nor a gateway's check of credentials.")
+    @Flag(name: .long, help: "Call nothing outside of this machine: have no gateway check credentials against FCM.")
     var offline = false
     @Flag(name: .long, help: "Check the store's structure even if it has more than a gibibyte.") var thorough = false
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let examination = Examination(
-            file: self.options.config,
-            environment: ProcessInfo.processInfo.environment,
-            isOffline: self.offline,
-            isThorough: self.thorough
-        )
-        let diagnosis = await examination.diagnosis()
-        try diagnosis.output(json: self.output.output == .json).write()
+        let diagnosis = await self.diagnosis(environment: ProcessInfo.processInfo.environment)
+        try diagnosis.output(json: self.output.isJSON).write()
         if diagnosis.status == .problem { throw ExitCode.failure }
+    }
+
+    private func diagnosis(environment: [String: String]) async -> Diagnosis {
+        let now = SystemWallClock().now()
+        let configured = ConfigurationCheck(self.options.input(environment: environment), now: now)
+        var findings = configured.findings
+        findings += FilesCheck.examine(
+            file: self.options.config,
+            environment: environment,
+            configured.configuration
+        )
+        guard let configuration = configured.configuration else { return Diagnosis(findings) }
+        findings += DataDirectoryCheck.examine(configuration)
+        findings.append(ConfigurationCheck.descriptors(configuration, limit: DescriptorPlan.currentLimit))
+        let store = await StoreCheck(configuration: configuration, isThorough: self.thorough).examine()
+        let running = await RunningGatewayCheck(
+            configuration: configuration,
+            environment: environment,
+            isStoreServed: store.isServed
+        )
+        .examine()
+        let credentials = await CredentialsCheck(
+            tenants: store.inspection?.tenants ?? [],
+            unopened: store.unopened,
+            isMasterKeyTried: store.isMasterKeyTried,
+            plainHTTP: configuration.upstream.tokenHosts.plainHTTP,
+            gateway: self.offline ? nil : running.adminURL,
+            token: configuration.admin.token,
+            now: now
+        )
+        .examine()
+        return Diagnosis(findings + store.findings + running.findings + credentials)
     }
 }

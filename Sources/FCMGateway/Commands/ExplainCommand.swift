@@ -1,5 +1,8 @@
 import ArgumentParser
-import Foundation
+import GatewayCore
+import GatewayService
+import NIOCore
+import StrictJSON
 
 /// `explain`: tells what a message would become, without sending it.
 struct ExplainCommand: AsyncParsableCommand {
@@ -22,85 +25,69 @@ struct ExplainCommand: AsyncParsableCommand {
         case legacy
     }
 
-    @Argument(help: "The tenant.") var tenant: TenantArgument
+    @Argument(help: "The tenant.") var tenant: TenantID
     @Argument(help: "A file with the JSON body, or - for standard input.", completion: .file()) var file = "-"
     @Option(name: .long, help: "How the body is written.") var form: Form?
     @OptionGroup var service: ServiceOptions
     @OptionGroup var output: OutputOptions
 
-    mutating func run() async throws {
-        let command = self
-        let body = try InputFile.read(command.file)
-        let output = try await command.service.withClient { try await command.perform($0, body: body) }
-        try output.write()
-        if output.isRefusal {
-            throw ExitCode.failure
-        }
+    func run() async throws {
+        let body = try InputFile.read(self.file)
+        try await self.service.call { try await self.perform($0, body: body) }
     }
 
     /// Has a body explained.
-    ///
-    /// - Parameters:
-    ///   - client: Calls the data listener.
-    ///   - body: JSON text.
-    /// - Returns: The explanation.
-    /// - Throws: `APIError` or `CommandFailure`.
-    func perform(_ client: APIClient, body: Data) async throws -> CommandOutput {
+    func perform(_ client: APIClient, body: ByteBuffer) async throws -> CommandOutput {
         let form = self.form ?? Self.form(of: body)
-        let answer = try await client.call(
-            .post,
-            ["v1", "tenants", self.tenant.name, "messages", "explain"],
-            query: form == .legacy ? [("form", form.rawValue)] : [],
-            body: body
-        )
-        let isRefusal = answer["refused"] != nil
-        guard self.output.output == .table else {
-            return CommandOutput(try answer.prettyText(), isRefusal: isRefusal)
+        let path = ["v1", "tenants", self.tenant.text, "messages", "explain"]
+        let query = form == .legacy ? [(name: "form", value: form.rawValue)] : []
+        guard let answer = try await client.call(.post, path, query: query, body: body) else {
+            throw CommandFailure("the gateway's answer is empty")
         }
-        return CommandOutput(try Self.text(answer), remark: Self.remark(answer), isRefusal: isRefusal)
+        let isRefusal = answer["refused"] != nil
+        guard !self.output.isJSON else { return CommandOutput(answer.prettyText(), isRefusal: isRefusal) }
+        return CommandOutput(Self.text(answer), remark: Self.remark(answer), isRefusal: isRefusal)
     }
 
-    private static func form(of body: Data) -> Form {
-        guard let body = try? JSONValue(parsing: body) else { return .rest }
+    private static func form(of body: ByteBuffer) -> Form {
+        guard let body = try? JSONDocument(parsing: body, limits: .trusted).root else { return .rest }
         return body["to"] != nil || body["registration_ids"] != nil ? .legacy : .rest
     }
 
-    private static func text(_ answer: JSONValue) throws -> String {
-        var parts: [String] = []
-        for request in answer["requests"]?.elements ?? [] {
-            let method = request["method"]?.text ?? ""
-            let body = try request["body"]?.prettyText() ?? ""
-            parts.append("\(method) \(request["url"]?.text ?? "")\n\(body)")
-        }
-        let fields = (answer["fields"]?.elements ?? [])
+    private static func text(_ answer: JSONValue) -> String {
+        var parts = answer.list("requests")
+            .map { request in
+                let body = request["body"]?.prettyText() ?? ""
+                return "\(request.text("method") ?? "") \(request.text("url") ?? "")\n\(body)"
+            }
+        let fields = answer.list("fields")
             .map { field in
-                let members = (field["becomes"]?.elements ?? []).compactMap(\.text)
-                return [field["pointer"]?.text ?? "", members.isEmpty ? "(not sent)" : members.joined(separator: ", ")]
+                let members = field.list("becomes").compactMap(\.string)
+                return [field.text("pointer") ?? "", members.isEmpty ? "(not sent)" : members.joined(separator: ", ")]
             }
         parts.append(TextTable(titles: ["FIELD", "BECOMES"], rows: fields).text)
-        let quotas =
-            (answer["limits"]?["tenant"]?.elements ?? [])
-            + (answer["limits"]?["targets"]?.elements ?? []).prefix(1).flatMap { $0.elements ?? [] }
-        parts.append(
-            TextTable(columns: ["scope", "rate", "per_s", "burst", "remaining", "reset_s"], objects: quotas).text
-        )
+        let limits = answer["limits"]
+        let target = limits?.list("targets").first?.elements
+        let quotas = (limits?.list("tenant") ?? []) + (target.map { Array($0) } ?? [])
+        let columns = ["scope", "rate", "per_s", "burst", "remaining", "reset_s"]
+        parts.append(TextTable(columns: columns, objects: quotas).text)
         return parts.joined(separator: "\n\n")
     }
 
     private static func remark(_ answer: JSONValue) -> String {
         var lines: [String] = []
         if let refused = answer["refused"] {
-            lines.append("refused: \(refused["code"]?.text ?? ""): \(refused["detail"]?.text ?? "")")
+            lines.append("refused: \(refused.text("code") ?? ""): \(refused.text("detail") ?? "")")
         }
-        for warning in answer["warnings"]?.elements ?? [] {
-            let pointer = warning["pointer"]?.text ?? ""
-            lines.append("warning: \(pointer.isEmpty ? "" : "\(pointer): ")\(warning["detail"]?.text ?? "")")
+        for warning in answer.list("warnings") {
+            let pointer = warning.text("pointer") ?? ""
+            lines.append("warning: \(pointer.isEmpty ? "" : "\(pointer): ")\(warning.text("detail") ?? "")")
         }
-        let count = answer["request_count"]?.wholeNumber ?? 0
-        let shown = answer["requests"]?.elements?.count ?? 0
+        let count = answer.integer("request_count") ?? 0
+        let shown = answer.list("requests").count
         let payload = answer["payload"]
         lines.append(
-            "\(answer["upstream"]?.text ?? ""): \(count) request\(count == 1 ? "" : "s")"
+            "\(answer.text("upstream") ?? ""): \(count) request\(count == 1 ? "" : "s")"
                 + (shown < count ? ", of which the first \(shown) are shown" : "")
                 + "; payload \(payload?["bytes"]?.cell ?? "?") of \(payload?["limit"]?.cell ?? "?") bytes"
         )

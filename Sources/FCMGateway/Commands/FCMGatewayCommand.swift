@@ -1,4 +1,5 @@
 import ArgumentParser
+import Foundation
 import GatewayService
 
 /// `fcm-gateway`: the server, and the verbs that manage one.
@@ -57,4 +58,41 @@ struct FCMGatewayCommand: AsyncParsableCommand {
             self.exit(withError: self.exitCode(for: error))
         }
     }
+}
+
+/// `serve`: runs the gateway until it is told to stop.
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the gateway.",
+        discussion: "It does not start without GATEWAY_MASTER_KEY and GATEWAY_ADMIN_TOKEN, or their …_FILE."
+    )
+
+    @OptionGroup var options: ConfigOptions
+
+    func run() async throws {
+        let options = self.options
+        let environment = ProcessInfo.processInfo.environment
+        try await FailureReport.reporting {
+            try await Gateway.serve { options.input(environment: environment) }
+        }
+    }
+}
+
+/// `dev`, which is a verb of `fcm-gateway-dev`.
+struct MovedDevCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "dev", shouldDisplay: false)
+
+    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+
+    func validate() throws { throw ValidationError("dev is a verb of fcm-gateway-dev: fcm-gateway-dev dev") }
+}
+
+/// `emulator`, which is a verb of `fcm-gateway-dev`.
+struct MovedEmulatorCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "emulator", shouldDisplay: false)
+
+    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+
+    func validate() throws { throw ValidationError("emulator is a verb of fcm-gateway-dev: fcm-gateway-dev emulator") }
 }

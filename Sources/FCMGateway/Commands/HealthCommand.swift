@@ -1,6 +1,66 @@
 import ArgumentParser
+import EventLoopHTTP
 import Foundation
 import GatewayService
+import HTTPTypes
+import NIOCore
+import StrictJSON
+
+/// Asks an admin listener how its gateway is; shows it no token.
+struct HealthProbe: Sendable, Equatable {
+    /// How long one question may take; shorter than the intervals at which service managers ask.
+    var timeout = TimeAmount.seconds(4)
+    let url: BaseURL
+    /// Whether the listener has to prove that it owns the name in the address.
+    let verifiesCertificate: Bool
+
+    /// Asks at an address that the operator named.
+    init(url: BaseURL) {
+        self.url = url
+        self.verifiesCertificate = true
+    }
+
+    /// Asks the gateway of this machine that a configuration describes.
+    ///
+    /// Its certificate is not verified: it names the host as others see it, and nothing secret is sent or learnt.
+    /// Throws when the listener's port can't be known, or when it wants a client's certificate.
+    init(_ listener: GatewayConfiguration.AdminListener) throws(CommandFailure) {
+        let server = listener.server
+        guard server.port != 0 else {
+            throw CommandFailure("admin.port is 0, so only the gateway itself knows its port; give --admin-url")
+        }
+        guard listener.tls.clientCAFile == nil else {
+            throw CommandFailure("admin.tls.clientCaFile asks for client certificates, and this verb has none")
+        }
+        let host =
+            switch server.host {
+            case "0.0.0.0", "": "127.0.0.1"
+            case "::": "[::1]"
+            default: server.host.contains(":") ? "[\(server.host)]" : server.host
+            }
+        let address = "\(listener.tls.isPlain ? "http" : "https")://\(host):\(server.port)"
+        guard let url = BaseURL(address) else { throw CommandFailure("admin.host makes no address: \(address)") }
+        self.url = url
+        self.verifiesCertificate = false
+    }
+
+    /// Asks once for `readyz` or `livez` and returns the answer's status; throws `CommandFailure` when none comes.
+    ///
+    /// Each question has a connection of its own: a kept one would hold up a listener that closes.
+    func status(of path: String) async throws -> Int {
+        try await APIClient.with(self.url, verifiesCertificate: self.verifiesCertificate) { api in
+            try await api.send(.get, [path], timeout: self.timeout).status.code
+        }
+    }
+
+    /// Asks once; throws `CommandFailure` for every answer but 200, and when none comes.
+    func ask(_ path: String) async throws {
+        let status = try await self.status(of: path)
+        guard status != 200 else { return }
+        let meaning = status == 503 ? ", it starts, drains or can't record what it does" : ""
+        throw CommandFailure("\(self.url)/\(path) answered HTTP \(status)\(meaning)")
+    }
+}
 
 /// `health`: asks a gateway whether it takes requests, for container engines and service managers.
 struct HealthCommand: AsyncParsableCommand {
@@ -25,56 +85,38 @@ struct HealthCommand: AsyncParsableCommand {
 
     func run() async throws {
         let probe = try self.probe(environment: ProcessInfo.processInfo.environment)
-        let path = self.path
         let limit = self.wait.map { Duration.seconds($0.seconds) }
-        try await probe.withClient { http in
-            try await Self.repeating(for: limit, pause: Self.pause, clock: ContinuousClock()) {
-                try await probe.ask(path, http: http)
-            }
+        try await Self.repeating(for: limit, pause: Self.pause, clock: ContinuousClock()) {
+            try await probe.ask(self.path)
         }
         try self.answer(probe).write()
     }
 
-    /// What is asked for.
     var path: String { self.live ? "livez" : "readyz" }
 
     /// What there is to say of a gateway that answers yes.
-    func answer(_ probe: HealthProbe) throws -> CommandOutput {
+    func answer(_ probe: HealthProbe) -> CommandOutput {
         let status = self.live ? "live" : "ready"
-        guard self.output.output == .json else { return CommandOutput(status) }
-        let object = JSONValue.object(["status": .string(status), "url": .string(probe.url.text)])
-        return CommandOutput(try object.prettyText())
+        guard self.output.isJSON else { return CommandOutput(status) }
+        return CommandOutput(
+            json: JSONWriter.object { writer in
+                writer.member("status", status)
+                writer.member("url", probe.url.text)
+            }
+        )
     }
 
-    /// Whom to ask.
-    ///
-    /// - Parameter environment: The process's variables.
-    /// - Returns: The gateway that was named, else the one that the configuration describes.
-    /// - Throws: `ValidationError` for a variable that holds no address, `CommandFailure` for a listener that can't be
-    ///   found or asked, `ExitCode` after the configuration's problems were printed.
+    /// The gateway that was named, else the one that the configuration describes.
     func probe(environment: [String: String]) throws -> HealthProbe {
-        if let url = self.adminURL {
-            return HealthProbe(url: url)
-        }
+        if let url = self.adminURL { return HealthProbe(url: url) }
         if environment["GATEWAY_ADMIN_URL"] != nil {
-            let url = try BaseURL.fromVariable(
-                "GATEWAY_ADMIN_URL",
-                default: AdminOptions.defaultURL,
-                environment: environment
-            )
+            let url = try BaseURL.inVariable("GATEWAY_ADMIN_URL", default: AdminOptions.defaultURL, environment)
             return HealthProbe(url: url)
         }
         return try HealthProbe(self.options.load(environment: environment).admin)
     }
 
-    /// Does something until it succeeds or the time is up.
-    ///
-    /// - Parameters:
-    ///   - limit: How long to go on; nil does it once.
-    ///   - pause: How long to wait in between.
-    ///   - clock: Measures the time.
-    ///   - body: What to do.
-    /// - Throws: What `body` threw last.
+    /// Does something until it succeeds or the time is up; without a limit, once. Throws what the body threw last.
     static func repeating<C: Clock<Duration>>(
         for limit: Duration?,
         pause: Duration,

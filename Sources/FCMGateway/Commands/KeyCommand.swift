@@ -1,14 +1,15 @@
 import ArgumentParser
-import Foundation
 import GatewayCore
 import GatewayService
+import NIOCore
+import StrictJSON
 
 /// `key`: manages the keys that tenants' services present.
 struct KeyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "key",
         abstract: "Manage a tenant's API keys.",
-        subcommands: [Create.self, List.self, Rotate.self, Revoke.self, KeyGenerateCommand.self]
+        subcommands: [Create.self, List.self, Rotate.self, Revoke.self, Generate.self]
     )
 
     /// The members of a key, in the order they are printed.
@@ -19,27 +20,25 @@ struct KeyCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Create a key and print it, this once.",
             discussion: """
-                The key alone goes to standard output, what is known about it to standard error. Scopes: messages:send, \
-                device-groups:manage, topics:manage, audit:read, tokens:read, \
-                tokens:manage.
+                The key alone goes to standard output, what is known about it to standard error.
 
                 With --key-file, a key that exists already is imported instead, so that gateways with stores of their own \
                 accept the same key; then nothing is shown. Importing it again changes nothing. key generate makes one.
                 """
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @Option(
             name: .customLong("scope"),
             help: "What the key may do; repeat it for several.",
             completion: .list(Scope.allCases.map(\.rawValue))
         )
-        var scopes: [String] = []
+        var scopes: [Scope] = []
         @Option(name: .long, help: "A name for people.") var name: String?
         @Option(name: .customLong("topic-prefix"), help: "Limits the key to topics that begin so; may be repeated.")
         var topicPrefixes: [String] = []
         @Option(name: .long, help: "When the key ends, as in 2026-01-31T12:00:00Z (default: never).")
-        var expiresAt: TimestampArgument?
+        var expiresAt: Timestamp?
         @Option(
             name: .long,
             help: "The file that holds the key to import, or - for standard input (default: make a new key).",
@@ -49,42 +48,42 @@ struct KeyCommand: ParsableCommand {
         @OptionGroup var admin: AdminOptions
 
         func validate() throws {
-            if self.scopes.isEmpty {
-                throw ValidationError("Give the key at least one --scope.")
-            }
+            if self.scopes.isEmpty { throw ValidationError("Give the key at least one --scope.") }
         }
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            var members: [String: JSONValue] = ["scopes": .array(self.scopes.map(JSONValue.string))]
-            members["name"] = self.name.map(JSONValue.string)
-            members["expires_at"] = self.expiresAt.map { .string($0.utc) }
-            if !self.topicPrefixes.isEmpty {
-                members["topic_prefixes"] = .array(self.topicPrefixes.map(JSONValue.string))
-            }
-            if let file = self.keyFile {
-                let key = try InputFile.readSecret(file).revealed
-                guard APIKey(key) != nil else {
-                    throw CommandFailure(
-                        "\(InputFile.name(file)) holds no key of the gateway's form, fgw_…, or a mistyped one"
-                    )
-                }
-                members["key"] = .string(key)
-            }
-            let body = try JSONValue.object(members).encoded()
-            let answer: JSONValue
+            let draft = APIKeyDraft(
+                name: self.name ?? "",
+                scopes: Set(self.scopes),
+                topicPrefixes: self.topicPrefixes,
+                expiresAt: self.expiresAt
+            )
+            let imported = try self.keyFile.map { try Self.key(in: $0) }
+            let body = KeyCommand.body(draft, imported: imported)
+            let answer: JSONValue?
             do {
-                answer = try await client.call(.post, ["tenants", self.tenant.name, "keys"], body: body)
+                answer = try await client.call(.post, ["tenants", self.tenant.text, "keys"], body: body)
             } catch {
                 // What is imported can be imported again.
-                throw self.keyFile == nil ? KeyCommand.doubting(error, tenant: self.tenant.name) : error
+                throw imported == nil ? KeyCommand.doubting(error, tenant: self.tenant) : error
             }
-            guard self.keyFile == nil else {
-                var output = try CommandOutput.object(answer, columns: KeyCommand.columns, json: self.wantsJSON)
+            guard imported == nil else {
+                var output = CommandOutput.object(answer, columns: KeyCommand.columns, json: self.wantsJSON)
                 output.remark = "the key is the tenant's"
                 try print(output)
                 return
             }
-            try print(KeyCommand.once(answer, tenant: self.tenant.name, json: self.wantsJSON))
+            try print(KeyCommand.once(answer, tenant: self.tenant, json: self.wantsJSON))
+        }
+
+        private static func key(in file: String) throws(CommandFailure) -> Redacted<String> {
+            let text = try InputFile.readSecret(file)
+            guard APIKey(text.revealed) != nil else {
+                throw CommandFailure(
+                    "\(InputFile.name(file)) holds no key of the gateway's form, fgw_…, or a mistyped one"
+                )
+            }
+            return text
         }
     }
 
@@ -92,12 +91,12 @@ struct KeyCommand: ParsableCommand {
     struct List: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "List a tenant's keys, without their secrets.")
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
         @OptionGroup var list: ListOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let path = ["tenants", self.tenant.name, "keys"]
+            let path = ["tenants", self.tenant.text, "keys"]
             let keys = try await client.list(path, member: "keys", limit: self.list.limit)
             try print(.list(keys, member: "keys", columns: KeyCommand.columns, json: self.wantsJSON))
         }
@@ -110,22 +109,22 @@ struct KeyCommand: ParsableCommand {
             discussion: "The old key works for the overlap, so that services can be changed one after another."
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @Argument(help: "The key's id.") var id: String
         @Option(name: .long, help: "How long the old key still works, such as 0s, 15m, 24h or 7d.")
         var overlap = DurationArgument(seconds: 86_400)
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let body = try JSONValue.object(["overlap_s": .integer(self.overlap.seconds)]).encoded()
-            let path = ["tenants", self.tenant.name, "keys", self.id, "rotate"]
-            let answer: JSONValue
+            let body = JSONWriter.object { $0.member("overlap_s", self.overlap.seconds) }
+            let path = ["tenants", self.tenant.text, "keys", self.id, "rotate"]
+            let answer: JSONValue?
             do {
                 answer = try await client.call(.post, path, body: body)
             } catch {
-                throw KeyCommand.doubting(error, tenant: self.tenant.name)
+                throw KeyCommand.doubting(error, tenant: self.tenant)
             }
-            try print(KeyCommand.once(answer, tenant: self.tenant.name, json: self.wantsJSON))
+            try print(KeyCommand.once(answer, tenant: self.tenant, json: self.wantsJSON))
         }
     }
 
@@ -133,19 +132,66 @@ struct KeyCommand: ParsableCommand {
     struct Revoke: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "End a key at once.")
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @Argument(help: "The key's id.") var id: String
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let answer = try await client.call(.delete, ["tenants", self.tenant.name, "keys", self.id])
-            let members: [String: JSONValue] = ["id": .string(self.id), "revoked": .bool(true)]
-            try print(.done("key \(self.id) revoked", answer, members: members, json: self.wantsJSON))
+            _ = try await client.call(.delete, ["tenants", self.tenant.text, "keys", self.id])
+            let output = CommandOutput.done("key \(self.id) revoked", json: self.wantsJSON) { writer in
+                writer.member("id", self.id)
+                writer.member("revoked", true)
+            }
+            try print(output)
+        }
+    }
+
+    /// `key generate`: makes a key without a gateway.
+    struct Generate: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Make a key that no gateway knows yet, and print it.",
+            discussion: """
+                Needs no gateway. Keep it in a file that only you can read, and let gateways accept it by \
+                key create --key-file or by key_file in what tenant apply reads:
+
+                (umask 077; fcm-gateway key generate > shared.key)
+                """
+        )
+
+        @OptionGroup var output: OutputOptions
+
+        func run() throws {
+            let key = APIKey.generate()
+            let text = key.secret.revealText()
+            var output = CommandOutput(text)
+            if self.output.isJSON {
+                output = CommandOutput(
+                    json: JSONWriter.object { writer in
+                        writer.member("id", key.id)
+                        writer.member("key", text)
+                    }
+                )
+            }
+            output.adviceIfLost = "No gateway knows the key: make another"
+            try output.write()
+        }
+    }
+
+    // MARK: Keys of the admin API
+
+    /// A key to be made, or imported, as the admin API takes it.
+    static func body(_ draft: APIKeyDraft, imported: Redacted<String>?) -> ByteBuffer {
+        JSONWriter.object { writer in
+            writer.member("expires_at", ifPresent: draft.expiresAt?.rfc3339)
+            writer.member("key", ifPresent: imported?.revealed)
+            if !draft.name.isEmpty { writer.member("name", draft.name) }
+            writer.strings("scopes", draft.scopes.map(\.rawValue).sorted())
+            if !draft.topicPrefixes.isEmpty { writer.strings("topic_prefixes", draft.topicPrefixes) }
         }
     }
 
     /// Why no key came, with what to do where one may have been made all the same.
-    private static func doubting(_ error: any Error, tenant: String) -> any Error {
+    private static func doubting(_ error: any Error, tenant: TenantID) -> any Error {
         APIError.doubting(
             error,
             "Whether a key was made is not known: if fcm-gateway key list \(tenant) shows one more, revoke it and make "
@@ -154,25 +200,22 @@ struct KeyCommand: ParsableCommand {
     }
 
     /// What to do about a key that was made and that nobody has.
-    static func adviceIfLost(_ id: String, tenant: String) -> String {
+    static func adviceIfLost(_ id: String, tenant: TenantID) -> String {
         "The key \(id) of tenant \(tenant) was made, and nobody has it: revoke it "
             + "(fcm-gateway key revoke \(tenant) \(id)) and make another"
     }
 
     /// A new key: the secret on standard output, so that `KEY=$(…)` takes it, the rest beside it.
-    private static func once(_ answer: JSONValue, tenant: String, json: Bool) throws -> CommandOutput {
-        guard let key = answer["key"]?.text else {
+    private static func once(_ answer: JSONValue?, tenant: TenantID, json: Bool) throws -> CommandOutput {
+        guard let answer, let key = answer.text("key") else {
             throw CommandFailure("the gateway's answer holds no key")
         }
-        let details = TextTable(object: answer, columns: Self.columns).text
-        var output =
-            json
-            ? CommandOutput(try answer.prettyText())
-            : CommandOutput(
-                JSONValue.printable(key),
-                remark: "\(details)\nThis is the only time the key is shown."
-            )
-        output.adviceIfLost = Self.adviceIfLost(answer["id"]?.text ?? "", tenant: tenant)
+        var output = CommandOutput(answer.prettyText())
+        if !json {
+            let details = TextTable(object: answer, columns: Self.columns).text
+            output = CommandOutput(key.printable, remark: "\(details)\nThis is the only time the key is shown.")
+        }
+        output.adviceIfLost = Self.adviceIfLost(answer.text("id") ?? "", tenant: tenant)
         return output
     }
 }

@@ -1,5 +1,7 @@
 import ArgumentParser
-import Foundation
+import GatewayCore
+import NIOCore
+import StrictJSON
 
 /// `limit`: manages a tenant's rate limits.
 struct LimitCommand: ParsableCommand {
@@ -9,18 +11,15 @@ struct LimitCommand: ParsableCommand {
         subcommands: [Get.self, Put.self]
     )
 
-    /// The scopes of limits, in the order they are printed.
-    static let scopes = ["device", "device_collapsible", "topic", "tenant"]
-
     /// `limit get`.
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "Show the limits in force.")
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let answer = try await client.call(.get, ["tenants", self.tenant.name, "limits"])
+            let answer = try await client.call(.get, ["tenants", self.tenant.text, "limits"])
             try print(LimitCommand.output(answer, json: self.wantsJSON))
         }
     }
@@ -35,52 +34,63 @@ struct LimitCommand: ParsableCommand {
                 """
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
-        @Option(name: .long, help: "Messages to one device.") var device: [PolicyArgument] = []
+        @Argument(help: "The tenant.") var tenant: TenantID
+        @Option(name: .long, help: "Messages to one device.") var device: [RatePolicy] = []
         @Option(name: .long, help: "Messages with a collapse_key to one device.")
-        var deviceCollapsible: [PolicyArgument] = []
-        @Option(name: .long, help: "Messages to one topic.") var topic: [PolicyArgument] = []
-        @Option(name: .customLong("tenant"), help: "All messages of the tenant.")
-        var wholeTenant: [PolicyArgument] = []
+        var deviceCollapsible: [RatePolicy] = []
+        @Option(name: .long, help: "Messages to one topic.") var topic: [RatePolicy] = []
+        @Option(name: .customLong("tenant"), help: "All messages of the tenant.") var wholeTenant: [RatePolicy] = []
         @Option(name: .long, help: "A file with the JSON body instead, or - for standard input.", completion: .file())
         var file: String?
         @Flag(name: .long, help: "Return every scope to its default.") var defaults = false
         @OptionGroup var admin: AdminOptions
 
-        private var policies: [(scope: String, policies: [PolicyArgument])] {
-            zip(LimitCommand.scopes, [self.device, self.deviceCollapsible, self.topic, self.wholeTenant])
-                .filter { !$0.1.isEmpty }
-                .map { (scope: $0.0, policies: $0.1) }
+        private var limits: [LimitScope: [RatePolicy]] {
+            let limits: [LimitScope: [RatePolicy]] = [
+                .device: self.device, .deviceCollapsible: self.deviceCollapsible, .topic: self.topic,
+                .tenant: self.wholeTenant,
+            ]
+            return limits.filter { !$0.value.isEmpty }
         }
 
         func validate() throws {
-            let ways = [!self.policies.isEmpty, self.file != nil, self.defaults]
-            if ways.count(where: \.self) != 1 {
-                throw ValidationError("Give policies, or --file, or --defaults.")
-            }
+            let ways = [!self.limits.isEmpty, self.file != nil, self.defaults]
+            if ways.count(where: \.self) != 1 { throw ValidationError("Give policies, or --file, or --defaults.") }
         }
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let body: Data
-            if let file = self.file {
-                body = try InputFile.read(file)
-            } else {
-                let members = self.policies.map { ($0.scope, JSONValue.array($0.policies.map(\.json))) }
-                body = try JSONValue.object(Dictionary(uniqueKeysWithValues: members)).encoded()
-            }
-            let answer = try await client.call(.put, ["tenants", self.tenant.name, "limits"], body: body)
+            let body = try self.file.map { try InputFile.read($0) } ?? LimitCommand.body(self.limits)
+            let answer = try await client.call(.put, ["tenants", self.tenant.text, "limits"], body: body)
             try print(LimitCommand.output(answer, json: self.wantsJSON))
         }
     }
 
-    private static func output(_ answer: JSONValue, json: Bool) throws -> CommandOutput {
-        guard answer != .null else { return CommandOutput("", remark: "limits stored") }
-        guard !json else { return CommandOutput(try answer.prettyText()) }
-        var rows: [[String]] = []
-        for scope in Self.scopes {
-            for policy in answer[scope]?.elements ?? [] {
-                rows.append([scope] + ["rate", "per_s", "burst"].map { policy[$0]?.cell ?? "" })
+    /// The scopes in the order they are printed.
+    private static let scopes: [LimitScope] = [.device, .deviceCollapsible, .topic, .tenant]
+
+    /// A tenant's limits as the admin API takes them.
+    static func body(_ limits: [LimitScope: [RatePolicy]]) -> ByteBuffer {
+        JSONWriter.object { writer in
+            for scope in Self.scopes {
+                guard let policies = limits[scope] else { continue }
+                writer.key(scope.rawValue)
+                writer.array(policies) { writer, policy in
+                    writer.object { writer in
+                        writer.member("burst", policy.burst)
+                        writer.member("per_s", policy.periodSeconds)
+                        writer.member("rate", policy.rate)
+                    }
+                }
             }
+        }
+    }
+
+    private static func output(_ answer: JSONValue?, json: Bool) -> CommandOutput {
+        guard let answer else { return CommandOutput("", remark: "limits stored") }
+        guard !json else { return CommandOutput(answer.prettyText()) }
+        let rows = Self.scopes.flatMap { scope in
+            answer.list(scope.rawValue)
+                .map { policy in [scope.rawValue] + ["rate", "per_s", "burst"].map { policy[$0]?.cell ?? "" } }
         }
         return CommandOutput(TextTable(titles: ["SCOPE", "RATE", "PER_S", "BURST"], rows: rows).text)
     }

@@ -1,4 +1,6 @@
 import ArgumentParser
+import GatewayCore
+import StrictJSON
 
 /// `retired-token`: what FCM said of a tenant's tokens, as the tenant's service may take it back.
 struct RetiredTokenCommand: AsyncParsableCommand {
@@ -19,34 +21,23 @@ struct RetiredTokenCommand: AsyncParsableCommand {
                 """
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @Argument(help: "The registration token, or with --fid the installation id.") var token: String
         @Flag(help: "The token is a Firebase installation id.") var fid = false
         @OptionGroup var service: ServiceOptions
         @OptionGroup var output: OutputOptions
 
-        mutating func run() async throws {
-            let command = self
-            try await command.service.withClient { try await command.perform($0) }.write()
+        func run() async throws {
+            try await self.service.call { try await self.perform($0) }
         }
 
-        /// Takes the token off the list.
-        ///
-        /// - Parameter client: Calls the data listener.
-        /// - Returns: That it is done.
-        /// - Throws: `APIError`, also where the list does not have the token, or `CommandFailure`.
         func perform(_ client: APIClient) async throws -> CommandOutput {
-            let answer = try await client.call(
+            _ = try await client.call(
                 .delete,
-                ["v1", "tenants", self.tenant.name, "retired-tokens"],
+                ["v1", "tenants", self.tenant.text, "retired-tokens"],
                 query: [(self.fid ? "fid" : "token", self.token)]
             )
-            return try .done(
-                "token taken off the list",
-                answer,
-                members: ["deleted": .bool(true)],
-                json: self.output.output == .json
-            )
+            return .done("token taken off the list", json: self.output.isJSON) { $0.member("deleted", true) }
         }
     }
 }

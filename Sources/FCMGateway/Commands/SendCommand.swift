@@ -1,5 +1,9 @@
 import ArgumentParser
-import Foundation
+import FCMModel
+import GatewayCore
+import GatewayService
+import NIOCore
+import StrictJSON
 
 /// `send`: sends a message through the data listener, as a tenant's service would.
 struct SendCommand: AsyncParsableCommand {
@@ -12,42 +16,31 @@ struct SendCommand: AsyncParsableCommand {
             """
     )
 
-    @Argument(help: "The tenant.") var tenant: TenantArgument
+    @Argument(help: "The tenant.") var tenant: TenantID
     @Option(help: "A key under which this send can be repeated for 24 hours without being made twice.")
     var idempotencyKey: String?
     @OptionGroup(title: "Message") var message: MessageOptions
     @OptionGroup var service: ServiceOptions
     @OptionGroup var output: OutputOptions
 
-    mutating func run() async throws {
-        let command = self
-        let body = try command.message.makeBody()
-        let output = try await command.service.withClient { try await command.perform($0, body: body) }
-        try output.write()
-        if output.isRefusal {
-            throw ExitCode.failure
-        }
+    func run() async throws {
+        let body = try self.message.makeBody()
+        try await self.service.call { try await self.perform($0, body: body) }
     }
 
-    /// Sends a body.
-    ///
-    /// - Parameters:
-    ///   - client: Calls the data listener.
-    ///   - body: JSON text.
-    /// - Returns: What became of it.
-    /// - Throws: `APIError` or `CommandFailure`.
-    func perform(_ client: APIClient, body: Data) async throws -> CommandOutput {
-        let answer = try await client.call(
-            .post,
-            ["v1", "tenants", self.tenant.name, "messages"],
-            headers: self.idempotencyKey.map { [("Idempotency-Key", $0)] } ?? [],
-            body: body
-        )
-        let rejected = answer["rejected"]?.wholeNumber ?? 0
+    func perform(_ client: APIClient, body: ByteBuffer) async throws -> CommandOutput {
+        let path = ["v1", "tenants", self.tenant.text, "messages"]
+        let key = self.idempotencyKey
+        guard let answer = try await client.call(.post, path, idempotencyKey: key, body: body) else {
+            throw CommandFailure("the gateway's answer is empty")
+        }
+        let rejected = answer.integer("rejected") ?? 0
         var output: CommandOutput
-        if self.output.output == .json {
-            output = CommandOutput(try answer.prettyText())
-        } else if let results = answer["results"]?.elements {
+        if answer["results"] == nil || self.output.isJSON {
+            let columns = ["id", "status", "message_id", "replacement_token", "warnings"]
+            output = .object(answer, columns: columns, json: self.output.isJSON)
+        } else {
+            let results = answer.list("results")
             let columns = ["status", "code", "retry_after", "message_id", "token", "replacement_token"]
             let shown = columns.filter { column in results.contains { $0[column] != nil } }
             let accepted = answer["accepted"]?.cell ?? "?"
@@ -55,11 +48,102 @@ struct SendCommand: AsyncParsableCommand {
                 TextTable(columns: shown, objects: results).styled,
                 remark: "message \(answer["id"]?.cell ?? "?"): \(accepted) accepted, \(rejected) rejected"
             )
-        } else {
-            let columns = ["id", "status", "message_id", "replacement_token", "warnings"]
-            output = CommandOutput(TextTable(object: answer, columns: columns).styled)
         }
         output.isRefusal = rejected > 0
         return output
+    }
+}
+
+/// The options that make a message, or name a file that holds one.
+struct MessageOptions: ParsableArguments {
+    enum Priority: String, CaseIterable, ExpressibleByArgument {
+        case normal
+        case high
+    }
+
+    /// One member of a message's data, `name=value`.
+    struct DataMember: ExpressibleByArgument, Equatable {
+        let name: String
+        let value: String
+
+        init?(argument: String) {
+            guard let separator = argument.firstIndex(of: "="), separator != argument.startIndex else { return nil }
+            self.name = String(argument[..<separator])
+            self.value = String(argument[argument.index(after: separator)...])
+        }
+    }
+
+    @Option(name: .customLong("token"), help: "A device's registration token; repeat it for several.")
+    var tokens: [String] = []
+    @Option(name: .long, help: "A file with one token a line, or - for standard input.", completion: .file())
+    var tokensFile: String?
+    @Option(name: .long, help: "A topic's name, without /topics/.") var topic: String?
+    @Option(name: .long, help: "A topic expression, such as \"'a' in topics && 'b' in topics\".")
+    var condition: String?
+    @Option(name: .long, help: "The notification's title.") var title: String?
+    @Option(name: .long, help: "The notification's text.") var body: String?
+    @Option(name: .customLong("data"), help: "A member of the data, name=value; may be repeated.")
+    var data: [DataMember] = []
+    @Option(name: .long, help: "How soon to deliver.") var priority: Priority?
+    @Option(name: .long, help: "How long FCM keeps it for a device that is off, such as 0s, 15m or 28d.")
+    var ttl: DurationArgument?
+    @Flag(name: .long, help: "Check everything and deliver nothing.") var dryRun = false
+    @Option(
+        name: .long,
+        help: "A file with the whole JSON body instead, or - for standard input.",
+        completion: .file()
+    )
+    var file: String?
+
+    func validate() throws {
+        let targets = [!self.tokens.isEmpty, self.tokensFile != nil, self.topic != nil, self.condition != nil]
+        let hasContent =
+            self.title != nil || self.body != nil || !self.data.isEmpty || self.priority != nil || self.ttl != nil
+        if self.file != nil {
+            if targets.contains(true) || hasContent || self.dryRun {
+                throw ValidationError("--file holds the whole message; give no other part of it.")
+            }
+            return
+        }
+        if targets.count(where: \.self) != 1 {
+            throw ValidationError("Give exactly one of --token, --tokens-file, --topic, --condition and --file.")
+        }
+        if Set(self.data.map(\.name)).count != self.data.count {
+            throw ValidationError("--data names a member twice.")
+        }
+        if let ttl = self.ttl, ttl.seconds > Message.maxTimeToLive {
+            throw ValidationError("--ttl must be at most 28d.")
+        }
+    }
+
+    /// The JSON body to send; a file's content is sent as it is, so that the gateway judges it.
+    func makeBody() throws(CommandFailure) -> ByteBuffer {
+        if let file = self.file { return try InputFile.read(file) }
+        let tokens = if let file = self.tokensFile { try InputFile.readTokens(file) } else { self.tokens }
+        let isList = self.tokensFile != nil || tokens.count > 1
+        return JSONWriter.object { writer in
+            writer.member("condition", ifPresent: self.condition)
+            if !self.data.isEmpty {
+                writer.key("data")
+                writer.object { writer in
+                    for member in self.data {
+                        writer.key(member.name)
+                        writer.string(member.value)
+                    }
+                }
+            }
+            if self.dryRun { writer.member("dry_run", true) }
+            if self.title != nil || self.body != nil {
+                writer.key("notification")
+                writer.object { writer in
+                    writer.member("body", ifPresent: self.body)
+                    writer.member("title", ifPresent: self.title)
+                }
+            }
+            writer.member("priority", ifPresent: self.priority?.rawValue)
+            if isList { writer.strings("tokens", tokens) } else { writer.member("token", ifPresent: tokens.first) }
+            writer.member("topic", ifPresent: self.topic)
+            if let ttl = self.ttl { writer.member("ttl", ttl.seconds) }
+        }
     }
 }

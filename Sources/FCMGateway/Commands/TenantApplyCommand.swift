@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import GatewayCore
 import GatewayService
+import StrictJSON
 
 /// `tenant apply`: makes the gateway's tenants what a file declares.
 struct TenantApplyCommand: AdminVerb {
@@ -62,35 +63,31 @@ struct TenantApplyCommand: AdminVerb {
         let reporter = self.progress.reporter("tenants compared")
         defer { reporter.finish() }
         let all = try await client.list(["tenants"], member: "tenants")
-        let byName = Dictionary(declared.map { ($0.id, $0) }) { first, _ in first }
+        let byID = Dictionary(declared.map { ($0.id, $0) }) { first, _ in first }
         var present: [PresentTenant] = []
-        for (index, settings) in all.enumerated() {
-            if let tenant = settings["tenant"]?.text.flatMap({ byName[$0] }) {
-                present.append(try await PresentTenant.read(settings, for: tenant, client))
-            } else {
-                present.append(PresentTenant(settings: settings))
-            }
+        for (index, json) in all.enumerated() {
+            var tenant = try PresentTenant(json)
+            if let wanted = byID[tenant.id] { try await tenant.read(for: wanted, client) }
+            present.append(tenant)
             reporter.report(index + 1, of: all.count)
         }
         if TenantPlan.asksWhoseKeys(declared, present) {
             for index in present.indices where present[index].keys.isEmpty {
-                present[index].keys = try await client.list(
-                    ["tenants", present[index].id, "keys"],
-                    member: "keys"
-                )
+                try await present[index].readKeys(client)
             }
         }
         return TenantPlan(declared, present: present, isPruning: self.prune, now: SystemWallClock().now())
     }
 
     private func show(_ plan: TenantPlan, _ print: (CommandOutput) throws -> Void) throws {
-        if self.wantsJSON {
-            let object = JSONValue.object([
-                "dry_run": .bool(true), "changes": .array(plan.changes.map { .object($0.json) }),
-                "remarks": .array(plan.remarks.map(JSONValue.string)),
-            ])
-            try print(CommandOutput(try object.prettyText()))
-            return
+        guard !self.wantsJSON else {
+            let object = JSONWriter.object { writer in
+                writer.member("dry_run", true)
+                writer.key("changes")
+                writer.array(plan.changes) { $1.write(to: &$0) }
+                writer.strings("remarks", plan.remarks)
+            }
+            return try print(CommandOutput(json: object))
         }
         let count = plan.changes.count
         let summary = count == 0 ? "nothing to change" : "\(TenantPlan.count(count)) to make; nothing was changed"
@@ -98,10 +95,10 @@ struct TenantApplyCommand: AdminVerb {
         try print(CommandOutput(StyledText(lines: plan.changes.map(\.lines)), remark: remark))
     }
 
-    /// Makes sure that somebody wants tenants deleted.
-    private func confirm(_ tenants: [String]) throws {
+    /// Makes sure that the operator wants tenants deleted.
+    private func confirm(_ tenants: [TenantID]) throws {
         guard !tenants.isEmpty, !self.yes else { return }
-        let names = tenants.joined(separator: ", ")
+        let names = tenants.map(\.text).joined(separator: ", ")
         let environment = ProcessInfo.processInfo.environment
         guard Terminal(.standardInput, environment: environment).isTerminal,
             Terminal(.standardError, environment: environment).isTerminal
@@ -121,8 +118,8 @@ struct TenantApplyCommand: AdminVerb {
         let reporter = self.progress.reporter("changes made")
         try await StopSignals.trapped { signals in
             try await TenantApplication(plan: plan, isJSON: self.wantsJSON)
-                .run(reporter: reporter, stop: { signals.first }, print: print) { call in
-                    try await client.call(call.method, call.path, body: try call.body?.revealed.encoded())
+                .run(reporter: reporter, stop: { signals.first }, print: print) { change in
+                    try await client.call(change.method, change.path, body: change.body?.revealed)
                 }
         }
     }

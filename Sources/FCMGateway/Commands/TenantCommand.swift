@@ -1,5 +1,7 @@
 import ArgumentParser
-import Foundation
+import GatewayCore
+import NIOCore
+import StrictJSON
 
 /// `tenant`: manages tenants.
 struct TenantCommand: ParsableCommand {
@@ -14,14 +16,6 @@ struct TenantCommand: ParsableCommand {
         "tenant", "display_name", "upstream", "project_id", "sender_id", "disabled", "client_names", "created_at",
         "updated_at",
     ]
-
-    /// Which of FCM's protocols a tenant's messages go through.
-    enum Upstream: String, CaseIterable, ExpressibleByArgument {
-        /// The legacy HTTP protocol.
-        case legacy
-        /// HTTP v1.
-        case v1
-    }
 
     /// `tenant list`.
     struct List: AdminVerb {
@@ -41,11 +35,11 @@ struct TenantCommand: ParsableCommand {
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "Show one tenant.")
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let answer = try await client.call(.get, ["tenants", self.tenant.name])
+            let answer = try await client.call(.get, ["tenants", self.tenant.text])
             try print(.object(answer, columns: TenantCommand.columns, json: self.wantsJSON))
         }
     }
@@ -57,9 +51,9 @@ struct TenantCommand: ParsableCommand {
             discussion: "The tenant becomes exactly what the options say: what is not named is reset."
         )
 
-        @Argument(help: "The tenant: a-z, 0-9 and -, at most 63 characters.") var tenant: TenantArgument
+        @Argument(help: "The tenant: a-z, 0-9 and -, at most 63 characters.") var tenant: TenantID
         @Option(name: .long, help: "A name for people (default: the tenant's name).") var displayName: String?
-        @Option(name: .long, help: "The protocol its messages go through.") var upstream: Upstream = .legacy
+        @Option(name: .long, help: "The protocol its messages go through.") var upstream: UpstreamKind = .legacy
         @Option(name: .long, help: "The Firebase project's id (default: the tenant's name).") var projectID: String?
         @Option(name: .long, help: "The Firebase sender's id.") var senderID: String?
         @Flag(name: .long, help: "Refuse all of the tenant's requests.") var disabled = false
@@ -67,20 +61,20 @@ struct TenantCommand: ParsableCommand {
             name: .long,
             help: "A DNS name or URI that client certificates may carry; may be repeated. None asks for no certificate."
         )
-        var clientName: [String] = []
+        var clientName: [ClientName] = []
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            var members: [String: JSONValue] = [
-                "display_name": .string(self.displayName ?? self.tenant.name),
-                "upstream": .string(self.upstream.rawValue),
-                "disabled": .bool(self.disabled),
-            ]
-            members["project_id"] = self.projectID.map(JSONValue.string)
-            members["sender_id"] = self.senderID.map(JSONValue.string)
-            if !self.clientName.isEmpty { members["client_names"] = .array(self.clientName.map(JSONValue.string)) }
-            let body = try JSONValue.object(members).encoded()
-            let answer = try await client.call(.put, ["tenants", self.tenant.name], body: body)
+            let draft = TenantDraft(
+                displayName: self.displayName ?? self.tenant.text,
+                upstream: self.upstream,
+                projectID: self.projectID,
+                senderID: self.senderID,
+                isDisabled: self.disabled,
+                clientNames: self.clientName
+            )
+            let body = TenantCommand.body(draft)
+            let answer = try await client.call(.put, ["tenants", self.tenant.text], body: body)
             try print(.object(answer, columns: TenantCommand.columns, json: self.wantsJSON))
         }
     }
@@ -91,13 +85,28 @@ struct TenantCommand: ParsableCommand {
             abstract: "Delete a tenant with its keys, credentials and limits."
         )
 
-        @Argument(help: "The tenant.") var tenant: TenantArgument
+        @Argument(help: "The tenant.") var tenant: TenantID
         @OptionGroup var admin: AdminOptions
 
         func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
-            let answer = try await client.call(.delete, ["tenants", self.tenant.name])
-            let members: [String: JSONValue] = ["tenant": .string(self.tenant.name), "deleted": .bool(true)]
-            try print(.done("tenant \(self.tenant.name) deleted", answer, members: members, json: self.wantsJSON))
+            _ = try await client.call(.delete, ["tenants", self.tenant.text])
+            let output = CommandOutput.done("tenant \(self.tenant) deleted", json: self.wantsJSON) { writer in
+                writer.member("tenant", self.tenant.text)
+                writer.member("deleted", true)
+            }
+            try print(output)
+        }
+    }
+
+    /// A tenant's settings as the admin API takes them.
+    static func body(_ draft: TenantDraft) -> ByteBuffer {
+        JSONWriter.object { writer in
+            if !draft.clientNames.isEmpty { writer.strings("client_names", draft.clientNames.map(\.text)) }
+            writer.member("disabled", draft.isDisabled)
+            writer.member("display_name", draft.displayName)
+            writer.member("project_id", ifPresent: draft.projectID)
+            writer.member("sender_id", ifPresent: draft.senderID)
+            writer.member("upstream", draft.upstream.rawValue)
         }
     }
 }

@@ -1,49 +1,51 @@
+import EventLoopHTTP
 import GatewayCore
 import GatewayService
+import GatewayUpstream
 
-/// Reads the configuration as `serve` does, and says all that is wrong with it.
+/// Does what `serve` and `config check` do before anything is started, and says all that they would refuse.
 struct ConfigurationCheck {
-    /// What there is to say.
-    var findings: [Finding] = []
-    /// The configuration in force; nil when it can't be read.
-    var configuration: GatewayConfiguration?
-    /// The listeners' certificates, as far as they can be used.
-    var certificates = ListenerCertificates()
+    /// A certificate that ends within so many days should have been renewed.
+    private static let warningDays = 14
 
-    /// Examines a file and the environment.
-    static func examine(_ input: ConfigurationInput) -> ConfigurationCheck {
-        var result = ConfigurationCheck()
+    private(set) var findings: [Finding] = []
+    /// The configuration in force; nil when it can't be read.
+    private(set) var configuration: GatewayConfiguration?
+
+    init(_ input: ConfigurationInput, now: Timestamp) {
+        var certificates = ListenerCertificates()
         do {
             let configuration = try input.configuration()
-            result.configuration = configuration
+            self.configuration = configuration
             var stopping: [ConfigurationProblem] = []
             do throws(ConfigurationProblems) {
                 _ = try configuration.servingSecrets()
             } catch {
                 stopping = error.problems
             }
-            result.add(stopping)
-            result.findings += Self.cautions(configuration.warnings, besides: stopping)
+            self.add(stopping)
+            self.findings += Self.cautions(configuration.warnings, besides: stopping)
             do throws(ConfigurationProblems) {
                 try input.checkAuthorities(configuration)
             } catch {
-                result.add(error.problems)
+                self.add(error.problems)
             }
             do throws(ConfigurationProblems) {
-                result.certificates = try input.certificates(configuration)
+                certificates = try input.certificates(configuration)
             } catch {
-                result.add(error.problems, check: .certificates)
+                self.add(error.problems, check: .certificates)
             }
         } catch {
-            result.add(error.problems)
+            self.add(error.problems)
         }
-        if !result.findings.contains(where: { $0.check == .configuration }) {
+        if !self.findings.contains(where: { $0.check == .configuration }) {
             let count = input.describe().count { $0.source != .builtIn }
-            result.findings.append(
-                .ok(.configuration, nil, "\(count) settings differ from the defaults; all are valid")
-            )
+            self.findings.append(.ok(.configuration, nil, "\(count) settings differ from the defaults; all are valid"))
         }
-        return result
+        for (section, certificate) in [("http", certificates.data), ("admin", certificates.admin)] {
+            guard let certificate else { continue }
+            self.findings.append(Self.finding(certificate, "\(section).tls", now: now))
+        }
     }
 
     /// What `serve` starts with, and somebody should look at all the same.
@@ -58,15 +60,46 @@ struct ConfigurationCheck {
     }
 
     private mutating func add(_ problems: [ConfigurationProblem], check: Finding.Check = .configuration) {
-        self.findings += problems.map { problem in
-            .problem(
-                check,
-                nil,
-                problem.description,
-                self.configuration == nil
-                    ? "serve does not start with this; nothing that depends on the configuration was checked"
-                    : "serve does not start with this"
-            )
+        let rest = self.configuration == nil ? "; nothing that depends on the configuration was checked" : ""
+        self.findings += problems.map { .problem(check, nil, $0.description, "serve does not start with this\(rest)") }
+    }
+
+    /// How long a certificate is good; that it fits its key is part of reading it.
+    private static func finding(_ certificate: ListenerCertificate, _ subject: String, now: Timestamp) -> Finding {
+        let advice = "Renew it, then send the gateway a SIGHUP"
+        if let problem = certificate.untimeliness(at: now) {
+            return .problem(.certificates, subject, problem.message, advice)
         }
+        let days = (certificate.notValidAfter - now.seconds) / 86_400
+        let seen = "fits its key, and is valid for \(days) more days"
+        return days < Self.warningDays
+            ? .warning(.certificates, subject, seen, advice) : .ok(.certificates, subject, seen)
+    }
+
+    /// Whether the connections that are configured fit the file descriptors, by the plan that `serve` goes by.
+    static func descriptors(_ configuration: GatewayConfiguration, limit: Int?) -> Finding {
+        guard let limit else { return .ok(.resources, "file descriptors", "are not bounded") }
+        let plan = DescriptorPlan(configuration, limit: limit)
+        let bounds = [
+            ("http.maxConnections", plan.dataConnections, configuration.http.server.maxConnections),
+            ("admin.maxConnections", plan.adminConnections, configuration.admin.server.maxConnections),
+            (
+                "upstream.maxConnectionsPerLoop", plan.upstreamConnectionsPerLoop,
+                configuration.upstream.maxConnectionsPerLoop
+            ),
+        ]
+        let lowered = bounds.filter { $0.1 < $0.2 }.map { "\($0.1) of the \($0.2) connections of \($0.0)" }
+        guard !lowered.isEmpty else {
+            return .ok(.resources, "file descriptors", "\(limit) are enough for the connections that are configured")
+        }
+        return .warning(
+            .resources,
+            "file descriptors",
+            "\(limit) leave room for " + lowered.joined(separator: ", "),
+            """
+            Raise the limit to \(DescriptorPlan.descriptors(for: configuration)) (LimitNOFILE= of systemd, ulimit -n, \
+            --ulimit nofile= of containers)
+            """
+        )
     }
 }

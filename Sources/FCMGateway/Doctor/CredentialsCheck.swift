@@ -1,13 +1,13 @@
 import GatewayCore
 import GatewayService
 import GatewayStorage
+import StrictJSON
 
 /// Looks at each tenant's credentials: by a running gateway against FCM, else whether they can be opened.
 struct CredentialsCheck: Sendable {
     /// How many tenants are checked at once.
     private static let maxConcurrent = 8
 
-    /// The tenants.
     let tenants: [StoreInspection.TenantCredentials]
     /// What does not open with the master key.
     let unopened: Set<SealedSecret>
@@ -15,26 +15,21 @@ struct CredentialsCheck: Sendable {
     let isMasterKeyTried: Bool
     /// Where secrets may go without encryption.
     let plainHTTP: PlainHTTP
-    /// A running gateway's admin listener; nil to call nobody.
+    /// A running gateway's admin listener; nil to call none.
     let gateway: BaseURL?
     /// The admin token; without one, no gateway is asked.
     let token: Redacted<String>?
-    /// The present moment.
     let now: Timestamp
 
     /// Examines all tenants, in their order.
     func examine() async -> [Finding] {
-        guard let gateway = self.gateway, let token = self.token else {
-            return self.tenants.flatMap { self.findings($0, checks: nil) }
-        }
-        do {
-            return try await APIClient.withHTTPClient { http in
-                let client = AdminClient(APIClient(http: http, baseURL: gateway, token: token))
-                return await self.examine(by: client)
+        let asked: [Finding]? =
+            if let gateway = self.gateway, let token = self.token {
+                try? await APIClient.with(gateway, token: token) { await self.examine(by: AdminClient($0)) }
+            } else {
+                nil
             }
-        } catch {
-            return self.tenants.flatMap { self.findings($0, checks: nil) }
-        }
+        return asked ?? self.tenants.flatMap { self.findings($0, checks: nil) }
     }
 
     private func examine(by client: AdminClient) async -> [Finding] {
@@ -53,7 +48,7 @@ struct CredentialsCheck: Sendable {
         let id = tenant.tenant.id.text
         do {
             let answer = try await client.call(.post, ["tenants", id, "credentials", "check"])
-            return self.findings(tenant, checks: answer["checks"]?.elements ?? [])
+            return self.findings(tenant, checks: answer?.list("checks") ?? [])
         } catch let refusal as APIError where refusal.status == 401 {
             return [
                 .problem(
@@ -75,16 +70,12 @@ struct CredentialsCheck: Sendable {
         }
     }
 
-    /// What there is to say of one tenant.
-    ///
-    /// - Parameters:
-    ///   - tenant: The tenant.
-    ///   - checks: What a gateway found; nil where none was asked.
-    /// - Returns: A finding for each credential, and one for the one that is missing.
+    /// A finding for each credential of a tenant, and one for the one that is missing; without checks, no gateway was
+    /// asked.
     func findings(_ tenant: StoreInspection.TenantCredentials, checks: [JSONValue]?) -> [Finding] {
         let upstream = tenant.tenant.upstream
         var findings = tenant.credentials.map { stored in
-            let check = checks?.first { $0["kind"]?.text == stored.kind.rawValue }
+            let check = checks?.first { $0.text("kind") == stored.kind.rawValue }
             return self.finding(stored, of: tenant.tenant, check: check)
         }
         let id = tenant.tenant.id.text
@@ -135,8 +126,8 @@ struct CredentialsCheck: Sendable {
             let opening = self.isMasterKeyTried ? " and can be opened" : "; whether it opens was not tried"
             return .ok(.credentials, subject, "is sealed\(opening) (\(age))\(gap)")
         }
-        let detail = check["detail"]?.text ?? ""
-        guard let finding = check["finding"]?.text, finding != "valid" else {
+        let detail = check.text("detail") ?? ""
+        guard let finding = check.text("finding"), finding != "valid" else {
             return .ok(.credentials, subject, "FCM accepts it (\(age))\(gap)")
         }
         let seen = "\(finding): \(detail) (\(age))"

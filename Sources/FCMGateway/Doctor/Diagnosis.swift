@@ -1,20 +1,95 @@
+import StrictJSON
+
+/// What one check of `doctor` saw.
+struct Finding: Sendable, Equatable {
+    enum Status: String, Sendable, CaseIterable, Comparable {
+        case ok
+        /// The gateway works, but somebody should look at it.
+        case warning
+        /// The gateway does not work, or not as it was meant to.
+        case problem
+
+        static func < (left: Status, right: Status) -> Bool {
+            Self.allCases.firstIndex(of: left) ?? 0 < Self.allCases.firstIndex(of: right) ?? 0
+        }
+    }
+
+    /// The checks, in the order they are printed; programs know findings by these names.
+    enum Check: String, Sendable, CaseIterable {
+        case configuration
+        /// The files that the configuration names.
+        case files
+        case certificates
+        /// The directories of the gateway's own files.
+        case dataDirectory = "data_directory"
+        case store
+        case audit
+        /// File descriptors.
+        case resources
+        /// A gateway that runs.
+        case listeners
+        case credentials
+    }
+
+    var check: Check
+    /// What was looked at, such as a file or a tenant; nil where the check says it all.
+    var subject: String?
+    var status: Status
+    /// What was seen; never holds a secret.
+    var seen: String
+    /// What to do; nil where there is nothing.
+    var advice: String?
+
+    static func ok(_ check: Check, _ subject: String?, _ seen: String) -> Finding {
+        Finding(check: check, subject: subject, status: .ok, seen: seen)
+    }
+
+    static func warning(_ check: Check, _ subject: String?, _ seen: String, _ advice: String) -> Finding {
+        Finding(check: check, subject: subject, status: .warning, seen: seen, advice: advice)
+    }
+
+    static func problem(_ check: Check, _ subject: String?, _ seen: String, _ advice: String) -> Finding {
+        Finding(check: check, subject: subject, status: .problem, seen: seen, advice: advice)
+    }
+}
+
 /// All that `doctor` found.
 struct Diagnosis: Sendable {
-    /// What was found, in the order of the checks.
+    /// In the order of the checks.
     let findings: [Finding]
 
-    /// Sorts findings by their checks.
     init(_ findings: [Finding]) {
-        let order = Finding.Check.allCases
-        self.findings = order.flatMap { check in findings.filter { $0.check == check } }
+        self.findings = Finding.Check.allCases.flatMap { check in findings.filter { $0.check == check } }
     }
 
     /// The worst of the findings.
     var status: Finding.Status { self.findings.map(\.status).max() ?? .ok }
 
     /// The findings as a table, each piece of advice below its finding, or as an object.
-    func output(json: Bool) throws -> CommandOutput {
-        json ? CommandOutput(try self.object.prettyText()) : CommandOutput(self.table.styled, remark: self.summary)
+    func output(json: Bool) -> CommandOutput {
+        guard json else { return CommandOutput(self.table.styled, remark: self.summary) }
+        return CommandOutput(
+            json: JSONWriter.object { writer in
+                writer.member("status", self.status.rawValue)
+                writer.key("counts")
+                writer.object { writer in
+                    for status in Finding.Status.allCases {
+                        writer.key(status.rawValue)
+                        writer.integer(self.count(status))
+                    }
+                }
+                writer.key("findings")
+                writer.array(self.findings) { writer, finding in
+                    writer.object { writer in
+                        writer.member("check", finding.check.rawValue)
+                        writer.member("status", finding.status.rawValue)
+                        writer.member("subject", ifPresent: finding.subject)
+                        writer.member("seen", finding.seen)
+                        writer.member("advice", ifPresent: finding.advice)
+                    }
+                }
+            }
+        )
     }
 
     private var table: TextTable {
@@ -24,46 +99,22 @@ struct Diagnosis: Sendable {
             let seen = [finding.subject, finding.seen].compactMap(\.self).joined(separator: ": ")
             rows.append([
                 StyledText(status, Tone(status, column: "status")), StyledText(finding.check.rawValue),
-                StyledText(JSONValue.printable(seen)),
+                StyledText(seen.printable),
             ])
             if let advice = finding.advice {
-                rows.append([StyledText(""), StyledText(""), StyledText("  → \(JSONValue.printable(advice))")])
+                rows.append([StyledText(""), StyledText(""), StyledText("  → \(advice.printable)")])
             }
         }
         return TextTable(titles: ["STATUS", "CHECK", "SEEN"], rows: rows)
     }
 
     private var summary: String {
-        let problems = self.count(.problem)
-        let warnings = self.count(.warning)
-        guard problems + warnings > 0 else { return "all is well" }
-        let parts = [(problems, "problem"), (warnings, "warning")].filter { $0.0 > 0 }
-        return parts.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }.joined(separator: ", ")
+        let counts = [(self.count(.problem), "problem"), (self.count(.warning), "warning")].filter { $0.0 > 0 }
+        guard !counts.isEmpty else { return "all is well" }
+        return counts.map { "\($0.0) \($0.1)\($0.0 == 1 ? "" : "s")" }.joined(separator: ", ")
     }
 
     private func count(_ status: Finding.Status) -> Int {
         self.findings.count { $0.status == status }
-    }
-
-    private var object: JSONValue {
-        .object([
-            "status": .string(self.status.rawValue),
-            "counts": .object(
-                Dictionary(
-                    uniqueKeysWithValues: Finding.Status.allCases.map { ($0.rawValue, .integer(self.count($0))) }
-                )
-            ),
-            "findings": .array(
-                self.findings.map { finding in
-                    var members: [String: JSONValue] = [
-                        "check": .string(finding.check.rawValue), "status": .string(finding.status.rawValue),
-                        "seen": .string(finding.seen),
-                    ]
-                    members["subject"] = finding.subject.map(JSONValue.string)
-                    members["advice"] = finding.advice.map(JSONValue.string)
-                    return .object(members)
-                }
-            ),
-        ])
     }
 }

@@ -1,9 +1,57 @@
 import Foundation
 import GatewayService
 
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// Who owns a file and what others may do with it.
+struct FileFacts: Sendable, Equatable {
+    var owner: Int
+    var mode: Int
+    var isDirectory: Bool
+    /// Whether somebody who is neither its owner nor of its group can reach it: all directories above let them through.
+    var isReachableByOthers: Bool
+
+    /// Looks at a file, behind symbolic links; nil when it is not there, or can't be reached.
+    init?(_ path: String) {
+        let url = URL(fileURLWithPath: path).resolvingSymlinksInPath()
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.path),
+            let owner = attributes[.ownerAccountID] as? NSNumber, let mode = attributes[.posixPermissions] as? NSNumber
+        else { return nil }
+        self.owner = owner.intValue
+        self.mode = mode.intValue & 0o7777
+        self.isDirectory = attributes[.type] as? FileAttributeType == .typeDirectory
+        self.isReachableByOthers = Self.admitsOthers(above: url)
+    }
+
+    /// The permission bits as `chmod` writes them.
+    var modeText: String {
+        let octal = String(self.mode, radix: 8)
+        return String(repeating: "0", count: max(0, 4 - octal.count)) + octal
+    }
+
+    static var user: Int { Int(geteuid()) }
+
+    private static func admitsOthers(above url: URL) -> Bool {
+        var directory = url.deletingLastPathComponent()
+        while true {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: directory.path)
+            let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0
+            guard mode & 0o001 != 0 else { return false }
+            if directory.path == "/" { return true }
+            directory = directory.deletingLastPathComponent()
+        }
+    }
+}
+
 /// Looks at the files that the configuration names: whether they are there, and who else can read or change them.
 enum FilesCheck {
-    /// Examines the configuration's file and all files that hold secrets.
+    /// Looks at the configuration's file and at all files that hold secrets.
     static func examine(
         file: String?,
         environment: [String: String],
@@ -23,13 +71,7 @@ enum FilesCheck {
         return findings
     }
 
-    /// Examines one file.
-    ///
-    /// - Parameters:
-    ///   - path: The file's path.
-    ///   - name: What names it.
-    ///   - isSecret: Whether nobody else may read it.
-    /// - Returns: The worst that there is to say.
+    /// The worst that there is to say of one file, by the name of what names it.
     static func finding(_ path: String, _ name: String, isSecret: Bool) -> Finding {
         let subject = "\(path) (\(name))"
         guard let facts = FileFacts(path) else {
@@ -70,5 +112,85 @@ enum FilesCheck {
             )
         }
         return .ok(.files, subject, "mode \(facts.modeText), owner \(facts.owner)")
+    }
+}
+
+/// Looks at the directories that the gateway writes to.
+enum DataDirectoryCheck {
+    /// With less, the store soon can't grow, and nothing can be recorded.
+    static let problemBytes = 64 << 20
+    /// With less, somebody should make room.
+    static let warningBytes = 1 << 30
+
+    static func examine(_ configuration: GatewayConfiguration) -> [Finding] {
+        let store = URL(fileURLWithPath: configuration.databasePath).deletingLastPathComponent().path
+        let data = URL(fileURLWithPath: configuration.dataDir).path
+        return (store == data ? [data] : [data, store]).flatMap { Self.findings($0) }
+    }
+
+    private static func findings(_ path: String) -> [Finding] {
+        guard let facts = FileFacts(path) else { return [Self.missing(path)] }
+        guard facts.isDirectory else {
+            return [.problem(.dataDirectory, path, "is no directory", "Set dataDir to a directory")]
+        }
+        let access = Self.access(path, facts)
+        let free = (try? FileManager.default.attributesOfFileSystem(forPath: path)[.systemFreeSize]) as? NSNumber
+        return [access] + [free.map { Self.space(path, freeBytes: $0.intValue) }].compactMap(\.self)
+    }
+
+    static func space(_ path: String, freeBytes: Int) -> Finding {
+        let seen = "\(freeBytes >> 20) MiB are free"
+        let advice = "Make room: without any, nothing can be recorded, and what can't be recorded is refused"
+        if freeBytes < Self.problemBytes { return .problem(.dataDirectory, path, seen, advice) }
+        if freeBytes < Self.warningBytes { return .warning(.dataDirectory, path, seen, advice) }
+        return .ok(.dataDirectory, path, seen)
+    }
+
+    private static func missing(_ path: String) -> Finding {
+        var parent = URL(fileURLWithPath: path).deletingLastPathComponent()
+        while parent.path != "/", !FileManager.default.fileExists(atPath: parent.path) {
+            parent.deleteLastPathComponent()
+        }
+        guard FileManager.default.isWritableFile(atPath: parent.path) else {
+            return .problem(
+                .dataDirectory,
+                path,
+                "is not there, and user \(FileFacts.user) can't make it in \(parent.path)",
+                "Make it, and give it to the gateway's user"
+            )
+        }
+        return .ok(.dataDirectory, path, "is not there yet; serve makes it")
+    }
+
+    /// The worst that there is to say of who can work in a directory.
+    static func access(_ path: String, _ facts: FileFacts, user: Int = FileFacts.user) -> Finding {
+        let owner = "owner \(facts.owner), mode \(facts.modeText)"
+        let files = FileManager.default
+        guard files.isWritableFile(atPath: path), files.isExecutableFile(atPath: path) else {
+            return .problem(
+                .dataDirectory,
+                path,
+                "can't be written by user \(FileFacts.user) (\(owner))",
+                "chown it to the gateway's user, or run doctor as that user"
+            )
+        }
+        if facts.isReachableByOthers, facts.mode & 0o002 != 0 {
+            return .problem(
+                .dataDirectory,
+                path,
+                "everybody can replace what is in it (\(owner))",
+                "chmod 700 \(path)"
+            )
+        }
+        // Root can do everything anyway, and owns what Kubernetes gives to a group (fsGroup).
+        guard [0, user].contains(facts.owner) else {
+            return .warning(
+                .dataDirectory,
+                path,
+                "is not this user's (\(owner); this is user \(user))",
+                "Run doctor as the gateway's user, so that it sees what the gateway sees"
+            )
+        }
+        return .ok(.dataDirectory, path, "can be written (\(owner))")
     }
 }

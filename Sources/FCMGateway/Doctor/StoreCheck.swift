@@ -5,9 +5,7 @@ import GatewayStorage
 
 /// Looks at the store and the audit trail in it, and changes nothing.
 struct StoreCheck: Sendable {
-    /// What is known of the store.
     struct Result: Sendable {
-        /// What there is to say.
         var findings: [Finding] = []
         /// What the store looks like; nil where it can't be opened, or is not there yet.
         var inspection: StoreInspection?
@@ -24,12 +22,10 @@ struct StoreCheck: Sendable {
 
     private static let backup = "Stop the gateway, keep a copy of the file, and go back to a backup"
 
-    /// The settings.
     let configuration: GatewayConfiguration
     /// Whether a large file's structure is checked too.
     let isThorough: Bool
 
-    /// Examines the store.
     func examine() async -> Result {
         var result = Result()
         let path = self.configuration.databasePath
@@ -48,8 +44,11 @@ struct StoreCheck: Sendable {
                 let count = inspection.tenants.count
                 let tenants = "\(count) tenant\(count == 1 ? "" : "s")"
                 result.findings.append(.ok(.store, path, "opens (\(schema.name)), with \(tenants)"))
-                result.findings += try self.secrets(path, inspection, &result)
-                result.findings += try await self.rows(database)
+                if let key = self.configuration.masterKey {
+                    let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
+                    result.findings += try self.secrets(path, inspection, masterKey, &result)
+                    result.findings += try await self.rows(database, masterKey)
+                }
             } else {
                 result.findings.append(Self.outdated(path, schema.name))
             }
@@ -95,10 +94,9 @@ struct StoreCheck: Sendable {
     private func secrets(
         _ path: String,
         _ inspection: StoreInspection,
+        _ masterKey: MasterKey,
         _ result: inout Result
     ) throws(GatewayError) -> [Finding] {
-        guard let key = self.configuration.masterKey else { return [] }
-        let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
         let plan = Rewrapping(inspection.sealed, under: masterKey)
         result.unopened = Set(plan.unopened)
         result.isMasterKeyTried = true
@@ -118,9 +116,10 @@ struct StoreCheck: Sendable {
     }
 
     /// Whether the directory's rows are as a gateway left them, where the master key opens what they are sealed by.
-    private func rows(_ database: SQLiteReadOnlyDatabase) async throws(GatewayError) -> [Finding] {
-        guard let key = self.configuration.masterKey else { return [] }
-        let masterKey = try MasterKey(key, previous: self.configuration.previousMasterKey)
+    private func rows(
+        _ database: SQLiteReadOnlyDatabase,
+        _ masterKey: MasterKey
+    ) async throws(GatewayError) -> [Finding] {
         let store = SQLSecretStore(database: database)
         let stored = try await store.gatewaySecrets()
         guard let secrets = try? GatewaySecrets(stored: stored, masterKey: masterKey) else { return [] }

@@ -1,8 +1,65 @@
+import ArgumentParser
+import GatewayCore
+import GatewayService
+import StrictJSON
+import Synchronization
+import UnixSignals
+
+/// A signal that asks a program to end.
+enum StopSignal: Int32, Sendable, CustomStringConvertible {
+    case hangup = 1
+    case interrupt = 2
+    case termination = 15
+
+    /// The signal's name in POSIX.
+    var description: String {
+        switch self {
+        case .hangup: "SIGHUP"
+        case .interrupt: "SIGINT"
+        case .termination: "SIGTERM"
+        }
+    }
+}
+
+/// A verb ended because a signal asked it to, where nothing is lost by that.
+struct Interruption: Error {
+    let signal: StopSignal
+    /// What was done and what was not, for people.
+    let message: String
+
+    /// 128 and the signal's number, as shells report it.
+    var exitCode: ExitCode { ExitCode(128 + self.signal.rawValue) }
+}
+
+/// The signals that ask a program to end, held back while it does what must not be cut short anywhere.
+final class StopSignals: Sendable {
+    private let earliest = Mutex<StopSignal?>(nil)
+
+    /// The first signal that came, if any did.
+    var first: StopSignal? { self.earliest.withLock(\.self) }
+
+    /// Runs a body that looks at ``first`` wherever it can stop; from then on these signals do no more than show there.
+    static func trapped<Result>(_ body: (StopSignals) async throws -> Result) async throws -> Result {
+        let signals = StopSignals()
+        let sequence = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup)
+        return try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                for await signal in sequence { signals.note(signal.rawValue) }
+            }
+            defer { group.cancelAll() }
+            return try await body(signals)
+        }
+    }
+
+    private func note(_ number: Int32) {
+        self.earliest.withLock { $0 = $0 ?? StopSignal(rawValue: number) }
+    }
+}
+
 /// Makes a plan's changes, one after the other.
 ///
 /// A key that the gateway made is shown whatever happens after it: a change that fails, or a signal to stop.
 struct TenantApplication {
-    /// What is to be done.
     let plan: TenantPlan
     /// Whether all is said in one object at the end, or each change as it is made.
     let isJSON: Bool
@@ -10,7 +67,7 @@ struct TenantApplication {
     /// What was done so far.
     private struct Progress {
         var done: [TenantChange] = []
-        var keys: [JSONValue] = []
+        var keys: [MadeKey] = []
         /// Why a call failed.
         var failure: (any Error)?
         /// Why what was made could not be said.
@@ -18,28 +75,48 @@ struct TenantApplication {
         var signal: StopSignal?
     }
 
-    /// Makes the changes.
+    /// A key that the gateway made, which it shows once.
+    private struct MadeKey {
+        let tenant: TenantID
+        let name: String
+        let id: String
+        let text: String
+
+        /// The key in the answer to a change that makes one.
+        init?(_ answer: JSONValue?, _ change: TenantChange) {
+            guard change.makesKey, let text = answer?.text("key"), let id = answer?.text("id") else { return nil }
+            (self.tenant, self.name, self.id, self.text) = (change.tenant, change.name ?? "", id, text)
+        }
+
+        var adviceIfLost: String { KeyCommand.adviceIfLost(self.id, tenant: self.tenant) }
+
+        func write(to writer: inout JSONWriter) {
+            writer.object { writer in
+                writer.member("tenant", self.tenant.text)
+                writer.member("name", self.name)
+                writer.member("id", self.id)
+                writer.member("key", self.text)
+            }
+        }
+    }
+
+    /// Makes the changes, asking before each whether a signal came.
     ///
-    /// - Parameters:
-    ///   - reporter: Is told how far it has got.
-    ///   - stop: The signal that asked to stop, once there was one; asked before each change.
-    ///   - print: Takes what there is to say.
-    ///   - call: Makes a call of the admin API.
-    /// - Throws: What the first failed call threw, `Interruption`, or why something could not be printed.
+    /// Throws what the first failed call threw, `Interruption`, or why something could not be printed.
     func run(
         reporter: ProgressReporter,
         stop: () -> StopSignal?,
         print: (CommandOutput) throws -> Void,
-        call: (TenantChange.Call) async throws -> JSONValue
+        call: (TenantChange) async throws -> JSONValue?
     ) async throws {
         var progress = Progress()
         for change in self.plan.changes {
             progress.signal = stop()
             if progress.signal != nil { break }
             reporter.report(progress.done.count, of: self.plan.changes.count)
-            let key: JSONValue?
+            let key: MadeKey?
             do {
-                key = Self.newKey(try await call(change.call), change)
+                key = MadeKey(try await call(change), change)
             } catch {
                 progress.failure = Self.explained(error, change)
                 break
@@ -64,14 +141,14 @@ struct TenantApplication {
         let missing = Array(self.plan.changes.dropFirst(progress.done.count))
         if self.isJSON {
             do {
-                try print(try self.object(progress, missing: missing))
+                try print(self.object(progress, missing: missing))
             } catch let failure as CommandFailure {
                 let earlier = progress.failure.map { "\($0)\n" } ?? ""
                 throw CommandFailure(earlier + failure.message)
             }
         }
         func summary(_ reason: String, _ advice: String) -> String {
-            let list = missing.map { "  \($0.action.mark) \(JSONValue.printable($0.title))" }.joined(separator: "\n")
+            let list = missing.map { "  \($0.action.mark) \($0.title.printable)" }.joined(separator: "\n")
             return "\(TenantPlan.count(progress.done.count)) made; \(reason):\n\(list)\nWhat was made stays. \(advice)"
         }
         if let failure = progress.printFailure {
@@ -100,29 +177,31 @@ struct TenantApplication {
         if !self.isJSON { try print(CommandOutput("", remark: text)) }
     }
 
-    private func object(_ progress: Progress, missing: [TenantChange]) throws -> CommandOutput {
-        var members: [String: JSONValue] = [
-            "dry_run": .bool(false), "changes": .array(progress.done.map { .object($0.json) }),
-            "keys": .array(progress.keys), "not_made": .array(missing.map { .object($0.json) }),
-            "remarks": .array(self.plan.remarks.map(JSONValue.string)),
-        ]
-        members["interrupted_by"] = progress.signal.map { .string("\($0)") }
-        var output = CommandOutput(try JSONValue.object(members).prettyText())
+    private func object(_ progress: Progress, missing: [TenantChange]) -> CommandOutput {
+        var output = CommandOutput(
+            json: JSONWriter.object { writer in
+                writer.member("dry_run", false)
+                writer.key("changes")
+                writer.array(progress.done) { $1.write(to: &$0) }
+                writer.key("keys")
+                writer.array(progress.keys) { $1.write(to: &$0) }
+                writer.key("not_made")
+                writer.array(missing) { $1.write(to: &$0) }
+                writer.strings("remarks", self.plan.remarks)
+                writer.member("interrupted_by", ifPresent: progress.signal?.description)
+            }
+        )
         if !progress.keys.isEmpty {
-            output.adviceIfLost = progress.keys.map(Self.adviceIfLost).joined(separator: ". ")
+            output.adviceIfLost = progress.keys.map(\.adviceIfLost).joined(separator: ". ")
         }
         return output
     }
 
-    private static func output(_ change: TenantChange, _ key: JSONValue?) -> CommandOutput {
-        let secret = key.flatMap { $0["key"]?.text }.map { StyledText("    key: \(JSONValue.printable($0))") }
+    private static func output(_ change: TenantChange, _ key: MadeKey?) -> CommandOutput {
+        let secret = key.map { StyledText("    key: \($0.text.printable)") }
         var output = CommandOutput(StyledText(lines: [change.lines] + [secret].compactMap(\.self)))
-        output.adviceIfLost = key.map(Self.adviceIfLost)
+        output.adviceIfLost = key?.adviceIfLost
         return output
-    }
-
-    private static func adviceIfLost(_ key: JSONValue) -> String {
-        KeyCommand.adviceIfLost(key["id"]?.text ?? "", tenant: key["tenant"]?.text ?? "")
     }
 
     /// Why a change failed; of a key that may have been made all the same, what to do about it.
@@ -134,12 +213,5 @@ struct TenantApplication {
             "Whether the \(change.title) was made is not known: if fcm-gateway key list "
                 + "\(change.tenant) shows it, revoke it before the file is applied again, since nobody has it."
         )
-    }
-
-    private static func newKey(_ answer: JSONValue, _ change: TenantChange) -> JSONValue? {
-        guard change.object == .key, let key = answer["key"], let id = answer["id"] else { return nil }
-        return .object([
-            "tenant": .string(change.tenant), "name": .string(change.name ?? ""), "id": id, "key": key,
-        ])
     }
 }

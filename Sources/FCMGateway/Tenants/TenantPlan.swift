@@ -1,11 +1,131 @@
 import GatewayCore
 import GatewayService
+import NIOCore
+import StrictJSON
 
-/// What is to be done so that a gateway has what a file declares.
-///
-/// Pure: it reads nothing and changes nothing.
+/// One step from what a gateway has to what a file declares.
+struct TenantChange: Sendable {
+    enum Action: String, Sendable {
+        case create
+        case change
+        case delete
+
+        /// How a diff marks it.
+        var mark: String {
+            switch self {
+            case .create: "+"
+            case .change: "~"
+            case .delete: "-"
+            }
+        }
+
+        fileprivate var tone: Tone {
+            switch self {
+            case .create: .good
+            case .change: .caution
+            case .delete: .bad
+            }
+        }
+    }
+
+    /// What is changed: the settings of a tenant, or something that it has.
+    enum Object: String, Sendable {
+        case tenant
+        case limits
+        case credential
+        case key
+    }
+
+    /// One field that differs; nil for nothing.
+    struct Field: Sendable, Equatable {
+        var name: String
+        var old: String?
+        var new: String?
+    }
+
+    var action: Action
+    var object: Object
+    var tenant: TenantID
+    /// The credential's kind or the key's name; nil for what a tenant has only one of.
+    var name: String?
+    var fields: [Field] = []
+    /// What the admin API is to be given, which may hold a secret; nil for nothing.
+    var body: Redacted<ByteBuffer>?
+    /// Whether the gateway makes a key by it, which it shows in its answer and never again.
+    var makesKey = false
+
+    /// The method of the admin API's call that makes the change.
+    var method: APIClient.Method {
+        switch (self.object, self.action) {
+        case (.key, _): .post
+        case (.tenant, .delete): .delete
+        case (.tenant, _), (.limits, _), (.credential, _): .put
+        }
+    }
+
+    /// The path of that call, behind `/admin/v1`.
+    var path: [String] {
+        let tenant = ["tenants", self.tenant.text]
+        return switch self.object {
+        case .tenant: tenant
+        case .limits: tenant + ["limits"]
+        case .credential: tenant + ["credentials", self.name ?? ""]
+        case .key: tenant + ["keys"]
+        }
+    }
+
+    /// The change in a few words, as in `key orders of tenant shop`.
+    var title: String {
+        switch self.object {
+        case .tenant: "tenant \(self.tenant)"
+        case .limits: "limits of tenant \(self.tenant)"
+        case .credential: "\(self.name ?? "") credential of tenant \(self.tenant)"
+        case .key: "key \(self.name ?? "") of tenant \(self.tenant)"
+        }
+    }
+
+    /// The lines of a diff: the title, then a line for each field.
+    var lines: StyledText {
+        let title = StyledText("\(self.action.mark) \(self.title.printable)", self.action.tone)
+        return StyledText(lines: [title] + self.fields.map(Self.line))
+    }
+
+    private static func line(_ field: Field) -> StyledText {
+        let name = field.name
+        return switch (field.old?.printable, field.new?.printable) {
+        case (let old?, let new?): StyledText("    ~ \(name): \(old) → \(new)", .caution)
+        case (let old?, nil): StyledText("    - \(name): \(old)", .bad)
+        case (nil, let new): StyledText("    + \(name): \(new ?? "")", .good)
+        }
+    }
+
+    /// Writes the change for programs.
+    func write(to writer: inout JSONWriter) {
+        func write(_ text: String?, to writer: inout JSONWriter) {
+            if let text { writer.string(text) } else { writer.null() }
+        }
+        writer.object { writer in
+            writer.member("action", self.action.rawValue)
+            writer.member("object", self.object.rawValue)
+            writer.member("tenant", self.tenant.text)
+            writer.member("name", ifPresent: self.name)
+            writer.key("fields")
+            writer.array(self.fields) { writer, field in
+                writer.object { writer in
+                    writer.member("name", field.name)
+                    writer.key("old")
+                    write(field.old, to: &writer)
+                    writer.key("new")
+                    write(field.new, to: &writer)
+                }
+            }
+        }
+    }
+}
+
+/// What is to be done so that a gateway has what a file declares; reads nothing and changes nothing.
 struct TenantPlan: Sendable {
-    /// The changes, in the order they are made.
+    /// In the order they are made.
     private(set) var changes: [TenantChange] = []
     /// What stands in the way of the whole plan, in words.
     private(set) var conflicts: [String] = []
@@ -13,36 +133,30 @@ struct TenantPlan: Sendable {
     private(set) var remarks: [String] = []
 
     private let isPruning: Bool
-    private let declaredNames: Set<String>
+    private let declaredTenants: Set<TenantID>
     /// The tenant of each key, by the key's id.
-    private let owners: [String: String]
+    private let owners: [String: TenantID]
 
-    /// Compares.
-    ///
-    /// - Parameters:
-    ///   - declared: What the file declares.
-    ///   - present: The gateway's tenants, each with what the file speaks of.
-    ///   - isPruning: Whether tenants that the file does not name are removed.
-    ///   - now: The present moment.
+    /// Compares what a file declares with the gateway's tenants; pruning removes those that the file does not name.
     init(_ declared: [DeclaredTenant], present: [PresentTenant], isPruning: Bool, now: Timestamp) {
         let presentByID = Dictionary(present.map { ($0.id, $0) }) { first, _ in first }
         let names = Set(declared.map(\.id))
         self.isPruning = isPruning
-        self.declaredNames = names
+        self.declaredTenants = names
         self.owners = Self.owners(of: present)
         for tenant in declared {
             let known = presentByID[tenant.id]
             self.compareSettings(tenant, known)
             self.compareLimits(tenant, known)
-            for credential in tenant.credentials { self.compare(credential, of: tenant, known) }
-            for key in tenant.keys { self.compare(key, of: tenant, known, now: now) }
+            for credential in tenant.credentials { self.compare(credential, of: tenant.id, known) }
+            for key in tenant.keys { self.compare(key, of: tenant.id, known, now: now) }
         }
         let others = present.map(\.id).filter { !names.contains($0) }
         if isPruning {
-            let early = self.deletedTenants
+            let early = Set(self.deletedTenants)
             self.changes += others.filter { !early.contains($0) }.map(Self.deletion)
         } else if !others.isEmpty {
-            let names = others.joined(separator: ", ")
+            let names = others.map(\.text).joined(separator: ", ")
             self.remarks.append("not in the file, and left as they are: \(names) (--prune deletes such tenants)")
         }
         self.checkSizes()
@@ -56,9 +170,8 @@ struct TenantPlan: Sendable {
         }
     }
 
-    /// The tenant of each key, by the key's id.
-    private static func owners(of present: [PresentTenant]) -> [String: String] {
-        let pairs = present.flatMap { tenant in tenant.keys.compactMap { $0["id"]?.text }.map { ($0, tenant.id) } }
+    private static func owners(of present: [PresentTenant]) -> [String: TenantID] {
+        let pairs = present.flatMap { tenant in tenant.keys.map { ($0.id, tenant.id) } }
         return Dictionary(pairs) { first, _ in first }
     }
 
@@ -70,7 +183,7 @@ struct TenantPlan: Sendable {
     /// Finds calls that the gateway would refuse for their size.
     private mutating func checkSizes() {
         for change in self.changes {
-            let bytes = (try? change.call.body?.revealed.encoded().count) ?? 0
+            let bytes = change.body?.revealed.readableBytes ?? 0
             guard bytes > Administration.maxBodyBytes else { continue }
             self.conflicts.append(
                 "the \(change.title) takes \(bytes) bytes, and the gateway takes at most \(Administration.maxBodyBytes)"
@@ -78,121 +191,96 @@ struct TenantPlan: Sendable {
         }
     }
 
-    /// The tenants that the plan deletes.
-    var deletedTenants: [String] {
+    var deletedTenants: [TenantID] {
         self.changes.filter { $0.object == .tenant && $0.action == .delete }.map(\.tenant)
+    }
+
+    /// The fields that differ; of something new, those that it has.
+    private static func differences(
+        _ old: [(name: String, value: String?)]?,
+        _ new: [(name: String, value: String?)]
+    ) -> [TenantChange.Field] {
+        new.enumerated()
+            .map { TenantChange.Field(name: $1.name, old: old?[$0].value, new: $1.value) }
+            .filter { $0.old != $0.new }
     }
 
     // MARK: Settings
 
-    private static let settingNames = [
-        "display_name", "upstream", "project_id", "sender_id", "disabled", "client_names",
-    ]
-
     private mutating func compareSettings(_ tenant: DeclaredTenant, _ present: PresentTenant?) {
-        let fields = Self.settingNames.compactMap { name -> TenantChange.Field? in
-            let (old, new) = (present?.settings[name], tenant.settings[name])
-            guard old != new else { return nil }
-            return TenantChange.Field(name: name, old: old?.cell, new: new?.cell)
-        }
-        guard present == nil || !fields.isEmpty else { return }
-        let call = TenantChange.Call(
-            method: .put,
-            path: ["tenants", tenant.id],
-            body: Redacted(.object(tenant.settings))
-        )
+        let fields = Self.differences(present.map { Self.fields($0.settings) }, Self.fields(tenant.settings))
+        guard !fields.isEmpty else { return }
         self.changes.append(
             TenantChange(
                 action: present == nil ? .create : .change,
                 object: .tenant,
                 tenant: tenant.id,
                 fields: fields,
-                call: call
+                body: Redacted(TenantCommand.body(tenant.settings))
             )
         )
     }
 
-    private static func deletion(_ id: String) -> TenantChange {
-        TenantChange(
-            action: .delete,
-            object: .tenant,
-            tenant: id,
-            fields: [],
-            call: TenantChange.Call(method: .delete, path: ["tenants", id])
-        )
+    private static func fields(_ settings: TenantDraft) -> [(name: String, value: String?)] {
+        let clients = settings.clientNames.map(\.text).joined(separator: ",")
+        return [
+            ("display_name", settings.displayName), ("upstream", settings.upstream.rawValue),
+            ("project_id", settings.projectID), ("sender_id", settings.senderID),
+            ("disabled", settings.isDisabled ? "true" : "false"), ("client_names", clients.isEmpty ? nil : clients),
+        ]
+    }
+
+    private static func deletion(_ id: TenantID) -> TenantChange {
+        TenantChange(action: .delete, object: .tenant, tenant: id)
     }
 
     // MARK: Limits
 
     private mutating func compareLimits(_ tenant: DeclaredTenant, _ present: PresentTenant?) {
         guard let limits = tenant.limits else { return }
-        let own = Set((present?.limits?["own"]?.elements ?? []).compactMap(\.text))
-        let fields = LimitScope.allCases.map(\.rawValue)
-            .compactMap { scope -> TenantChange.Field? in
-                let new = limits[scope].map { .array($0.map(Self.json)) } as JSONValue?
-                let old = own.contains(scope) ? present?.limits?[scope] : nil
-                guard old != new else { return nil }
-                return TenantChange.Field(name: scope, old: old.map(Self.text), new: new.map(Self.text))
-            }
+        let own = present?.limits ?? [:]
+        let fields = Self.differences(Self.fields(own), Self.fields(limits))
         guard !fields.isEmpty else { return }
-        let body = limits.mapValues { JSONValue.array($0.map(Self.json)) }
         self.changes.append(
             TenantChange(
                 action: own.isEmpty ? .create : limits.isEmpty ? .delete : .change,
                 object: .limits,
                 tenant: tenant.id,
                 fields: fields,
-                call: TenantChange.Call(
-                    method: .put,
-                    path: ["tenants", tenant.id, "limits"],
-                    body: Redacted(.object(body))
-                )
+                body: Redacted(LimitCommand.body(limits))
             )
         )
     }
 
-    private static func json(_ policy: RatePolicy) -> JSONValue {
-        .object([
-            "rate": .integer(policy.rate), "per_s": .integer(policy.periodSeconds), "burst": .integer(policy.burst),
-        ])
-    }
-
     /// Policies as the options of `limit put` write them.
-    private static func text(_ policies: JSONValue) -> String {
-        (policies.elements ?? [])
-            .map { "\($0["rate"]?.cell ?? "")/\($0["per_s"]?.cell ?? "")s:\($0["burst"]?.cell ?? "")" }
-            .joined(separator: ", ")
+    private static func fields(_ limits: [LimitScope: [RatePolicy]]) -> [(name: String, value: String?)] {
+        LimitScope.allCases.map { scope in
+            (name: scope.rawValue, value: limits[scope]?.map(\.argument).joined(separator: ", "))
+        }
     }
 
     // MARK: Credentials
 
     private mutating func compare(
         _ credential: DeclaredTenant.Credential,
-        of tenant: DeclaredTenant,
+        of tenant: TenantID,
         _ present: PresentTenant?
     ) {
-        let kind = credential.kind.rawValue
+        let kind = credential.kind
         let known = present?.credentials[kind]
-        let values = [
-            ("fingerprint", known?["fingerprint"]?.text, credential.fingerprint),
-            ("endpoint", known?["endpoint"]?.text, credential.endpoint),
-        ]
-        let fields = values.filter { $0.1 != $0.2 }.map { TenantChange.Field(name: $0.0, old: $0.1, new: $0.2) }
+        let fields = Self.differences(
+            known.map { [("fingerprint", $0.fingerprint), ("endpoint", $0.endpoint)] },
+            [("fingerprint", credential.fingerprint), ("endpoint", credential.endpoint)]
+        )
         guard !fields.isEmpty else { return }
-        var body = [credential.member.name: credential.member.secret.revealed]
-        body["endpoint"] = credential.endpoint.map(JSONValue.string)
         self.changes.append(
             TenantChange(
                 action: known == nil ? .create : .change,
                 object: .credential,
-                tenant: tenant.id,
-                name: kind,
+                tenant: tenant,
+                name: kind.rawValue,
                 fields: fields,
-                call: TenantChange.Call(
-                    method: .put,
-                    path: ["tenants", tenant.id, "credentials", kind],
-                    body: Redacted(.object(body))
-                )
+                body: credential.body
             )
         )
     }
@@ -201,39 +289,40 @@ struct TenantPlan: Sendable {
 
     private mutating func compare(
         _ key: DeclaredTenant.Key,
-        of tenant: DeclaredTenant,
+        of tenant: TenantID,
         _ present: PresentTenant?,
         now: Timestamp
     ) {
+        let name = key.draft.name
         let candidates = (present?.keys ?? [])
             .filter { known in
-                if let id = key.imported?.id { return known["id"]?.text == id }
+                if let id = key.imported?.id { return known.id == id }
                 // A revoked key is none; one is made in its place.
-                return known["name"]?.text == key.name && known["revoked_at"] == nil
+                return known.draft.name == name && !known.isRevoked
             }
-        if candidates.contains(where: { $0["revoked_at"] != nil }) {
+        if candidates.contains(where: \.isRevoked) {
             self.conflicts.append(
-                "the key \(key.name) of tenant \(tenant.id) was revoked, which is for good; declare another one"
+                "the key \(name) of tenant \(tenant) was revoked, which is for good; declare another one"
             )
             return
         }
-        let differences = candidates.map { Self.differences(key, from: $0) }
+        let differences = candidates.map { Self.differences(key.draft, from: $0.draft) }
         guard !differences.contains(where: \.isEmpty) else { return }
-        if let difference = differences.last, let id = candidates.last?["id"]?.text {
+        if let difference = differences.last, let id = candidates.last?.id {
             self.conflicts.append(
-                "the key \(key.name) of tenant \(tenant.id) has other \(difference.joined(separator: ", ")) than the "
+                "the key \(name) of tenant \(tenant) has other \(difference.joined(separator: ", ")) than the "
                     + "file says, and a key never changes: give it another name there with a key of its own, or revoke "
-                    + "it first (fcm-gateway key revoke \(tenant.id) \(id))"
+                    + "it first (fcm-gateway key revoke \(tenant) \(id))"
             )
             return
         }
-        if let end = key.expiresAt, end <= now {
-            self.remarks.append("the key \(key.name) of tenant \(tenant.id) has expired, and is not made")
+        if let end = key.draft.expiresAt, end <= now {
+            self.remarks.append("the key \(name) of tenant \(tenant) has expired, and is not made")
             return
         }
         if let id = key.imported?.id, let owner = self.owners[id] {
-            guard self.isPruning, !self.declaredNames.contains(owner) else {
-                self.conflicts.append(self.conflict(key, id, of: tenant, with: owner))
+            guard self.isPruning, !self.declaredTenants.contains(owner) else {
+                self.conflicts.append(self.conflict(name, id, of: tenant, with: owner))
                 return
             }
             // As late as can be: from then on nobody takes the key until it is imported.
@@ -243,59 +332,45 @@ struct TenantPlan: Sendable {
     }
 
     /// Why a key can't be imported that another tenant has: what was revoked there keeps its id, too.
-    private func conflict(
-        _ key: DeclaredTenant.Key,
-        _ id: String,
-        of tenant: DeclaredTenant,
-        with owner: String
-    ) -> String {
+    private func conflict(_ name: String, _ id: String, of tenant: TenantID, with owner: TenantID) -> String {
         let advice =
-            self.declaredNames.contains(owner)
+            self.declaredTenants.contains(owner)
             ? "a key stays with its tenant: declare another one"
             : "it is free when that tenant is deleted, as --prune does with tenants that the file does not name; or "
                 + "declare another one"
-        return "the key \(key.name) of tenant \(tenant.id) (\(id)) belongs to tenant \(owner): \(advice)"
+        return "the key \(name) of tenant \(tenant) (\(id)) belongs to tenant \(owner): \(advice)"
     }
 
     /// The names of the properties in which a key differs from the one that the gateway has.
-    private static func differences(_ key: DeclaredTenant.Key, from known: JSONValue) -> [String] {
-        let scopes = (known["scopes"]?.elements ?? []).compactMap(\.text).sorted()
-        let prefixes = (known["topic_prefixes"]?.elements ?? []).compactMap(\.text)
-        let end = known["expires_at"]?.text.flatMap { Timestamp(rfc3339: $0) }
-        return [
-            ("name", known["name"]?.text == key.name), ("scopes", scopes == key.scopes),
-            ("topic_prefixes", prefixes == key.topicPrefixes),
-            ("expires_at", end?.milliseconds == key.expiresAt?.milliseconds),
+    private static func differences(_ key: APIKeyDraft, from known: APIKeyDraft) -> [String] {
+        [
+            ("name", known.name == key.name), ("scopes", known.scopes == key.scopes),
+            ("topic_prefixes", known.topicPrefixes == key.topicPrefixes),
+            ("expires_at", known.expiresAt?.milliseconds == key.expiresAt?.milliseconds),
         ]
         .filter { !$0.1 }
         .map(\.0)
     }
 
-    private static func creation(_ key: DeclaredTenant.Key, of tenant: DeclaredTenant) -> TenantChange {
-        var body: [String: JSONValue] = [
-            "name": .string(key.name), "scopes": .array(key.scopes.map(JSONValue.string)),
-        ]
-        if !key.topicPrefixes.isEmpty {
-            body["topic_prefixes"] = .array(key.topicPrefixes.map(JSONValue.string))
-        }
-        body["expires_at"] = key.expiresAt.map { .string($0.rfc3339) }
-        let fields = ["scopes", "topic_prefixes", "expires_at"]
-            .compactMap { name in
-                body[name].map { TenantChange.Field(name: name, old: nil, new: $0.cell) }
-            }
-        let id = TenantChange.Field(name: "id", old: nil, new: key.imported?.id ?? "(made by the gateway)")
-        body["key"] = key.imported.map { .string($0.text.revealed) }
+    private static func creation(_ key: DeclaredTenant.Key, of tenant: TenantID) -> TenantChange {
+        let draft = key.draft
+        let prefixes = draft.topicPrefixes.joined(separator: ",")
+        let fields = Self.differences(
+            nil,
+            [
+                ("id", key.imported?.id ?? "(made by the gateway)"),
+                ("scopes", draft.scopes.map(\.rawValue).sorted().joined(separator: ",")),
+                ("topic_prefixes", prefixes.isEmpty ? nil : prefixes), ("expires_at", draft.expiresAt?.rfc3339),
+            ]
+        )
         return TenantChange(
             action: .create,
             object: .key,
-            tenant: tenant.id,
-            name: key.name,
-            fields: [id] + fields,
-            call: TenantChange.Call(
-                method: .post,
-                path: ["tenants", tenant.id, "keys"],
-                body: Redacted(.object(body))
-            )
+            tenant: tenant,
+            name: draft.name,
+            fields: fields,
+            body: Redacted(KeyCommand.body(draft, imported: key.imported?.text)),
+            makesKey: key.imported == nil
         )
     }
 }

@@ -1,228 +1,290 @@
+import EventLoopHTTP
 import FCMModel
+import Foundation
 import GatewayCore
 import GatewayService
+import NIOCore
+import StrictJSON
 import Yams
 
-/// What a file for `tenant apply` declares, and everything wrong with it.
+/// What a file for `tenant apply` declares, with the secrets that it names.
 ///
 /// The settings are checked here as the gateway checks them, so that a mistake is found before the first change.
 struct TenantsFile {
     /// The largest file read; a tenant takes some hundred bytes.
-    static let maxBytes = 16 << 20
+    private static let maxBytes = 16 << 20
 
-    /// The path as the operator wrote it.
-    let name: String
-
-    /// The tenants, in the file's order.
+    /// In the file's order.
     private(set) var tenants: [DeclaredTenant] = []
 
-    private var reader: NodeReader
     private let secrets: DeclaredSecrets
-    /// Where each id of an imported key was declared.
+    /// The ids of the imported keys so far.
     private var keyIDs: Set<String> = []
 
-    /// Reads a file and the secrets that it names, whose paths are relative to it.
-    ///
-    /// - Parameter path: The file's path.
-    /// - Throws: Everything wrong with it.
+    /// Reads a file; throws everything wrong with it.
     init(path: String) throws(ConfigurationProblems) {
-        try self.init(YAMLSource(path: path, maxBytes: Self.maxBytes), secrets: DeclaredSecrets(besideFile: path))
+        try self.init(YAMLSource(path: path, maxBytes: Self.maxBytes))
     }
 
     /// Reads text under a file's name.
-    ///
-    /// - Throws: Everything wrong with it.
     init(name: String, text: String) throws(ConfigurationProblems) {
-        try self.init(YAMLSource(name: name, text: text), secrets: DeclaredSecrets(besideFile: name))
+        try self.init(YAMLSource(name: name, text: text))
     }
 
-    private init(_ source: YAMLSource, secrets: DeclaredSecrets) throws(ConfigurationProblems) {
-        self.name = source.name
-        self.secrets = secrets
-        self.reader = NodeReader(file: source.name)
+    private init(_ source: YAMLSource) throws(ConfigurationProblems) {
+        self.secrets = DeclaredSecrets(besideFile: source.name)
         if let problem = source.problem { throw ConfigurationProblems([problem]) }
+        let problems = NodeProblems(file: source.name)
         if let root = source.root {
-            self.walk(root)
+            self.read(NodeValue(root: root, problems: problems), problems)
         } else {
-            self.reader.report(nil, nil, "is empty; it must have the key tenants, with a list")
+            problems.report(line: nil, nil, "is empty; it must have the key tenants, with a list")
         }
-        if !self.reader.problems.isEmpty { throw ConfigurationProblems(self.reader.problemsByLine) }
+        if !problems.isEmpty { throw ConfigurationProblems(problems.byLine) }
     }
 
-    private mutating func walk(_ root: Node) {
-        guard let members = self.reader.members(root, "", known: ["tenants"]) else { return }
+    private mutating func read(_ root: NodeValue, _ problems: NodeProblems) {
+        guard let members = root.members(known: ["tenants"]) else { return }
         guard let list = members["tenants"] else {
-            if self.reader.problems.isEmpty { self.reader.report(root, "tenants", "is missing") }
+            if problems.isEmpty { root.report("is missing", member: "tenants") }
             return
         }
-        for (node, path) in self.reader.elements(list, "tenants") ?? [] {
-            guard let tenant = self.tenant(node, path) else { continue }
-            if let first = self.tenants.first(where: { $0.id == tenant.id }) {
-                let line = first.line.map { " in line \($0)" } ?? ""
-                self.reader.report(node, path, "declares the tenant \(tenant.id) again; the first is\(line)")
+        var indices: [TenantID: Int] = [:]
+        for value in list.elements() ?? [] {
+            guard let tenant = self.tenant(value) else { continue }
+            if let first = indices[tenant.id] {
+                let line = self.tenants[first].line.map { " in line \($0)" } ?? ""
+                value.report("declares the tenant \(tenant.id) again; the first is\(line)")
+            } else {
+                indices[tenant.id] = self.tenants.count
             }
             self.tenants.append(tenant)
         }
     }
 
-    private mutating func tenant(_ node: Node, _ path: String) -> DeclaredTenant? {
+    private mutating func tenant(_ value: NodeValue) -> DeclaredTenant? {
         let known = [
             "tenant", "display_name", "upstream", "project_id", "sender_id", "disabled", "client_names", "limits",
             "credentials", "keys",
         ]
-        guard let members = self.reader.members(node, path, known: known) else { return nil }
-        guard let idNode = members["tenant"] else {
-            self.reader.report(node, "\(path).tenant", "is missing; it is the tenant's name")
+        guard let members = value.members(known: known) else { return nil }
+        guard let name = members["tenant"] else {
+            value.report("is missing; it is the tenant's name", member: "tenant")
             return nil
         }
-        guard let id = self.reader.text(idNode, "\(path).tenant") else { return nil }
-        guard TenantID(id) != nil else {
-            self.reader.report(idNode, "\(path).tenant", "must be 1 to 63 of a-z 0-9 -, the first of them no -")
+        guard let text = name.text() else { return nil }
+        guard let id = TenantID(text) else {
+            name.report("must be 1 to 63 of a-z 0-9 -, the first of them no -")
             return nil
         }
-        var tenant = DeclaredTenant(id: id, line: node.mark?.line)
-        tenant.settings = self.settings(members, path, id: id)
-        if let node = members["limits"] { tenant.limits = self.limits(node, "\(path).limits") }
-        if let node = members["credentials"] {
-            tenant.credentials = self.credentials(node, "\(path).credentials")
-        }
-        if let node = members["keys"] { tenant.keys = self.keys(node, "\(path).keys") }
-        return tenant
+        return DeclaredTenant(
+            id: id,
+            line: value.line,
+            settings: Self.settings(members, of: id),
+            limits: members["limits"].flatMap { Self.limits($0) },
+            credentials: members["credentials"].map { self.credentials($0) } ?? [],
+            keys: members["keys"].map { self.keys($0) } ?? []
+        )
     }
 
-    private mutating func settings(_ members: [String: Node], _ path: String, id: String) -> [String: JSONValue] {
-        var settings: [String: JSONValue] = [
-            "display_name": .string(id), "upstream": .string(UpstreamKind.legacy.rawValue), "disabled": .bool(false),
-        ]
-        for name in ["display_name", "project_id"] {
-            guard let node = members[name] else { continue }
-            settings[name] = self.reader.text(node, "\(path).\(name)").map(JSONValue.string)
+    // MARK: Settings and limits
+
+    private static func settings(_ members: [String: NodeValue], of id: TenantID) -> TenantDraft {
+        var settings = TenantDraft(displayName: id.text, upstream: .legacy)
+        if let name = members["display_name"]?.text() { settings.displayName = name }
+        settings.projectID = members["project_id"]?.text()
+        if let upstream = members["upstream"]?.word(as: UpstreamKind.self) { settings.upstream = upstream }
+        settings.senderID = members["sender_id"]?.text()
+        if let sender = settings.senderID, !sender.isDigits {
+            members["sender_id"]?.report("must be a number, in quotes")
         }
-        if let node = members["upstream"] {
-            let words = UpstreamKind.allCases.map(\.rawValue)
-            settings["upstream"] = self.reader.word(node, "\(path).upstream", among: words).map(JSONValue.string)
-        }
-        if let node = members["sender_id"], let text = self.reader.text(node, "\(path).sender_id") {
-            if !text.isDigits {
-                self.reader.report(node, "\(path).sender_id", "must be a number, in quotes")
-            }
-            settings["sender_id"] = .string(text)
-        }
-        if let node = members["disabled"] {
-            settings["disabled"] = self.reader.bool(node, "\(path).disabled").map(JSONValue.bool)
-        }
-        if let node = members["client_names"], let names = self.clientNames(node, "\(path).client_names") {
-            settings["client_names"] = names.isEmpty ? nil : .array(names.map(JSONValue.string))
-        }
+        settings.isDisabled = members["disabled"]?.bool() ?? false
+        settings.clientNames = members["client_names"].map { self.clientNames($0) } ?? []
         return settings
     }
 
-    private mutating func clientNames(_ node: Node, _ path: String) -> [String]? {
-        guard let elements = self.reader.elements(node, path) else { return nil }
+    private static func clientNames(_ value: NodeValue) -> [ClientName] {
+        guard let elements = value.elements() else { return [] }
         guard elements.count <= TenantDraft.maxClientNames else {
-            self.reader.report(node, path, "must have at most \(TenantDraft.maxClientNames) names")
-            return nil
+            value.report("must have at most \(TenantDraft.maxClientNames) names")
+            return []
         }
-        var names: [String] = []
-        for (node, path) in elements {
-            guard let text = self.reader.text(node, path) else { continue }
-            if let name = ClientName(text)?.text {
-                if names.contains(name) { self.reader.report(node, path, "is given twice") }
-                names.append(name)
-            } else {
-                self.reader.report(node, path, "must be a DNS name without a wildcard, or a URI")
+        var names: [ClientName] = []
+        for element in elements {
+            guard let text = element.text() else { continue }
+            guard let name = ClientName(text) else {
+                element.report("must be a DNS name without a wildcard, or a URI")
+                continue
             }
+            if names.contains(name) { element.report("is given twice") }
+            names.append(name)
         }
         return names
     }
 
-    private mutating func limits(_ node: Node, _ path: String) -> [String: [RatePolicy]]? {
-        let scopes = LimitScope.allCases.map(\.rawValue)
-        guard let members = self.reader.members(node, path, known: scopes) else { return nil }
-        var limits: [String: [RatePolicy]] = [:]
-        for scope in scopes {
-            guard let node = members[scope] else { continue }
-            let path = "\(path).\(scope)"
-            guard let elements = self.reader.elements(node, path) else { continue }
+    private static func limits(_ value: NodeValue) -> [LimitScope: [RatePolicy]]? {
+        guard let members = value.members(known: LimitScope.allCases.map(\.rawValue)) else { return nil }
+        var limits: [LimitScope: [RatePolicy]] = [:]
+        for scope in LimitScope.allCases {
+            guard let list = members[scope.rawValue], let elements = list.elements() else { continue }
             let most = LimitPolicies.maxPoliciesPerScope
             guard (1...most).contains(elements.count) else {
-                self.reader.report(node, path, "must have 1 to \(most) policies")
+                list.report("must have 1 to \(most) policies")
                 continue
             }
-            limits[scope] = elements.compactMap { self.policy($0.node, $0.path) }
+            limits[scope] = elements.compactMap { self.policy($0) }
         }
         return limits
     }
 
-    private mutating func policy(_ node: Node, _ path: String) -> RatePolicy? {
+    private static func policy(_ value: NodeValue) -> RatePolicy? {
         let names = ["rate", "per_s", "burst"]
-        guard let members = self.reader.members(node, path, known: names) else { return nil }
+        guard let members = value.members(known: names) else { return nil }
         var numbers: [Int] = []
         for name in names {
-            guard let node = members[name] else {
-                self.reader.report(node, "\(path).\(name)", "is missing")
+            guard let member = members[name] else {
+                value.report("is missing", member: name)
                 continue
             }
             let most = name == "per_s" ? RatePolicy.maxPeriodSeconds : RatePolicy.maxCount
-            guard let number = self.reader.wholeNumber(node, "\(path).\(name)", in: 1...most) else { continue }
-            numbers.append(number)
+            if let number = member.wholeNumber(in: 1...most) { numbers.append(number) }
         }
         guard numbers.count == names.count else { return nil }
         guard let policy = RatePolicy(rate: numbers[0], periodSeconds: numbers[1], burst: numbers[2]) else {
-            self.reader.report(node, path, "must refill its burst within 30 days")
+            value.report("must refill its burst within 30 days")
             return nil
         }
         return policy
     }
 
-    private mutating func credentials(_ node: Node, _ path: String) -> [DeclaredTenant.Credential] {
+    // MARK: Credentials and keys
+
+    private func credentials(_ value: NodeValue) -> [DeclaredTenant.Credential] {
         let kinds = UpstreamKind.allCases
-        guard let members = self.reader.members(node, path, known: kinds.map(\.rawValue)) else { return [] }
-        return kinds.compactMap { kind in
-            guard let node = members[kind.rawValue] else { return nil }
-            return self.secrets.credential(kind, node, "\(path).\(kind.rawValue)", &self.reader)
-        }
+        guard let members = value.members(known: kinds.map(\.rawValue)) else { return [] }
+        return kinds.compactMap { kind in members[kind.rawValue].flatMap { self.secrets.credential(kind, $0) } }
     }
 
-    private mutating func keys(_ node: Node, _ path: String) -> [DeclaredTenant.Key] {
+    private mutating func keys(_ value: NodeValue) -> [DeclaredTenant.Key] {
         var keys: [DeclaredTenant.Key] = []
-        for (node, path) in self.reader.elements(node, path) ?? [] {
-            guard let key = self.key(node, path) else { continue }
-            if keys.contains(where: { $0.name == key.name }) {
-                self.reader.report(node, "\(path).name", "\(key.name) is the name of an earlier key of this tenant")
+        for element in value.elements() ?? [] {
+            guard let key = self.key(element) else { continue }
+            let name = key.draft.name
+            if keys.contains(where: { $0.draft.name == name }) {
+                element.report("\(name) is the name of an earlier key of this tenant", member: "name")
             }
             if let id = key.imported?.id, !self.keyIDs.insert(id).inserted {
-                self.reader.report(node, "\(path).key_file", "holds a key that is declared before")
+                element.report("holds a key that is declared before", member: "key_file")
             }
             keys.append(key)
         }
         return keys
     }
 
-    private mutating func key(_ node: Node, _ path: String) -> DeclaredTenant.Key? {
+    private func key(_ value: NodeValue) -> DeclaredTenant.Key? {
         let known = ["name", "scopes", "topic_prefixes", "expires_at", "key_file"]
-        guard let members = self.reader.members(node, path, known: known) else { return nil }
-        for name in ["name", "scopes"] where members[name] == nil {
-            self.reader.report(node, "\(path).\(name)", "is missing")
+        guard let members = value.members(known: known) else { return nil }
+        for name in ["name", "scopes"] where members[name] == nil { value.report("is missing", member: name) }
+        guard let name = members["name"]?.text() else { return nil }
+        var draft = APIKeyDraft(name: name, scopes: [])
+        if let scopes = members["scopes"], let elements = scopes.elements() {
+            draft.scopes = Set(elements.compactMap { $0.word(as: Scope.self) })
+            if elements.isEmpty { scopes.report("must name at least one scope") }
         }
-        guard let nameNode = members["name"], let name = self.reader.text(nameNode, "\(path).name") else { return nil }
-        var key = DeclaredTenant.Key(name: name)
-        if let node = members["scopes"], let elements = self.reader.elements(node, "\(path).scopes") {
-            let words = Scope.allCases.map(\.rawValue)
-            key.scopes = Set(elements.compactMap { self.reader.word($0.node, $0.path, among: words) }).sorted()
-            if elements.isEmpty { self.reader.report(node, "\(path).scopes", "must name at least one scope") }
+        for element in members["topic_prefixes"]?.elements() ?? [] {
+            guard let prefix = element.text() else { continue }
+            if TopicName(prefix) == nil { element.report("no topic can start like this") }
+            draft.topicPrefixes.append(prefix)
         }
-        for (node, path) in members["topic_prefixes"].flatMap({ self.reader.elements($0, "\(path).topic_prefixes") })
-            ?? []
-        {
-            guard let prefix = self.reader.text(node, path) else { continue }
-            if TopicName(prefix) == nil { self.reader.report(node, path, "no topic can start like this") }
-            key.topicPrefixes.append(prefix)
+        draft.expiresAt = members["expires_at"]?.time()
+        return DeclaredTenant.Key(draft: draft, imported: members["key_file"].flatMap { self.secrets.key($0) })
+    }
+}
+
+/// Reads the secrets that a file of tenants names, from the files that they are in.
+private struct DeclaredSecrets {
+    private let directory: URL
+
+    /// The files' names are relative to the file that names them.
+    init(besideFile path: String) {
+        self.directory = URL(fileURLWithPath: path).deletingLastPathComponent()
+    }
+
+    func credential(_ kind: UpstreamKind, _ value: NodeValue) -> DeclaredTenant.Credential? {
+        let fileMember =
+            switch kind {
+            case .legacy: "server_key_file"
+            case .v1: "service_account_file"
+            }
+        guard let members = value.members(known: [fileMember, "endpoint"]) else { return nil }
+        guard let file = members[fileMember] else {
+            value.report("is missing", member: fileMember)
+            return nil
         }
-        if let node = members["expires_at"] { key.expiresAt = self.reader.time(node, "\(path).expires_at") }
-        if let node = members["key_file"] {
-            key.imported = self.secrets.key(node, "\(path).key_file", &self.reader)
+        let endpoint = members["endpoint"]?.text()
+        if let endpoint, HTTPOrigin(endpoint) == nil {
+            members["endpoint"]?.report("must be http(s)://host[:port] without a path")
         }
-        return key
+        guard let text = self.secret(file) else { return nil }
+        switch kind {
+        case .legacy:
+            guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                file.report("holds something else than one server key: blanks, or more than one line")
+                return nil
+            }
+            return DeclaredTenant.Credential(
+                kind: kind,
+                fingerprint: LegacyCredential(serverKey: Secret(text), endpoint: nil).fingerprint,
+                endpoint: endpoint,
+                body: Redacted(CredentialCommand.body(serverKey: text, endpoint: endpoint))
+            )
+        case .v1:
+            guard let account = Self.account(text, file) else { return nil }
+            return DeclaredTenant.Credential(
+                kind: kind,
+                fingerprint: account.fingerprint,
+                endpoint: endpoint,
+                body: Redacted(CredentialCommand.body(serviceAccount: account.json, endpoint: endpoint))
+            )
+        }
+    }
+
+    /// A key that exists already.
+    func key(_ file: NodeValue) -> DeclaredTenant.Imported? {
+        guard let text = self.secret(file) else { return nil }
+        guard let key = APIKey(text) else {
+            file.report("holds no key of the form fgw_…, or a mistyped one; key generate makes one")
+            return nil
+        }
+        return DeclaredTenant.Imported(id: key.id, text: Redacted(text))
+    }
+
+    private static func account(_ text: String, _ file: NodeValue) -> (json: JSONValue, fingerprint: String)? {
+        do {
+            let fingerprint = try ServiceAccountCredential.fingerprint(ofFile: Array(text.utf8))
+            return (try JSONDocument(parsing: ByteBuffer(string: text), limits: .trusted).root, fingerprint)
+        } catch let problem as ServiceAccountProblem {
+            let member = problem.member.map { "\($0): " } ?? ""
+            file.report("holds no service account that can be used: \(member)\(problem.message)")
+        } catch {
+            file.report("holds no JSON")
+        }
+        return nil
+    }
+
+    private func secret(_ value: NodeValue) -> String? {
+        guard let name = value.text() else { return nil }
+        let file = URL(fileURLWithPath: name, relativeTo: self.directory).path
+        // What names no file may be the secret itself, so it is not quoted.
+        guard FileManager.default.fileExists(atPath: file) else {
+            value.report("must name a file that is there; a relative name begins at this file's folder")
+            return nil
+        }
+        do {
+            return try SecretVariable.read(file: file)
+        } catch {
+            value.report(error.message)
+            return nil
+        }
     }
 }

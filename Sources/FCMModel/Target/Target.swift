@@ -71,7 +71,7 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
     /// The longest name that FCM's client libraries allow.
     package static let maxLength = 900
     /// The beginning of a topic's address in a legacy `to`.
-    static let legacyPrefix = "/topics/"
+    package static let legacyPrefix = "/topics/"
 
     package let text: String
 

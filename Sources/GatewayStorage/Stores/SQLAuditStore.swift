@@ -353,10 +353,6 @@ package struct SQLAuditStore: AuditStore {
             """
         ) { try $0.text(0) }
     }
-
-    static func newestRecord(_ db: any SQLConnection) throws -> Timestamp? {
-        try db.first("SELECT time FROM audit_records ORDER BY writer DESC, sequence DESC LIMIT 1") { try $0.time(0) }
-    }
 }
 
 /// Finds a page of the audit within one read.

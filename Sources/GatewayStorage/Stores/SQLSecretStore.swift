@@ -115,13 +115,12 @@ package struct SQLSecretStore: GatewaySecretStore {
 
     // MARK: Looking
 
-    /// What an operator asks of a store of this version: its secrets, its tenants, and its newest record.
+    /// What an operator asks of a store of this version: its secrets and its tenants.
     package func inspection() async throws(GatewayError) -> StoreInspection {
         try await self.database.read(scope: .gateway) { db in
             let contents = try DirectoryRows(db: db, sealer: nil).contents()
             let credentials = Dictionary(grouping: contents.credentials, by: \.tenant)
             return StoreInspection(
-                newestRecord: try SQLAuditStore.newestRecord(db),
                 sealed: try Self.all(db),
                 tenants: contents.tenants.map { .init(tenant: $0, credentials: credentials[$0.id] ?? []) }
             )
@@ -167,8 +166,6 @@ package struct StoreInspection: Sendable, Hashable {
         }
     }
 
-    /// The time of the newest audit record; `nil` when there is none.
-    package var newestRecord: Timestamp?
     package var sealed: [SealedSecret]
     package var tenants: [TenantCredentials]
 }

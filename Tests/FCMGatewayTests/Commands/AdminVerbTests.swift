@@ -1,8 +1,10 @@
 import ArgumentParser
 import GatewayTestKit
+import StrictJSON
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct AdminVerbTests {
     /// One verb, the request it must make, and what it must print of the answer.
@@ -91,7 +93,7 @@ struct AdminVerbTests {
             Case(
                 arguments: "key create demo --scope messages:send --name ci --expires-at 2030-01-01T01:00:00+01:00",
                 request: "POST /admin/v1/tenants/demo/keys",
-                body: #"{"expires_at":"2030-01-01T00:00:00Z","name":"ci","scopes":["messages:send"]}"#,
+                body: #"{"expires_at":"2030-01-01T00:00:00.000Z","name":"ci","scopes":["messages:send"]}"#,
                 reply: #"{"id":"k1","key":"fgw_k1_s_c","name":"ci","scopes":["messages:send"]}"#,
                 status: 201,
                 answer: "fgw_k1_s_c",
@@ -157,7 +159,7 @@ struct AdminVerbTests {
             Case(
                 arguments: "audit query --tenant demo --outcome rejected --target a+b --from 2026-01-01T00:00:00Z",
                 request: """
-                    GET /admin/v1/audit?tenant=demo&outcome=rejected&target=a%2Bb&from=2026-01-01T00%3A00%3A00Z&limit=500
+                    GET /admin/v1/audit?tenant=demo&outcome=rejected&target=a%2Bb&from=2026-01-01T00%3A00%3A00.000Z&limit=500
                     """,
                 reply: #"{"records":[{"time":"t1","action":"send","outcome":"rejected","bytes":3}]}"#,
                 answer: "TIME  ACTION  OUTCOME\nt1    send    rejected"
@@ -260,11 +262,11 @@ struct AdminVerbTests {
         }
         try await StubServer.withClient(answer) { api, server in
             var trail = AuditTrail()
-            _ = trail.unseen([.object(["writer": .string("w"), "seq": .integer(2)])])
+            _ = trail.unseen([try JSONValue(parsing: #"{"writer":"w","seq":2}"#)])
             let records = try await verb.poll(AdminClient(api), &trail)
-            #expect(records.map { $0["seq"] } == [.integer(3), .integer(4), .integer(5)])
+            #expect(records.map { $0.integer("seq") } == [3, 4, 5])
             #expect(server.requests.count == 2)
-            #expect(try await verb.poll(AdminClient(api), &trail) == [])
+            #expect(try await verb.poll(AdminClient(api), &trail).isEmpty)
             #expect(server.requests.count == 3)
         }
     }

@@ -1,42 +1,49 @@
+import StrictJSON
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct AuditTrailTests {
-    private static func record(_ seq: Int, writer: String = "w") -> JSONValue {
-        .object(["writer": .string(writer), "seq": .integer(seq), "note": .string("at \(seq)")])
+    private static func record(_ seq: Int, writer: String = "w") throws -> JSONValue {
+        try JSONValue(parsing: #"{"writer":"\#(writer)","seq":\#(seq),"note":"at \#(seq)"}"#)
+    }
+
+    private static func unseen(_ trail: inout AuditTrail, _ page: [JSONValue]) -> [Int?] {
+        trail.unseen(page).map { $0.integer("seq") }
     }
 
     @Test("No record is given out twice, also when it arrives below a newer one")
-    func unseen() {
+    func unseen() throws {
         var trail = AuditTrail()
-        #expect(trail.unseen([Self.record(3), Self.record(1)]) == [Self.record(1), Self.record(3)])
-        #expect(trail.unseen([Self.record(4), Self.record(3), Self.record(2)]) == [Self.record(2), Self.record(4)])
-        #expect(trail.unseen([Self.record(4)]) == [])
-        #expect(trail.unseen([Self.record(4, writer: "v")]) == [Self.record(4, writer: "v")])
+        #expect(Self.unseen(&trail, [try Self.record(3), try Self.record(1)]) == [1, 3])
+        #expect(Self.unseen(&trail, [try Self.record(4), try Self.record(3), try Self.record(2)]) == [2, 4])
+        #expect(Self.unseen(&trail, [try Self.record(4)]) == [])
+        #expect(Self.unseen(&trail, [try Self.record(4, writer: "v")]) == [4])
     }
 
     @Test("Records without a number are told apart by their content")
-    func withoutNumber() {
+    func withoutNumber() throws {
         var trail = AuditTrail()
-        let first = JSONValue.object(["time": .string("a")])
-        let second = JSONValue.object(["time": .string("b")])
-        #expect(trail.unseen([first]) == [first])
-        #expect(trail.unseen([second, first]) == [second])
+        let first = try JSONValue(parsing: #"{"time":"a"}"#)
+        let second = try JSONValue(parsing: #"{"time":"b"}"#)
+        #expect(trail.unseen([first]).map { $0.text("time") } == ["a"])
+        #expect(trail.unseen([second, first]).map { $0.text("time") } == ["b"])
     }
 
     @Test("Only the newest records are remembered")
-    func bounded() {
+    func bounded() throws {
         var trail = AuditTrail()
-        _ = trail.unseen([Self.record(0)])
-        _ = trail.unseen((1...AuditTrail.maxRemembered).reversed().map { Self.record($0) })
-        #expect(trail.unseen([Self.record(1)]) == [])
-        #expect(trail.unseen([Self.record(0)]) == [Self.record(0)])
+        _ = trail.unseen([try Self.record(0)])
+        _ = trail.unseen(try (1...AuditTrail.maxRemembered).reversed().map { try Self.record($0) })
+        #expect(Self.unseen(&trail, [try Self.record(1)]) == [])
+        #expect(Self.unseen(&trail, [try Self.record(0)]) == [0])
     }
 
     @Test("A table shows the usual members that occur, or else all")
-    func columns() {
-        #expect(AuditTrail.columns(of: [Self.record(1), .object(["tenant": .null])]) == ["seq", "tenant"])
-        #expect(AuditTrail.columns(of: [.object(["b": .null, "a": .null])]) == ["a", "b"])
+    func columns() throws {
+        let tenant = try JSONValue(parsing: #"{"tenant":null}"#)
+        #expect(AuditTrail.columns(of: [try Self.record(1), tenant]) == ["seq", "tenant"])
+        #expect(AuditTrail.columns(of: [try JSONValue(parsing: #"{"b":null,"a":null}"#)]) == ["a", "b"])
     }
 }

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Foundation
+import NIOCore
 import Testing
 
 @testable import FCMGateway
@@ -35,7 +35,7 @@ struct ExplainCommandTests {
         let arguments = ["explain", "demo"] + options
         let command = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? ExplainCommand)
         try await StubServer.withClient({ _ in .init(body: Self.answer) }) { api, server in
-            _ = try await command.perform(api, body: Data(body.utf8))
+            _ = try await command.perform(api, body: ByteBuffer(string: body))
             #expect(server.requests.map(\.line) == ["POST \(path)"])
             #expect(server.requests.map(\.body) == [body])
         }
@@ -44,7 +44,7 @@ struct ExplainCommandTests {
     @Test("The requests, the fields and the quotas are printed, and what to beware of besides")
     func text() async throws {
         try await StubServer.withClient({ _ in .init(body: Self.answer) }) { api, _ in
-            let output = try await Self.command().perform(api, body: Data("{}".utf8))
+            let output = try await Self.command().perform(api, body: ByteBuffer(string: "{}"))
             #expect(
                 output
                     == CommandOutput(
@@ -78,10 +78,10 @@ struct ExplainCommandTests {
     func refused() async throws {
         let answer = #"{"upstream":"legacy","refused":{"code":"message_too_big","detail":"5000 bytes"},"requests":[]}"#
         try await StubServer.withClient({ _ in .init(body: answer) }) { api, _ in
-            let output = try await Self.command().perform(api, body: Data("{}".utf8))
+            let output = try await Self.command().perform(api, body: ByteBuffer(string: "{}"))
             #expect(output.isRefusal)
             #expect(output.remark.hasPrefix("refused: message_too_big: 5000 bytes\n"))
-            let json = try await Self.command("--output", "json").perform(api, body: Data("{}".utf8))
+            let json = try await Self.command("--output", "json").perform(api, body: ByteBuffer(string: "{}"))
             #expect(json.isRefusal)
             #expect(json.answer.contains(#""code" : "message_too_big""#))
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
-import Foundation
 import GatewayTestKit
+import NIOCore
+import StrictJSON
 import Testing
 
 @testable import FCMGateway
@@ -27,7 +28,7 @@ struct SendCommandTests {
     )
     func body(arguments: [String], json: String) throws {
         let body = try Self.command(arguments).message.makeBody()
-        #expect(String(decoding: body, as: UTF8.self) == json)
+        #expect(String(buffer: body) == json)
     }
 
     @Test("Files give tokens, or the whole body as it is")
@@ -35,13 +36,13 @@ struct SendCommandTests {
         try await TemporaryDirectory.with { directory in
             let tokens = try directory.file("tokens", "t1\r\n\n  t2 \nt3")
             let body = try Self.command(["--tokens-file", tokens]).message.makeBody()
-            #expect(String(decoding: body, as: UTF8.self) == #"{"tokens":["t1","t2","t3"]}"#)
+            #expect(String(buffer: body) == #"{"tokens":["t1","t2","t3"]}"#)
             let empty = try directory.file("empty", "\n\n")
             #expect(throws: CommandFailure("\(empty) holds no token")) {
                 try Self.command(["--tokens-file", empty]).message.makeBody()
             }
             let raw = try directory.file("body.json", "{ not json")
-            #expect(try Self.command(["--file", raw]).message.makeBody() == Data("{ not json".utf8))
+            #expect(try Self.command(["--file", raw]).message.makeBody() == ByteBuffer(string: "{ not json"))
             #expect(throws: CommandFailure.self) {
                 try Self.command(["--file", "\(directory.path)/none"]).message.makeBody()
             }
@@ -52,7 +53,8 @@ struct SendCommandTests {
     func one() async throws {
         let reply = StubServer.Reply(body: #"{"id":"m1","status":"accepted","message_id":"0:1%3"}"#)
         try await StubServer.withClient(token: "fgw_a_b_c", { _ in reply }) { api, server in
-            let output = try await Self.command(["--token", "t"]).perform(api, body: Data(#"{"token":"t"}"#.utf8))
+            let body = ByteBuffer(string: #"{"token":"t"}"#)
+            let output = try await Self.command(["--token", "t"]).perform(api, body: body)
             #expect(output.answer == "id:          m1\nstatus:      accepted\nmessage_id:  0:1%3")
             #expect(output.remark.isEmpty && !output.isRefusal)
             let request = try #require(server.requests.first)
@@ -67,7 +69,7 @@ struct SendCommandTests {
         let reply = StubServer.Reply(body: #"{"id":"m1","status":"accepted"}"#)
         try await StubServer.withClient({ _ in reply }) { api, server in
             let option = key.map { ["--idempotency-key", $0] } ?? []
-            _ = try await Self.command(["--token", "t"] + option).perform(api, body: Data())
+            _ = try await Self.command(["--token", "t"] + option).perform(api, body: ByteBuffer())
             #expect(server.requests.first?.headers["idempotency-key"] == key)
         }
     }
@@ -81,7 +83,7 @@ struct SendCommandTests {
                 """
         )
         try await StubServer.withClient({ _ in reply }) { api, _ in
-            let table = try await Self.command(["--token", "a"]).perform(api, body: Data())
+            let table = try await Self.command(["--token", "a"]).perform(api, body: ByteBuffer())
             let expected = CommandOutput(
                 """
                 STATUS    CODE                  RETRY_AFTER  MESSAGE_ID  TOKEN
@@ -92,9 +94,9 @@ struct SendCommandTests {
                 isRefusal: true
             )
             #expect(table.answer == expected.answer && table.remark == expected.remark && table.isRefusal)
-            let json = try await Self.command(["--token", "a", "--output", "json"]).perform(api, body: Data())
+            let json = try await Self.command(["--token", "a", "--output", "json"]).perform(api, body: ByteBuffer())
             #expect(json.isRefusal)
-            #expect(try JSONValue(parsing: Data(json.answer.utf8))["accepted"] == .integer(1))
+            #expect(try JSONValue(parsing: json.answer).integer("accepted") == 1)
         }
     }
 

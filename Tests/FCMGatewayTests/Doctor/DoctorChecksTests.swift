@@ -2,6 +2,7 @@ import Foundation
 import GatewayCore
 import GatewayStorage
 import GatewayTestKit
+import StrictJSON
 import Testing
 
 @testable import FCMGateway
@@ -13,26 +14,6 @@ struct DoctorChecksTests {
         var configuration = GatewayConfiguration()
         configuration.eventLoops = 4
         return configuration
-    }
-
-    @Test(
-        "Resources are compared with what the configuration asks for",
-        arguments: [
-            (MachineFacts(descriptors: 65_536, memoryBytes: 8 << 30, cores: 4, isContained: false), [.ok, .ok, .ok]),
-            (MachineFacts(descriptors: 256, memoryBytes: 8 << 30, cores: 4, isContained: false), [.warning, .ok, .ok]),
-            (MachineFacts(descriptors: nil, memoryBytes: 8 << 30, cores: 3.5, isContained: true), [.ok, .ok, .ok]),
-            (MachineFacts(descriptors: nil, memoryBytes: 8 << 30, cores: 3, isContained: true), [.ok, .ok, .warning]),
-            (
-                MachineFacts(descriptors: nil, memoryBytes: 255 << 20, cores: 4, isContained: true),
-                [.ok, .warning, .ok]
-            ),
-            (MachineFacts(descriptors: nil, memoryBytes: 256 << 20, cores: 4, isContained: true), [.ok, .ok, .ok]),
-        ] as [(MachineFacts, [Finding.Status])]
-    )
-    func resources(machine: MachineFacts, statuses: [Finding.Status]) {
-        let findings = ResourcesCheck.examine(Self.configuration, machine)
-        #expect(findings.map(\.status) == statuses)
-        #expect(findings.allSatisfy { ($0.advice == nil) == ($0.status == .ok) })
     }
 
     @Test(
@@ -50,16 +31,15 @@ struct DoctorChecksTests {
         ]
     )
     func descriptors(limit: Int, seen: String) {
-        let machine = MachineFacts(descriptors: limit, memoryBytes: 8 << 30, cores: 4, isContained: false)
-        let findings = ResourcesCheck.examine(Self.configuration, machine)
-        #expect(findings.first?.seen == seen)
-        #expect(findings.first?.advice?.contains("Raise the limit to 22294 ") ?? true)
+        let finding = ConfigurationCheck.descriptors(Self.configuration, limit: limit)
+        #expect(finding.seen == seen)
+        #expect(finding.advice?.contains("Raise the limit to 22294 ") ?? true)
     }
 
     @Test("What stops serve is a problem; any other warning of the configuration is one here as well")
     func configuration() {
         let file: String? = nil
-        let missing = ConfigurationCheck.examine(ConfigurationInput(file: file, environment: [:]))
+        let missing = ConfigurationCheck(ConfigurationInput(file: file, environment: [:]), now: .sample)
         #expect(missing.findings.map(\.status) == [.problem, .problem])
         #expect(
             missing.findings.allSatisfy { $0.seen.contains("is not set") && $0.advice?.contains("not start") == true }
@@ -74,11 +54,6 @@ struct DoctorChecksTests {
         #expect(Diagnosis(cautions).status == .warning)
     }
 
-    @Test("A container's share of cores is read", arguments: [("150000 100000", 1.5), ("max 100000", nil), ("", nil)])
-    func coreQuota(text: String, cores: Double?) {
-        #expect(MachineFacts.coreQuota(text) == cores)
-    }
-
     @Test(
         "Free space is judged",
         arguments: [(1 << 30, .ok), ((1 << 30) - 1, .warning), (64 << 20, .warning), ((64 << 20) - 1, .problem)]
@@ -86,20 +61,6 @@ struct DoctorChecksTests {
     )
     func space(bytes: Int, status: Finding.Status) {
         #expect(DataDirectoryCheck.space("/data", freeBytes: bytes).status == status)
-    }
-
-    @Test(
-        "The clock is compared with others, both ways",
-        arguments: [(0, .ok), (5, .ok), (-5, .ok), (6, .warning), (-6, .warning), (300, .warning), (-301, .problem)]
-            as [(Int, Finding.Status)]
-    )
-    func clock(offset: Int, status: Finding.Status) throws {
-        let now = try #require(Timestamp(rfc3339: "2026-03-01T12:00:00Z"))
-        let told = now.advanced(by: .seconds(offset))
-        #expect(ClockCheck.finding(server: "https://x", told: told, now: now).status == status)
-        let record = ClockCheck.finding(newestRecord: told, now: now)
-        #expect(record?.status == (offset > 5 ? .warning : .ok))
-        #expect(ClockCheck.finding(newestRecord: nil, now: now) == nil)
     }
 
     @Test("Secrets that others can read are a problem, unless a directory above keeps them out")
@@ -137,28 +98,38 @@ struct DoctorChecksTests {
         }
     }
 
-    @Test("Of a credential that the master key was not tried on, nobody says that it opens", arguments: [true, false])
-    func untried(isTried: Bool) throws {
-        let tenant = try Tenant.sample("shop")
+    /// What is said of a tenant with one legacy credential, where no gateway was asked.
+    private static func findings(
+        isMasterKeyTried: Bool = true,
+        senderID: String? = nil,
+        endpoint: String? = nil
+    ) throws -> [Finding] {
+        var tenant = try Tenant.sample("shop")
+        tenant.senderID = senderID
         let stored = StoredCredential(
             tenant: tenant.id,
             kind: .legacy,
             version: 1,
             envelope: Envelope(wrappedKey: Data(), sealed: Data()),
-            endpoint: nil,
+            endpoint: endpoint,
             fingerprint: "0",
             createdAt: .sample
         )
         let check = CredentialsCheck(
             tenants: [],
             unopened: [],
-            isMasterKeyTried: isTried,
-            plainHTTP: PlainHTTP(),
+            isMasterKeyTried: isMasterKeyTried,
+            plainHTTP: PlainHTTP(hosts: ["Inner.example"]),
             gateway: nil,
             token: nil,
             now: .sample
         )
-        let findings = check.findings(.init(tenant: tenant, credentials: [stored]), checks: nil)
+        return check.findings(.init(tenant: tenant, credentials: [stored]), checks: nil)
+    }
+
+    @Test("Of a credential that the master key was not tried on, nobody says that it opens", arguments: [true, false])
+    func untried(isTried: Bool) throws {
+        let findings = try Self.findings(isMasterKeyTried: isTried)
         #expect(findings.map(\.status) == [.ok])
         #expect(findings.first?.seen.contains("without a sender id") == true)
         #expect(findings.first?.seen.contains("can be opened") == isTried)
@@ -173,27 +144,7 @@ struct DoctorChecksTests {
         ]
     )
     func plainEndpoint(endpoint: String, status: Finding.Status) throws {
-        var tenant = try Tenant.sample("shop")
-        tenant.senderID = "123456789012"
-        let stored = StoredCredential(
-            tenant: tenant.id,
-            kind: .legacy,
-            version: 1,
-            envelope: Envelope(wrappedKey: Data(), sealed: Data()),
-            endpoint: endpoint,
-            fingerprint: "0",
-            createdAt: .sample
-        )
-        let check = CredentialsCheck(
-            tenants: [],
-            unopened: [],
-            isMasterKeyTried: true,
-            plainHTTP: PlainHTTP(hosts: ["Inner.example"]),
-            gateway: nil,
-            token: nil,
-            now: .sample
-        )
-        let findings = check.findings(.init(tenant: tenant, credentials: [stored]), checks: nil)
+        let findings = try Self.findings(senderID: "123456789012", endpoint: endpoint)
         #expect(findings.map(\.status) == [status])
         #expect((findings.first?.advice?.contains("upstream.allowPlainHTTP") ?? false) == (status == .problem))
     }
@@ -201,26 +152,26 @@ struct DoctorChecksTests {
     @Test("The worst finding decides, and each is printed with its advice")
     func diagnosis() throws {
         let diagnosis = Diagnosis([
-            .warning(.upstream, "https://x", "is slow", "wait"), .ok(.configuration, nil, "is fine\u{1B}"),
+            .warning(.credentials, "shop", "is old", "wait"), .ok(.configuration, nil, "is fine\u{1B}"),
             .problem(.store, nil, "is gone", "look"),
         ])
         #expect(diagnosis.status == .problem)
-        let output = try diagnosis.output(json: false)
+        let output = diagnosis.output(json: false)
         #expect(
             output.answer == """
                 STATUS   CHECK          SEEN
                 ok       configuration  is fine\\u{1b}
                 problem  store          is gone
                                           → look
-                warning  upstream       https://x: is slow
+                warning  credentials    shop: is old
                                           → wait
                 """
         )
         #expect(output.remark == "1 problem, 1 warning")
-        #expect(try Diagnosis([]).output(json: false).remark == "all is well")
-        let json = try JSONValue(parsing: Data(try diagnosis.output(json: true).answer.utf8))
-        #expect(json["status"]?.text == "problem")
-        #expect(json["counts"]?["warning"] == .integer(1))
-        #expect(json["findings"]?.elements?.map { $0["check"]?.text } == ["configuration", "store", "upstream"])
+        #expect(Diagnosis([]).output(json: false).remark == "all is well")
+        let json = try JSONValue(parsing: diagnosis.output(json: true).answer)
+        #expect(json.text("status") == "problem")
+        #expect(json["counts"]?.integer("warning") == 1)
+        #expect(json.list("findings").map { $0.text("check") } == ["configuration", "store", "credentials"])
     }
 }

@@ -74,9 +74,7 @@ final class StubServer: Sendable {
     ) async throws -> Result {
         try await Self.with(answer) { server in
             guard let url = BaseURL(server.address) else { throw CommandFailure("no address") }
-            return try await APIClient.withHTTPClient { http in
-                try await body(APIClient(http: http, baseURL: url, token: Redacted(token)), server)
-            }
+            return try await APIClient.with(url, token: Redacted(token)) { try await body($0, server) }
         }
     }
 

@@ -1,9 +1,10 @@
 import ArgumentParser
-import Foundation
 import GatewayCore
+import StrictJSON
 import Testing
 
 @testable import FCMGateway
+@testable import GatewayService
 
 struct TenantApplicationTests {
     private static let now = Timestamp(microseconds: 0)
@@ -22,7 +23,7 @@ struct TenantApplicationTests {
         var error: (any Error)?
 
         var object: JSONValue? {
-            self.printed.last { !$0.answer.isEmpty }.flatMap { try? JSONValue(parsing: Data($0.answer.utf8)) }
+            self.printed.last { !$0.answer.isEmpty }.flatMap { try? JSONValue(parsing: $0.answer) }
         }
         var remarks: String { self.printed.map(\.remark).joined(separator: "\n") }
     }
@@ -33,7 +34,7 @@ struct TenantApplicationTests {
         isJSON: Bool,
         stopBefore stop: Int? = nil,
         print refuse: (CommandOutput) -> CommandFailure? = { _ in nil },
-        answer: (Int) throws -> JSONValue = { .object(["id": .string("k\($0)"), "key": .string("secret-\($0)")]) }
+        answer: (Int) throws -> JSONValue = { try JSONValue(parsing: #"{"id":"k\#($0)","key":"secret-\#($0)"}"#) }
     ) async -> Outcome {
         var outcome = Outcome()
         do {
@@ -45,9 +46,9 @@ struct TenantApplicationTests {
                         if let failure = refuse(output) { throw failure }
                         outcome.printed.append(output)
                     },
-                    call: { call in
+                    call: { change in
                         outcome.calls += 1
-                        return call.method == .post ? try answer(outcome.calls) : .null
+                        return change.method == .post ? try answer(outcome.calls) : nil
                     }
                 )
         } catch {
@@ -61,14 +62,15 @@ struct TenantApplicationTests {
         let outcome = await Self.apply(try Self.plan(["a", "b", "c"]), isJSON: true, stopBefore: 3)
         #expect(outcome.calls == 3)
         let object = try #require(outcome.object)
-        #expect(object["keys"]?.elements?.map { $0["key"]?.text } == ["secret-2", "secret-3"])
-        #expect(object["changes"]?.elements?.count == 3)
-        #expect(object["not_made"]?.elements?.map { $0["name"]?.text } == ["c"])
-        #expect(object["interrupted_by"]?.text == "SIGTERM")
+        #expect(object.list("keys").map { $0.text("key") } == ["secret-2", "secret-3"])
+        #expect(object.list("changes").count == 3)
+        #expect(object.list("not_made").map { $0.text("name") } == ["c"])
+        #expect(object.text("interrupted_by") == "SIGTERM")
         let interruption = try #require(outcome.error as? Interruption)
         #expect(interruption.exitCode.rawValue == 143)
         #expect(interruption.message.contains("3 changes made; SIGTERM came") && interruption.message.contains("key c"))
-        #expect(FailureReport(interruption)?.problem["code"]?.text == "interrupted")
+        let report = try #require(FailureReport(interruption)?.problem)
+        #expect(try JSONDocument(parsing: report).root.text("code") == "interrupted")
     }
 
     @Test("A signal while the last change is made comes too late to matter")
@@ -76,7 +78,7 @@ struct TenantApplicationTests {
         let outcome = await Self.apply(try Self.plan(["a"]), isJSON: true, stopBefore: 2)
         #expect(outcome.error == nil)
         #expect(outcome.object?["interrupted_by"] == nil)
-        #expect(outcome.object?["not_made"]?.elements?.isEmpty == true)
+        #expect(outcome.object?.list("not_made").isEmpty == true)
     }
 
     @Test("For people, each change is printed as it is made, and the rest is named when a signal comes")
@@ -96,14 +98,14 @@ struct TenantApplicationTests {
             isJSON: isJSON,
             answer: { number in
                 if number == 3 { throw CommandFailure("no answer") }
-                return .object(["id": "k", "key": "secret"])
+                return try JSONValue(parsing: #"{"id":"k","key":"secret"}"#)
             }
         )
         #expect(outcome.printed.map(\.answer).joined().contains("secret"))
         let message = "\(try #require(outcome.error))"
         #expect(message.contains("no answer") && message.contains("key list shop shows it, revoke it"), "\(message)")
         if isJSON {
-            #expect(outcome.object?["not_made"]?.elements?.count == 1)
+            #expect(outcome.object?.list("not_made").count == 1)
         } else {
             #expect(outcome.remarks.contains("2 changes made; the first of these failed"))
         }
@@ -112,7 +114,7 @@ struct TenantApplicationTests {
             (409, "conflict", false), (503, "audit_unavailable", false), (503, "overloaded", true), (502, nil, true),
             (404, nil, true),
         ] as [(Int, String?, Bool)] {
-            let problem = code.map { JSONValue.object(["code": .string($0)]) }
+            let problem = try code.map { try JSONValue(parsing: #"{"code":"\#($0)"}"#) }
             let refused = await Self.apply(
                 try Self.plan(["a"]),
                 isJSON: isJSON,

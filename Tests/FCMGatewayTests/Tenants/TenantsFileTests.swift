@@ -1,6 +1,7 @@
 import Foundation
 import GatewayCore
 import GatewayTestKit
+import NIOCore
 import Testing
 
 @testable import FCMGateway
@@ -47,31 +48,35 @@ struct TenantsFileTests {
                 """
             )
             let tenants = try TenantsFile(path: path).tenants
-            #expect(tenants.map(\.id) == ["shop", "plain"])
+            #expect(tenants.map(\.id.text) == ["shop", "plain"])
             #expect(tenants.map(\.line) == [2, 19])
             let shop = try #require(tenants.first)
-            #expect(
-                JSONValue.object(shop.settings)
-                    == .object([
-                        "display_name": "The shop", "upstream": "v1", "project_id": "shop-prod", "sender_id": "123",
-                        "disabled": .bool(true), "client_names": .array(["orders.example"]),
-                    ])
+            let client = try #require(ClientName("orders.example"))
+            let settings = TenantDraft(
+                displayName: "The shop",
+                upstream: .v1,
+                projectID: "shop-prod",
+                senderID: "123",
+                isDisabled: true,
+                clientNames: [client]
             )
-            #expect(shop.limits?.keys.sorted() == ["device"])
+            #expect(shop.settings == settings)
+            let policy = try #require(RatePolicy(rate: 30, periodSeconds: 60, burst: 10))
+            #expect(shop.limits == [.device: [policy]])
             let credential = try #require(shop.credentials.first)
             #expect((credential.kind, credential.endpoint) == (.legacy, "http://127.0.0.1:8085"))
-            #expect(credential.member.name == "server_key")
-            #expect(credential.member.secret.revealed == "AAAA:server-key")
+            let body = #"{"endpoint":"http://127.0.0.1:8085","server_key":"AAAA:server-key"}"#
+            #expect(String(buffer: credential.body.revealed) == body)
             let read = try #require(shop.keys.first)
-            #expect(read.scopes == ["audit:read", "messages:send"])
+            #expect(read.draft.scopes == [.readAudit, .sendMessages])
             #expect(read.imported?.id == key.id)
-            #expect(read.expiresAt == Timestamp(rfc3339: "2030-01-01T00:00:00Z"))
+            #expect(read.draft.expiresAt == Timestamp(rfc3339: "2030-01-01T00:00:00Z"))
             var dumped = ""
             dump(tenants, to: &dumped)
             #expect(!dumped.contains("server-key") && !dumped.contains(key.secret.revealText()))
             let plain = try #require(tenants.last)
             #expect(plain.limits == nil && plain.credentials.isEmpty && plain.keys.isEmpty)
-            #expect(plain.settings["display_name"] == "plain" && plain.settings["upstream"] == "legacy")
+            #expect(plain.settings == TenantDraft(displayName: "plain", upstream: .legacy))
         }
     }
 

@@ -31,9 +31,9 @@ struct AuditExportCommand: AsyncParsableCommand {
         case jsonl
     }
 
-    @Option(name: .long, help: "Only this tenant's records; of all others the hashes.") var tenant: TenantArgument?
-    @Option(name: .long, help: "Only records from then on, as in 2026-01-31T12:00:00Z.") var from: TimestampArgument?
-    @Option(name: .long, help: "Only records before then.") var to: TimestampArgument?
+    @Option(name: .long, help: "Only this tenant's records; of all others the hashes.") var tenant: TenantID?
+    @Option(name: .long, help: "Only records from then on, as in 2026-01-31T12:00:00Z.") var from: Timestamp?
+    @Option(name: .long, help: "Only records before then.") var to: Timestamp?
     @Option(name: .long, help: "The form.") var format = Format.jsonl
     @Option(name: .long, help: "The file to write, instead of standard output; it must not be there yet.")
     var outputFile: String?
@@ -57,11 +57,7 @@ struct AuditExportCommand: AsyncParsableCommand {
             if self.outputFile != nil {
                 try handle.synchronize()
                 let after = summary.removed > 0 ? ", after \(summary.removed) that were removed by age" : ""
-                CommandOutput(
-                    "",
-                    remark: "\(summary.records) records, and the hashes of \(summary.hidden) others\(after)"
-                )
-                .writeRemark()
+                CommandOutput.remark("\(summary.records) records, and the hashes of \(summary.hidden) others\(after)")
             }
         } catch {
             // Half an export is none.
@@ -76,7 +72,7 @@ struct AuditExportCommand: AsyncParsableCommand {
         let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             let reason = errno == EEXIST ? "is there already" : "can't be made"
-            CommandOutput("", remark: "fcm-gateway: \(path) \(reason)").writeRemark()
+            CommandOutput.remark("fcm-gateway: \(path) \(reason)")
             throw Self.unwritable
         }
         return FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
@@ -90,7 +86,7 @@ struct AuditExportCommand: AsyncParsableCommand {
         // Asked first, as by `audit verify`.
         let isLive = try StoreLock.isHeld(at: path)
         let database = try SQLiteReadOnlyDatabase(path: path)
-        if let tenant = self.tenant?.name, try await !SQLSecretStore(database: database).hasHeard(of: tenant) {
+        if let tenant = self.tenant?.text, try await !SQLSecretStore(database: database).hasHeard(of: tenant) {
             throw GatewayError(.notFound, "There is no tenant \(tenant), nor a record of one of that name")
         }
         let secrets = try await configuration.secrets(of: database)
@@ -98,12 +94,12 @@ struct AuditExportCommand: AsyncParsableCommand {
         let output = Lines(handle)
         try output.write(
             AuditExportLine.head(
-                .init(tenant: self.tenant?.name, from: self.from?.utc, to: self.to?.utc, isLive: isLive)
+                .init(tenant: self.tenant?.text, from: self.from?.rfc3339, to: self.to?.rfc3339, isLive: isLive)
             )
         )
         let exporter = AuditExporter(
             store: store,
-            tenant: self.tenant?.name,
+            tenant: self.tenant?.text,
             sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
             publicKey: try secrets?.auditPublicKey()
         )
@@ -118,11 +114,9 @@ struct AuditExportCommand: AsyncParsableCommand {
     /// The parts of the chains that were asked for; `nil` for all.
     private func places(_ store: SQLAuditStore) async throws -> [Int: ClosedRange<Int>]? {
         guard self.from != nil || self.to != nil else { return nil }
-        let from = self.from.flatMap { Timestamp(rfc3339: $0.utc) }
-        let to = self.to.flatMap { Timestamp(rfc3339: $0.utc) }
         var places: [Int: ClosedRange<Int>] = [:]
         for head in try await store.heads() {
-            places[head.writer] = try await store.places(of: head.writer, from: from, to: to)
+            places[head.writer] = try await store.places(of: head.writer, from: self.from, to: self.to)
         }
         return places
     }
@@ -158,13 +152,13 @@ struct AuditExportCommand: AsyncParsableCommand {
     private static func report(_ error: any Error) -> ExitCode {
         switch error {
         case let damage as AuditExporter.Damage:
-            CommandOutput("", remark: AuditFinding(damage).text.plain).writeRemark()
+            CommandOutput.remark(AuditFinding(damage).text.plain)
             return .failure
         case let error as GatewayError:
             FailureReport.write(error)
             return Self.unreadable
         default:
-            CommandOutput("", remark: "fcm-gateway: the output can't be written").writeRemark()
+            CommandOutput.remark("fcm-gateway: the output can't be written")
             return Self.unwritable
         }
     }

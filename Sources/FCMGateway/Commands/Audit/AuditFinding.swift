@@ -1,7 +1,7 @@
 import ArgumentParser
 import GatewayCore
 import GatewayService
-import GatewayStorage
+import StrictJSON
 
 /// What `audit verify` found, in words, as JSON, and as the exit code that scripts go by.
 struct AuditFinding {
@@ -15,12 +15,17 @@ struct AuditFinding {
         case unclean
     }
 
+    enum Member: Sendable {
+        case integer(Int)
+        case string(String)
+    }
+
     /// How it stands.
     let verdict: Verdict
     /// The sentence for people.
     let text: StyledText
     /// What else is known, by the names that programs read.
-    let members: [String: JSONValue]
+    let members: [String: Member]
 
     /// Of a store.
     init(_ verdict: AuditVerifier.Verdict) {
@@ -70,7 +75,7 @@ struct AuditFinding {
     /// Of a second sink in which something is wrong.
     init(_ failure: AuditSinkVerifier.Failure) {
         let record = failure.place.map { "sequence \($0.sequence) of writer \($0.writer), " } ?? ""
-        var members: [String: JSONValue] = [
+        var members: [String: Member] = [
             "file": .string(failure.file), "line": .integer(failure.line), "reason": .string(failure.reason),
         ]
         if let place = failure.place {
@@ -101,8 +106,8 @@ struct AuditFinding {
             let signed = result.checkpoint.map { ", with checkpoint \($0)" } ?? ""
             return "\(summary.records) records \(whose)and the hashes of \(summary.hidden) others\(after)\(signed)"
         }
-        func members(_ summary: AuditExporter.Summary) -> [String: JSONValue] {
-            var members: [String: JSONValue] = [
+        func members(_ summary: AuditExporter.Summary) -> [String: Member] {
+            var members: [String: Member] = [
                 "records": .integer(summary.records), "hidden": .integer(summary.hidden),
                 "removed": .integer(summary.removed),
             ]
@@ -130,13 +135,13 @@ struct AuditFinding {
         }
     }
 
-    private init(_ verdict: Verdict, _ text: StyledText, _ members: [String: JSONValue]) {
+    private init(_ verdict: Verdict, _ text: StyledText, _ members: [String: Member]) {
         self.verdict = verdict
         self.text = text
         self.members = members
     }
 
-    private init(tampered subject: String, _ place: String, _ members: [String: JSONValue]) {
+    private init(tampered subject: String, _ place: String, _ members: [String: Member]) {
         self.init(
             .tampered,
             StyledText("\(subject) ") + StyledText("was changed", .bad) + StyledText(". First bad record: \(place)."),
@@ -164,10 +169,20 @@ struct AuditFinding {
     }
 
     /// What is printed; JSON has `verdict` and the members.
-    func output(json: Bool) throws -> CommandOutput {
+    func output(json: Bool) -> CommandOutput {
         guard json else { return CommandOutput(self.text) }
-        let all = self.members.merging(["verdict": .string(self.verdict.rawValue)]) { $1 }
-        return CommandOutput(try JSONValue.object(all).prettyText())
+        return CommandOutput(
+            json: JSONWriter.object { writer in
+                writer.member("verdict", self.verdict.rawValue)
+                for (name, member) in self.members {
+                    writer.key(name)
+                    switch member {
+                    case .integer(let number): writer.integer(number)
+                    case .string(let text): writer.string(text)
+                    }
+                }
+            }
+        )
     }
 
     /// What scripts go by.
@@ -186,8 +201,9 @@ struct AuditFinding {
     func report(json: Bool) throws {
         do {
             try self.output(json: json).write()
-        } catch let failure as CommandFailure where self.verdict != .tampered {
-            FailureReport.write(failure)
+        } catch {
+            guard self.verdict != .tampered else { throw error }
+            FailureReport.write(error)
             throw ExitCode(66)
         }
         if self.verdict != .intact { throw self.exitCode }

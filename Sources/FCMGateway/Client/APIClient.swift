@@ -1,0 +1,346 @@
+import ArgumentParser
+import EventLoopHTTP
+import FCMModel
+import Foundation
+import GatewayService
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOPosix
+import NIOSSL
+import StrictJSON
+
+/// A listener's address: scheme, host, port and perhaps a path in front of the API's own; no user, query or fragment.
+struct BaseURL: Sendable, Equatable {
+    let origin: HTTPOrigin
+    /// What stands before the API's own paths: empty, or starts with a slash.
+    private let prefix: String
+    /// The address without a trailing slash.
+    let text: String
+
+    init?(_ text: String) {
+        let text = text.hasSuffix("/") ? String(text.dropLast()) : text
+        let start = text.range(of: "://")?.upperBound ?? text.startIndex
+        let end = text[start...].firstIndex(of: "/") ?? text.endIndex
+        let isPath = { (byte: UInt8) in
+            (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "?") && byte != UInt8(ascii: "#")
+        }
+        guard let origin = HTTPOrigin(String(text[..<end])), text[end...].utf8.allSatisfy(isPath) else { return nil }
+        self.origin = origin
+        self.prefix = String(text[end...])
+        self.text = text
+    }
+
+    /// The address in a variable, or the default where it is not set; throws `ValidationError` for text that is none.
+    static func inVariable(_ name: String, default text: String, _ environment: [String: String]) throws -> BaseURL {
+        guard let url = BaseURL(environment[name] ?? text) else {
+            throw ValidationError("\(name) is not an address such as \(text).")
+        }
+        return url
+    }
+
+    /// Path and query of something below this address, encoded.
+    func path(_ segments: [String], query: [(name: String, value: String)] = []) -> String {
+        let path = self.prefix + segments.map { "/" + PercentEncoding.encoded($0) }.joined()
+        let parameters = query.map { "\(PercentEncoding.encoded($0.name))=\(PercentEncoding.encoded($0.value))" }
+        return (path.isEmpty ? "/" : path) + (parameters.isEmpty ? "" : "?\(parameters.joined(separator: "&"))")
+    }
+}
+
+extension BaseURL: ExpressibleByArgument, CustomStringConvertible {
+    init?(argument: String) { self.init(argument) }
+
+    var description: String { self.text }
+}
+
+/// Calls one of the gateway's listeners, by HTTP/1.1 and with a bearer token.
+///
+/// Follows no redirect, which would carry the token to an address that the operator did not name, and tries to connect
+/// once: a gateway that is not running is reported at once.
+struct APIClient: Sendable {
+    enum Method: String, Sendable {
+        case get = "GET"
+        case put = "PUT"
+        case post = "POST"
+        case delete = "DELETE"
+
+        fileprivate var http: HTTPRequest.Method {
+            switch self {
+            case .get: .get
+            case .put: .put
+            case .post: .post
+            case .delete: .delete
+            }
+        }
+    }
+
+    /// How an operator sets where a listener is and what it is shown, said where a call fails because of them.
+    struct Directions: Sendable {
+        let address: String
+        let token: String
+
+        /// For the admin listener, with the file of the token where an option named one.
+        static func admin(tokenFile file: String?) -> Directions {
+            Directions(
+                address: "Is the gateway running? Its admin listener's address is set by --admin-url or "
+                    + "GATEWAY_ADMIN_URL.",
+                token: "The admin token from \(file ?? "the environment") is not this gateway's; it is set by "
+                    + "--admin-token-file, GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE."
+            )
+        }
+
+        /// For the data listener, with the file of the key where an option named one.
+        static func data(keyFile file: String?) -> Directions {
+            Directions(
+                address: "Is the gateway running? Its data listener's address is set by --url or GATEWAY_URL.",
+                token: "The API key from \(file ?? "the environment") is not valid here; it is set by --key-file or "
+                    + "GATEWAY_KEY."
+            )
+        }
+    }
+
+    /// The largest answer read.
+    static let maxAnswerBytes = 64 << 20
+
+    private static let requestID = HTTPFieldKey(HTTPField.Name(constant: "X-Request-ID"))
+
+    let url: BaseURL
+    private let pool: HTTPClientPool
+    private let token: Redacted<String>?
+    private let directions: Directions?
+
+    /// Runs a body with a client whose connections are closed afterwards, whatever happens.
+    static func with<Result>(
+        _ url: BaseURL,
+        token: Redacted<String>? = nil,
+        directions: Directions? = nil,
+        verifiesCertificate: Bool = true,
+        _ body: (APIClient) async throws -> Result
+    ) async throws -> Result {
+        var tls = TLSConfiguration.makeClientConfiguration()
+        if !verifiesCertificate { tls.certificateVerification = .none }
+        var configuration = HTTPClientConfiguration(tls: tls)
+        configuration.protocols = [.http1]
+        configuration.connectTimeout = .seconds(5)
+        configuration.maxResponseBodyBytes = self.maxAnswerBytes
+        // Half of it is for one origin.
+        configuration.collecting = HTTPBodyBudget(limit: 4 * self.maxAnswerBytes)
+        let pool = try HTTPClientPool(
+            origin: url.origin,
+            configuration: configuration,
+            // One loop, so that calls one after the other share a connection.
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
+            logger: Logger(label: "fcm-gateway") { _ in SwiftLogNoOpLogHandler() }
+        )
+        do {
+            let result = try await body(APIClient(url: url, pool: pool, token: token, directions: directions))
+            await pool.shutdown()
+            return result
+        } catch {
+            await pool.shutdown()
+            throw error
+        }
+    }
+
+    /// Makes one call and returns the answer's JSON; nil where it has no content.
+    ///
+    /// The body is JSON text, sent as it is. Throws `APIError` for any status outside of 200–299, `CommandFailure` when
+    /// nothing readable came back.
+    func call(
+        _ method: Method,
+        _ path: [String],
+        query: [(name: String, value: String)] = [],
+        idempotencyKey: String? = nil,
+        body: ByteBuffer? = nil
+    ) async throws -> JSONValue? {
+        var headers: HTTPHeaderLines = [.accept: "application/json, application/problem+json"]
+        if let idempotencyKey {
+            headers.append(HTTPFieldKey(HTTPField.Name(constant: "Idempotency-Key")), idempotencyKey)
+        }
+        let response = try await self.send(method, path, query: query, headers: headers, body: body)
+        let answer = try? JSONDocument(parsing: response.body, limits: .trusted).root
+        guard (200...299).contains(response.status.code) else {
+            throw APIError(
+                status: response.status.code,
+                requestID: response.fields[Self.requestID],
+                problem: answer,
+                hint: response.status == .unauthorized ? self.directions?.token : nil
+            )
+        }
+        guard answer != nil || response.body.readableBytes == 0 else {
+            throw CommandFailure("\(self.url) answered HTTP \(response.status.code) with something other than JSON")
+        }
+        return answer
+    }
+
+    /// Makes one call and returns whatever answer comes.
+    func send(
+        _ method: Method,
+        _ path: [String],
+        query: [(name: String, value: String)] = [],
+        headers: HTTPHeaderLines = [:],
+        body: ByteBuffer? = nil,
+        timeout: TimeAmount = .seconds(60)
+    ) async throws(CommandFailure) -> HTTPClientResponse {
+        var headers = headers
+        headers.append(HTTPFieldKey(.userAgent), "fcm-gateway/\(GatewayVersion.current)")
+        if let token = self.token { headers.append(HTTPFieldKey(.authorization), "Bearer \(token.revealed)") }
+        if body != nil { headers.append(HTTPFieldKey(.contentType), "application/json") }
+        var request = HTTPClientRequest(
+            method: method.http,
+            path: self.url.path(path, query: query),
+            headers: headers,
+            body: body ?? ByteBuffer()
+        )
+        request.maxResponseBodyBytes = Self.maxAnswerBytes
+        do {
+            return try await self.pool.execute(request, deadline: .now() + timeout)
+        } catch {
+            let hint = self.directions.map { "\n\($0.address)" } ?? ""
+            throw CommandFailure("no answer from \(self.url): \(Self.reason(error))\(hint)")
+        }
+    }
+
+    /// Why no answer came, in a few words.
+    private static func reason(_ error: HTTPClientError) -> String {
+        let connecting = error.cause as? NIOConnectionError
+        let cause = connecting?.connectionErrors.first?.error ?? error.cause
+        if let system = cause as? IOError, system.errnoCode == ECONNREFUSED { return "the connection was refused" }
+        let detail = cause.map { ": \($0)" } ?? ""
+        return switch error.code {
+        case .connectFailed: "no connection could be made\(detail)"
+        case .connectTimeout: "no connection could be made in time"
+        case .tlsFailed: "TLS could not be set up\(detail)"
+        case .deadlineExceeded: "it took too long"
+        case .connectionClosed: "the connection was closed"
+        case .responseTooLarge: "the answer is larger than \(Self.maxAnswerBytes) bytes"
+        case .invalidResponse, .refused, .poolExhausted, .cancelled, .shutDown: error.code.rawValue
+        }
+    }
+}
+
+/// An answer other than success: problem details where the gateway sent them.
+struct APIError: Error, Sendable {
+    let status: Int
+    /// For the operator's logs.
+    let requestID: String?
+    /// The problem details; nil when something else answered.
+    let problem: JSONValue?
+    /// What the operator may do about it; nil where the gateway's own words are enough.
+    var hint: String?
+
+    var code: String? { self.problem?.text("code") }
+
+    /// Whether the gateway itself says that nothing was done.
+    private var meansUndone: Bool {
+        guard let code = self.code else { return false }
+        return (400...499).contains(self.status) || code == OutcomeCode.auditUnavailable.rawValue
+    }
+
+    /// Why something failed, with what to do where nobody knows whether it was done all the same.
+    static func doubting(_ error: any Error, _ advice: String) -> any Error {
+        switch error {
+        case var refusal as APIError:
+            guard !refusal.meansUndone else { return refusal }
+            refusal.hint = [refusal.hint, advice].compactMap(\.self).joined(separator: "\n")
+            return refusal
+        case let failure as CommandFailure: return CommandFailure("\(failure.message)\n\(advice)")
+        default: return error
+        }
+    }
+}
+
+extension APIError: LocalizedError, CustomStringConvertible {
+    /// The code, the detail, each field's error, and the request's id.
+    var description: String {
+        var lines: [String] = []
+        if let problem = self.problem, let code = problem.text("code") {
+            let detail = problem.text("detail") ?? problem.text("title") ?? "no detail"
+            lines.append("\(code.printable): \(detail.printable) (HTTP \(self.status))")
+            for error in problem.list("errors") {
+                lines.append("  \(error["pointer"]?.cell ?? ""): \(error["detail"]?.cell ?? error.cell)")
+            }
+            if let seconds = problem.integer("retry_after") { lines.append("retry after: \(seconds) s") }
+        } else {
+            lines.append("HTTP \(self.status) without problem details; is this the gateway's address?")
+        }
+        if let hint = self.hint { lines.append(hint) }
+        if let requestID = self.requestID { lines.append("request id: \(requestID.printable)") }
+        return lines.joined(separator: "\n")
+    }
+
+    var errorDescription: String? { self.description }
+}
+
+/// Speaks the admin API.
+struct AdminClient: Sendable {
+    /// The most elements one page holds.
+    static let maxPageElements = 500
+
+    private let api: APIClient
+
+    init(_ api: APIClient) {
+        self.api = api
+    }
+
+    /// Makes one call below `/admin/v1`; nil where the answer has no content.
+    func call(
+        _ method: APIClient.Method,
+        _ path: [String],
+        query: [(name: String, value: String)] = [],
+        body: ByteBuffer? = nil
+    ) async throws -> JSONValue? {
+        try await self.api.call(method, ["admin", "v1"] + path, query: query, body: body)
+    }
+
+    /// Reads something that is there.
+    func get(_ path: [String]) async throws -> JSONValue {
+        guard let answer = try await self.call(.get, path) else {
+            throw CommandFailure("the gateway's answer is empty")
+        }
+        return answer
+    }
+
+    /// Reads the list in a member of the answers, page after page: to the end, or so many elements.
+    func list(
+        _ path: [String],
+        member: String,
+        query: [(name: String, value: String)] = [],
+        limit: Int? = nil
+    ) async throws -> [JSONValue] {
+        var elements: [JSONValue] = []
+        var cursor: String?
+        while true {
+            let wanted = limit.map { $0 - elements.count } ?? Self.maxPageElements
+            let page = try await self.page(
+                path,
+                member: member,
+                query: query,
+                limit: min(wanted, Self.maxPageElements),
+                cursor: cursor
+            )
+            elements += page.elements
+            if let limit, elements.count >= limit { return Array(elements.prefix(limit)) }
+            guard let next = page.nextCursor else { return elements }
+            guard next != cursor else { throw CommandFailure("the gateway repeated a page's cursor") }
+            cursor = next
+        }
+    }
+
+    /// Reads one page of a list, and where the next one begins.
+    func page(
+        _ path: [String],
+        member: String,
+        query: [(name: String, value: String)],
+        limit: Int,
+        cursor: String?
+    ) async throws -> (elements: [JSONValue], nextCursor: String?) {
+        let place = [(name: "limit", value: String(limit))] + (cursor.map { [(name: "cursor", value: $0)] } ?? [])
+        guard let answer = try await self.call(.get, path, query: query + place),
+            let elements = answer[member]?.elements
+        else {
+            throw CommandFailure("the gateway's answer has no list \"\(member)\"")
+        }
+        return (Array(elements), answer.text("next_cursor"))
+    }
+}

@@ -1,0 +1,283 @@
+import ArgumentParser
+import FCMModel
+import Foundation
+import GatewayCore
+import GatewayService
+import NIOCore
+import StrictJSON
+
+// MARK: The core's types as arguments
+
+extension TenantID: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}
+
+extension UpstreamKind: ExpressibleByArgument {}
+
+extension Scope: ExpressibleByArgument {}
+
+extension ClientName: ExpressibleByArgument {
+    package init?(argument: String) { self.init(argument) }
+}
+
+extension Timestamp: ExpressibleByArgument {
+    package init?(argument: String) { self.init(rfc3339: argument) }
+}
+
+extension RatePolicy: ExpressibleByArgument {
+    /// Accepts `RATE/PERIOD:BURST`, such as `180/60s:60`.
+    package init?(argument: String) {
+        let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        let rest = parts[1].split(separator: ":", omittingEmptySubsequences: false)
+        guard rest.count == 2, let rate = Int(digits: parts[0]),
+            let period = DurationArgument(argument: String(rest[0])), let burst = Int(digits: rest[1])
+        else { return nil }
+        self.init(rate: rate, periodSeconds: period.seconds, burst: burst)
+    }
+
+    /// The policy as an argument has it.
+    var argument: String { "\(self.rate)/\(self.periodSeconds)s:\(self.burst)" }
+}
+
+extension AuditPublicKey: ExpressibleByArgument {
+    /// Accepts the key in base64, or the path of a file that holds it.
+    package init?(argument: String) {
+        if let key = AuditPublicKey(base64: argument) {
+            self = key
+        } else if let text = try? String(contentsOfFile: argument, encoding: .utf8),
+            let key = AuditPublicKey(base64: text)
+        {
+            self = key
+        } else {
+            return nil
+        }
+    }
+}
+
+/// A length of time such as `90s`, `15m`, `24h` or `7d`.
+struct DurationArgument: Sendable, Equatable, ExpressibleByArgument {
+    let seconds: Int
+
+    init(seconds: Int) {
+        self.seconds = seconds
+    }
+
+    /// Accepts digits and one unit; a bare number is ambiguous and refused.
+    init?(argument: String) {
+        let factors: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+        guard let unit = argument.last, let factor = factors[unit],
+            let number = Int(digits: argument.dropLast()),
+            case let (seconds, overflow) = number.multipliedReportingOverflow(by: factor), !overflow
+        else { return nil }
+        self.seconds = seconds
+    }
+
+    var defaultValueDescription: String { "\(self.seconds)s" }
+}
+
+// MARK: Options
+
+/// The option of every verb that prints a list.
+struct ListOptions: ParsableArguments {
+    @Option(name: .long, help: "The most to print (default: all).") var limit: Int?
+
+    func validate() throws {
+        if let limit = self.limit, limit < 1 { throw ValidationError("--limit must be at least 1.") }
+    }
+}
+
+/// The option of every verb that works on the configuration directly.
+struct ConfigOptions: ParsableArguments {
+    /// The YAML file; nil reads the environment alone.
+    @Option(name: .long, help: "The YAML configuration file.", completion: .file(extensions: ["yaml", "yml"]))
+    var config: String?
+
+    /// The file and the environment, not yet checked.
+    func input(environment: [String: String] = ProcessInfo.processInfo.environment) -> ConfigurationInput {
+        ConfigurationInput(file: self.config, environment: environment)
+    }
+
+    /// The configuration in force; prints what is wrong with it and throws `ExitCode.failure`.
+    func load(environment: [String: String] = ProcessInfo.processInfo.environment) throws -> GatewayConfiguration {
+        do {
+            return try self.input(environment: environment).configuration()
+        } catch {
+            FailureReport.write(error)
+            throw ExitCode.failure
+        }
+    }
+}
+
+/// The options of every verb that speaks the admin API.
+struct AdminOptions: ParsableArguments {
+    static let defaultURL = "http://127.0.0.1:8081"
+
+    @Option(
+        name: .customLong("admin-url"),
+        help: "The admin listener's address (default: GATEWAY_ADMIN_URL, else http://127.0.0.1:8081)."
+    )
+    var url: BaseURL?
+
+    @Option(
+        name: .customLong("admin-token-file"),
+        help: "The file that holds the admin token (default: GATEWAY_ADMIN_TOKEN or GATEWAY_ADMIN_TOKEN_FILE).",
+        completion: .file()
+    )
+    var tokenFile: String?
+
+    @OptionGroup var output: OutputOptions
+
+    func baseURL(environment: [String: String]) throws -> BaseURL {
+        try self.url ?? BaseURL.inVariable("GATEWAY_ADMIN_URL", default: Self.defaultURL, environment)
+    }
+
+    func token(environment: [String: String]) throws -> Redacted<String> {
+        try BearerToken.find(
+            file: self.tokenFile,
+            option: "--admin-token-file",
+            variable: "GATEWAY_ADMIN_TOKEN",
+            environment: environment
+        )
+    }
+}
+
+/// Where the data listener is, and the key to show it, as a tenant's service has them.
+struct ServiceOptions: ParsableArguments {
+    @Option(name: .long, help: "The data listener's address.") var url: BaseURL?
+    @Option(name: .long, help: "The file that holds the API key, or - for standard input.", completion: .file())
+    var keyFile: String?
+
+    func key(environment: [String: String]) throws -> Redacted<String> {
+        try BearerToken.find(
+            file: self.keyFile,
+            option: "--key-file",
+            variable: "GATEWAY_KEY",
+            environment: environment
+        )
+    }
+
+    /// Has a body call the data listener, and prints what it returns; a refusal exits with 1.
+    func call(_ body: (APIClient) async throws -> CommandOutput) async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let url = try self.url ?? BaseURL.inVariable("GATEWAY_URL", default: "http://127.0.0.1:8080", environment)
+        let key = try self.key(environment: environment)
+        let output = try await APIClient.with(url, token: key, directions: .data(keyFile: self.keyFile), body)
+        try output.write()
+        if output.isRefusal { throw ExitCode.failure }
+    }
+}
+
+/// A verb that speaks the admin API.
+protocol AdminVerb: AsyncParsableCommand {
+    var admin: AdminOptions { get }
+
+    /// Does the work; the closure prints.
+    func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws
+}
+
+extension AdminVerb {
+    var wantsJSON: Bool { self.admin.output.isJSON }
+
+    mutating func run() async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let verb = self
+        let url = try verb.admin.baseURL(environment: environment)
+        let token = try verb.admin.token(environment: environment)
+        try await APIClient.with(url, token: token, directions: .admin(tokenFile: verb.admin.tokenFile)) { api in
+            try await verb.perform(AdminClient(api)) { try $0.write() }
+        }
+    }
+}
+
+// MARK: What options name
+
+/// The token that a verb presents.
+enum BearerToken {
+    /// Finds a token in the file that an option names, else in a variable, else in the file that a variable names.
+    ///
+    /// Throws `ValidationError` when there is none, `CommandFailure` when it can't be used.
+    static func find(
+        file: String?,
+        option: String,
+        variable: String,
+        environment: [String: String]
+    ) throws -> Redacted<String> {
+        let token: Redacted<String>
+        if let file {
+            token = try InputFile.readSecret(file)
+        } else {
+            do {
+                guard let found = try SecretVariable.find(variable, in: environment) else {
+                    throw ValidationError("No token: give \(option), or set \(variable) or \(variable)_FILE.")
+                }
+                token = found.value
+            } catch let problems as ConfigurationProblems {
+                throw CommandFailure(problems.description)
+            }
+        }
+        // A newline or a blank in a header's value would end it early or never be valid.
+        guard token.revealed.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw CommandFailure("the token may hold visible ASCII characters only")
+        }
+        return token
+    }
+}
+
+/// What an option names: a file, or standard input for `-`; failures name it, and quote nothing of it.
+enum InputFile {
+    static func read(_ path: String) throws(CommandFailure) -> ByteBuffer {
+        ByteBuffer(bytes: try self.data(path))
+    }
+
+    /// Reads a file that must hold one JSON value.
+    static func readJSON(_ path: String) throws(CommandFailure) -> JSONValue {
+        let text = try self.read(path)
+        do {
+            return try JSONDocument(parsing: text, limits: .trusted).root
+        } catch {
+            throw CommandFailure("\(self.name(path)) holds no JSON")
+        }
+    }
+
+    /// Reads a secret, without the newline at its end.
+    static func readSecret(_ path: String) throws(CommandFailure) -> Redacted<String> {
+        let data = try self.data(path)
+        do {
+            return Redacted(try SecretVariable.secret(data, from: self.name(path)))
+        } catch {
+            throw CommandFailure(error.message)
+        }
+    }
+
+    /// Reads the tokens of a file with one a line; none is a failure.
+    static func readTokens(_ path: String) throws(CommandFailure) -> [String] {
+        guard let text = String(bytes: try self.data(path), encoding: .utf8) else {
+            throw CommandFailure("\(path) is not UTF-8")
+        }
+        let tokens = text.split(whereSeparator: \.isNewline)
+            .map { $0.trimmingCharacters(in: .whitespaces) }
+            .filter { !$0.isEmpty }
+        guard !tokens.isEmpty else { throw CommandFailure("\(path) holds no token") }
+        return tokens
+    }
+
+    /// What messages call a file.
+    static func name(_ path: String) -> String {
+        path == "-" ? "standard input" : path
+    }
+
+    private static func data(_ path: String) throws(CommandFailure) -> Data {
+        if path == "-" {
+            do {
+                return try FileHandle.standardInput.readToEnd() ?? Data()
+            } catch {
+                throw CommandFailure("standard input cannot be read")
+            }
+        }
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw CommandFailure("\(path) cannot be read")
+        }
+        return data
+    }
+}

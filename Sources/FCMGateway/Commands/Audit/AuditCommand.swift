@@ -1,0 +1,191 @@
+import ArgumentParser
+import GatewayCore
+import GatewayService
+import StrictJSON
+
+/// `audit`: reads the audit trail.
+struct AuditCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "audit",
+        abstract: "Read the audit trail.",
+        subcommands: [
+            Tail.self, Query.self, AuditVerifyCommand.self, AuditExportCommand.self, AuditIntentsCommand.self,
+            AuditPseudonymCommand.self, AuditPublicKeyCommand.self,
+        ]
+    )
+
+    /// `audit query`.
+    struct Query: AdminVerb {
+        static let configuration = CommandConfiguration(abstract: "Print records, newest first.")
+
+        @OptionGroup var filter: AuditFilter
+        @Option(name: .long, help: "Only records from then on, as in 2026-01-31T12:00:00Z.")
+        var from: Timestamp?
+        @Option(name: .long, help: "Only records before then.") var to: Timestamp?
+        @OptionGroup var list: ListOptions
+        @OptionGroup var admin: AdminOptions
+
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+            var query = self.filter.query
+            if let from = self.from { query.append((name: "from", value: from.rfc3339)) }
+            if let to = self.to { query.append((name: "to", value: to.rfc3339)) }
+            let records = try await client.list(["audit"], member: "records", query: query, limit: self.list.limit)
+            let columns = AuditTrail.columns(of: records)
+            try print(.list(records, member: "records", columns: columns, json: self.wantsJSON))
+        }
+    }
+
+    /// `audit tail`.
+    struct Tail: AdminVerb {
+        static let configuration = CommandConfiguration(
+            abstract: "Print the newest records, oldest of them first.",
+            discussion: "With --output json, one record a line."
+        )
+
+        /// How often --follow asks for more.
+        static let pollInterval = Duration.seconds(2)
+
+        @OptionGroup var filter: AuditFilter
+        @Option(name: [.customShort("n"), .long], help: "How many records to begin with.") var lines = 20
+        @Flag(name: [.short, .long], help: "Go on printing records as they come.") var follow = false
+        @OptionGroup var admin: AdminOptions
+
+        func validate() throws {
+            if !(1...AdminClient.maxPageElements).contains(self.lines) {
+                throw ValidationError("--lines must be from 1 to \(AdminClient.maxPageElements).")
+            }
+        }
+
+        func perform(_ client: AdminClient, print: (CommandOutput) throws -> Void) async throws {
+            var trail = AuditTrail()
+            // To follow, a whole page is remembered: the polls read as much again, and must not take what is older
+            // than the lines printed here for new.
+            let first = try await client.page(
+                ["audit"],
+                member: "records",
+                query: self.filter.query,
+                limit: self.follow ? AdminClient.maxPageElements : self.lines,
+                cursor: nil
+            )
+            try self.show(trail.unseen(first.elements).suffix(self.lines), print)
+            while self.follow {
+                try await Task.sleep(for: Self.pollInterval)
+                try self.show(try await self.poll(client, &trail).filter(self.isShown), print)
+            }
+        }
+
+        /// Whether a record that came is more than the trace of following: each poll is recorded itself.
+        private func isShown(_ record: JSONValue) -> Bool {
+            self.filter.action != nil || record["action"]?.string != "audit.list"
+        }
+
+        /// Reads pages until one reaches what was already printed.
+        func poll(_ client: AdminClient, _ trail: inout AuditTrail) async throws -> [JSONValue] {
+            var pages: [[JSONValue]] = []
+            var cursor: String?
+            while true {
+                let page = try await client.page(
+                    ["audit"],
+                    member: "records",
+                    query: self.filter.query,
+                    limit: AdminClient.maxPageElements,
+                    cursor: cursor
+                )
+                let fresh = trail.unseen(page.elements)
+                pages.append(fresh)
+                let isCaughtUp = fresh.count < page.elements.count
+                guard !isCaughtUp, let next = page.nextCursor, next != cursor else { break }
+                cursor = next
+            }
+            return pages.reversed().flatMap(\.self)
+        }
+
+        private func show(_ records: some Sequence<JSONValue>, _ print: (CommandOutput) throws -> Void) throws {
+            for record in records {
+                try print(CommandOutput(self.wantsJSON ? record.canonicalText : AuditTrail.line(record)))
+            }
+        }
+    }
+}
+
+/// The options that narrow down audit records.
+struct AuditFilter: ParsableArguments {
+    @Option(name: .long, help: "Only this tenant's records.") var tenant: TenantID?
+    @Option(name: .long, help: "Only records of this action.") var action: String?
+    @Option(name: .long, help: "Only records with this outcome.") var outcome: String?
+    @Option(name: .long, help: "Only records with this code of a refusal or failure.") var code: String?
+    @Option(name: .long, help: "Only what this key did, by its id, or admin, gateway or command.") var principal:
+        String?
+    @Option(name: .long, help: "Only records of the request with this id.") var requestID: String?
+    @Option(name: .long, help: "Only records about this token or topic.") var target: String?
+    @Option(name: .long, help: "Only records about the message with this id.") var message: String?
+
+    /// The API's parameters; it matches a target by its pseudonym.
+    var query: [(name: String, value: String)] {
+        [
+            ("tenant", self.tenant?.text), ("action", self.action), ("outcome", self.outcome),
+            ("code", self.code), ("principal", self.principal), ("request_id", self.requestID),
+            ("target", self.target), ("message", self.message),
+        ]
+        .compactMap { name, value in value.map { (name: name, value: $0) } }
+    }
+}
+
+/// Follows a list of audit records that is always read newest first, so that none is printed twice.
+struct AuditTrail {
+    /// How many records are remembered; enough for the pages that one poll reads again.
+    static let maxRemembered = 20_000
+
+    /// What tells one record from another: its place in the chains, or all of it where it has none.
+    private var seen: Set<String> = []
+    private var order: [String] = []
+
+    /// Takes a page, newest first, and gives out what is new in it, oldest first.
+    mutating func unseen(_ page: [JSONValue]) -> [JSONValue] {
+        var fresh: [JSONValue] = []
+        for record in page.reversed() {
+            let identity = Self.identity(record)
+            guard self.seen.insert(identity).inserted else { continue }
+            self.order.append(identity)
+            fresh.append(record)
+        }
+        if self.order.count > Self.maxRemembered {
+            let surplus = self.order.count - Self.maxRemembered
+            self.seen.subtract(self.order.prefix(surplus))
+            self.order.removeFirst(surplus)
+        }
+        return fresh
+    }
+
+    /// The members a table shows: the usual ones that occur, or all when none does.
+    static func columns(of records: [JSONValue]) -> [String] {
+        let usual = [
+            "time", "seq", "tenant", "principal", "action", "outcome", "code", "target_kind", "targets",
+            "message", "request_id",
+        ]
+        let names = Set(records.flatMap { Self.names($0) })
+        let columns = usual.filter { names.contains($0) }
+        return columns.isEmpty ? names.sorted() : columns
+    }
+
+    /// A record on one line: the time first, then every other member that has a value, by name.
+    static func line(_ record: JSONValue) -> String {
+        let members = Self.names(record).filter { $0 != "time" }.sorted()
+            .compactMap { name -> String? in
+                guard let cell = record[name]?.cell, !cell.isEmpty else { return nil }
+                return "\(name)=\(cell)"
+            }
+        return ([record["time"]?.cell].compactMap(\.self) + members).joined(separator: " ")
+    }
+
+    private static func names(_ record: JSONValue) -> [String] {
+        record.members?.map(\.key) ?? []
+    }
+
+    private static func identity(_ record: JSONValue) -> String {
+        guard let writer = record["writer"]?.cell, let sequence = record.integer("seq") else {
+            return record.canonicalText
+        }
+        return "\(writer) \(sequence)"
+    }
+}

@@ -1,0 +1,156 @@
+import ArgumentParser
+import FCMModel
+import Foundation
+import GatewayCore
+import GatewayService
+import GatewayStorage
+
+/// The options of audit verbs that read the store directly, whether or not a gateway serves it.
+struct AuditStoreOptions: ParsableArguments {
+    @OptionGroup var options: ConfigOptions
+
+    @Option(
+        name: .long,
+        help: "The data directory, instead of the configured one; dev's secrets are found there.",
+        completion: .directory
+    )
+    var dataDir: String?
+
+    /// The configuration in force; prints what is wrong with it and throws `ExitCode.failure`.
+    func load() throws -> GatewayConfiguration {
+        var environment = ProcessInfo.processInfo.environment
+        if let dataDir = self.dataDir {
+            environment["GATEWAY_DATA_DIR"] = dataDir
+            let keyFile = "\(dataDir)/master.key"
+            let isGiven = environment["GATEWAY_MASTER_KEY"] != nil || environment["GATEWAY_MASTER_KEY_FILE"] != nil
+            if !isGiven, FileManager.default.fileExists(atPath: keyFile) {
+                environment["GATEWAY_MASTER_KEY_FILE"] = keyFile
+            }
+        }
+        return try self.options.load(environment: environment)
+    }
+}
+
+extension GatewayConfiguration {
+    /// The gateway's own secrets in a store; nil without a master key, `invalid` for another than the store's.
+    func secrets(of database: SQLiteReadOnlyDatabase) async throws -> GatewaySecrets? {
+        guard let key = self.masterKey else { return nil }
+        let masterKey = try MasterKey(key, previous: self.previousMasterKey)
+        let stored = try await SQLSecretStore(database: database).gatewaySecrets()
+        return try GatewaySecrets(stored: stored, masterKey: masterKey)
+    }
+}
+
+/// `audit intents`: lists what was begun and of which no outcome is recorded.
+struct AuditIntentsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "intents",
+        abstract: "Print intents that no outcome followed.",
+        discussion: """
+            Reads the store directly. In strict mode each send leaves two records, and so does each change by an operator \
+            in any mode. An intent alone says that the gateway was killed meanwhile, and that the message may have been \
+            sent. One JSON record a line, oldest first; while a gateway serves, what is under way is among them.
+            """
+    )
+
+    @OptionGroup var store: AuditStoreOptions
+
+    private static let chunk = 1_000
+
+    func run() async throws {
+        let configuration = try self.store.load()
+        try await FailureReport.reporting {
+            let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
+            let store = SQLAuditStore(database: database)
+            var intents = AuditIntents()
+            for head in try await store.heads() {
+                var last = 0
+                while true {
+                    let records = try await store.records(of: head.writer, after: last, limit: Self.chunk)
+                    for record in records { intents.take(record) }
+                    guard let end = records.last?.sequence, end > last else { break }
+                    last = end
+                }
+            }
+            var lines = LineOutput(.standardOutput)
+            for record in intents.withoutOutcome { try lines.write(AuditExportLine.record(record)) }
+            try lines.flush()
+        }
+    }
+}
+
+/// `audit pseudonym`: tells by which pseudonym the audit names a token or topic.
+struct AuditPseudonymCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pseudonym",
+        abstract: "Print the pseudonym under which the audit keeps a token or topic.",
+        discussion: """
+            Reads the store directly and needs the master key. Pseudonyms differ from tenant to tenant, and nobody can \
+            compute those of a tenant that was deleted: its salt is gone.
+
+            Tokens come from a file or, with -, from standard input, one a line; each answer is a line, in the same order.
+            """
+    )
+
+    @Argument(help: "The tenant.") var tenant: TenantID
+    @Option(name: .long, help: "The file with the tokens; - reads standard input.") var tokenFile: String?
+    @Option(name: .long, help: "A topic, or the name of a device group.") var topic: String?
+    @OptionGroup var store: AuditStoreOptions
+
+    func validate() throws {
+        guard (self.tokenFile == nil) != (self.topic == nil) else {
+            throw ValidationError("Name either --token-file or --topic.")
+        }
+    }
+
+    func run() async throws {
+        let configuration = try self.store.load()
+        let texts = try self.texts()
+        try await FailureReport.reporting {
+            guard configuration.masterKey != nil else { throw GatewayConfiguration.missingMasterKey }
+            let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
+            guard let salt = try await SQLSecretStore(database: database).salt(of: self.tenant),
+                let secrets = try await configuration.secrets(of: database)
+            else {
+                throw GatewayError(
+                    .notFound,
+                    "There is no tenant \(self.tenant); the pseudonyms of a deleted one can't be computed any more"
+                )
+            }
+            let pseudonymizer = Pseudonymizer(auditKey: secrets.auditKey, tenantSalt: salt)
+            for text in texts {
+                try CommandOutput(pseudonymizer.pseudonym(of: text).description).write()
+            }
+        }
+    }
+
+    private func texts() throws(CommandFailure) -> [String] {
+        guard let topic = self.topic else { return try InputFile.readTokens(self.tokenFile ?? "-") }
+        let prefix = TopicName.legacyPrefix
+        return [topic.hasPrefix(prefix) ? String(topic.dropFirst(prefix.count)) : topic]
+    }
+}
+
+/// `audit public-key`: prints what the audit's checkpoints can be checked with.
+struct AuditPublicKeyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "public-key",
+        abstract: "Print the key that the audit's checkpoints can be checked with.",
+        discussion: """
+            Reads the store directly and needs the master key. The key is no secret: keep it where those who run the \
+            gateway can't change it, and give it to audit verify --public-key.
+            """
+    )
+
+    @OptionGroup var store: AuditStoreOptions
+
+    func run() async throws {
+        let configuration = try self.store.load()
+        try await FailureReport.reporting {
+            guard configuration.masterKey != nil else { throw GatewayConfiguration.missingMasterKey }
+            let database = try SQLiteReadOnlyDatabase(path: configuration.databasePath)
+            guard let secrets = try await configuration.secrets(of: database) else { return }
+            try CommandOutput(secrets.auditSigner().publicKey.base64).write()
+        }
+    }
+}

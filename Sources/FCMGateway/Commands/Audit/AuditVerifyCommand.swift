@@ -1,0 +1,182 @@
+import ArgumentParser
+import GatewayCore
+import GatewayService
+import GatewayStorage
+
+/// `audit verify`: checks every chain and checkpoint of the store, whether or not a gateway serves it, and a second
+/// sink.
+struct AuditVerifyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Check that nobody changed the audit trail.",
+        discussion: """
+            Reads the store directly. Exit codes: 0 the trail is intact (a gateway that writes to it meanwhile is fine), \
+            1 it was changed, and the first bad record is named, 2 a gateway ended uncleanly and has not been started \
+            again since, 66 it could not be checked, or what was found not be written.
+
+            With the master key, the seals on the chains' ends and the signatures are checked too. With --public-key \
+            instead, the signatures alone. Without either, only whether all fits together.
+
+            With --sink, the second sink is checked as well, and compared with the store: an older copy of the store \
+            that was put back is noticed by that alone. With --export, a file that audit export wrote is checked, and \
+            nothing else; the key at hand must be that of the gateway that wrote it.
+            """
+    )
+
+    @OptionGroup var store: AuditStoreOptions
+    @Option(
+        name: .long,
+        help: "What signatures are checked with: the key that audit public-key printed, or its file."
+    )
+    var publicKey: AuditPublicKey?
+    @Option(name: .long, help: "A file of the second sink; repeated for its parts, oldest first.")
+    var sink: [String] = []
+    @Flag(name: .long, help: "Check the second sink by itself, without a store.")
+    var sinkOnly = false
+    @Option(name: .long, help: "A file that audit export wrote, or - for standard input, instead of the store.")
+    var export: String?
+    @OptionGroup var progress: ProgressOptions
+    @OptionGroup var output: OutputOptions
+
+    /// A gateway that starts meanwhile makes one attempt fail, and a second one only if it has ended again by then.
+    private static let maxAttempts = 5
+    /// The trail could not be read, which says nothing of what it holds: `EX_NOINPUT` of sysexits.
+    private static let unreadable = ExitCode(66)
+
+    func validate() throws {
+        if self.sinkOnly, self.sink.isEmpty { throw ValidationError("--sink-only needs --sink.") }
+        if self.export != nil, !self.sink.isEmpty { throw ValidationError("--export and --sink exclude each other.") }
+    }
+
+    func run() async throws {
+        let finding: AuditFinding
+        do {
+            finding = try await self.finding()
+        } catch let code as ExitCode where code == .failure {
+            // 1 would mean that somebody changed the trail; the reason has been printed.
+            throw Self.unreadable
+        } catch {
+            FailureReport.write(error)
+            throw Self.unreadable
+        }
+        try finding.report(json: self.output.isJSON)
+    }
+
+    // MARK: Checking
+
+    private func finding() async throws -> AuditFinding {
+        if let export = self.export { return try await self.verifyExport(export) }
+        if self.sinkOnly { return try self.verifySinkAlone() }
+        let configuration = try self.store.load()
+        for _ in 1..<Self.maxAttempts {
+            do {
+                return try await self.verify(configuration)
+            } catch let error as GatewayError where error.cause is SQLiteReadOnlyDatabase.ServedMeanwhile {
+                continue
+            }
+        }
+        return try await self.verify(configuration)
+    }
+
+    private func verify(_ configuration: GatewayConfiguration) async throws -> AuditFinding {
+        let path = configuration.databasePath
+        let database = try SQLiteReadOnlyDatabase(path: path)
+        let store = SQLAuditStore(database: database)
+        let ledger = try await store.ledger()
+        if ledger.isInUse, try await SQLSecretStore(database: database).gatewaySecrets()[.auditSigningKey] == nil {
+            // It is made with the store's first secrets, so somebody took it away.
+            return AuditFinding(.checkpointTampered(number: 1, reason: "the key that signed it is gone from the store"))
+        }
+        let secrets = try await configuration.secrets(of: database)
+        let publicKey = try self.publicKey ?? secrets?.auditPublicKey()
+        if secrets == nil { CommandOutput.remark("No master key: the seals on the chains' ends are not checked.") }
+        if secrets == nil, publicKey == nil {
+            CommandOutput.remark("No key: the checkpoints' signatures are not checked.")
+        }
+        var witness = AuditWitness()
+        if !self.sink.isEmpty {
+            switch try self.readSink(publicKey) {
+            case .success(let sink): witness = sink.witness
+            case .failure(let failure): return AuditFinding(failure)
+            }
+            // Known before the sink was read, so that a gateway that goes on delivering is no trouble.
+            witness.required = ledger.checkpoints.last?.content?.delivered ?? 0
+        }
+        let verifier = AuditVerifier(
+            store: store,
+            sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
+            publicKey: publicKey,
+            witness: witness
+        )
+        let reporter = self.progress.reporter("audit records")
+        defer { reporter.finish() }
+        let verdict = try await verifier.verify(isLive: try StoreLock.isHeld(at: path)) { reporter.report($0, of: $1) }
+        switch verdict {
+        case .intact, .unclean: return try await self.spoolFinding(configuration, secrets) ?? AuditFinding(verdict)
+        case .tampered, .checkpointTampered: return AuditFinding(verdict)
+        }
+    }
+
+    /// What somebody changed in the records that a gateway left for the next one; nil for nothing.
+    private func spoolFinding(
+        _ configuration: GatewayConfiguration,
+        _ secrets: GatewaySecrets?
+    ) async throws -> AuditFinding? {
+        let directory = configuration.spoolDirectory
+        guard let secrets, let file = try SpoolFile(reading: directory) else { return nil }
+        let sealer = AuditSpoolSealer(auditKey: secrets.auditKey)
+        let found = try await AuditSpool(file: file, sealer: sealer, maxBytes: 0).inspect()
+        // While a gateway writes to it, it may look like anything; that gateway watches over it.
+        guard try !StoreLock.isHeld(at: configuration.databasePath) else { return nil }
+        if found.isDamaged { return AuditFinding(spool: "\(directory)/\(SpoolFile.name)", intact: found.records) }
+        if found.records > 0 {
+            CommandOutput.remark(
+                "The spool holds \(found.records) records that the store may lack; the next start adds them."
+            )
+        }
+        return nil
+    }
+
+    private func readSink(_ publicKey: AuditPublicKey?) throws -> Result<AuditSinkVerifier, AuditSinkVerifier.Failure> {
+        var verifier = AuditSinkVerifier(publicKey: publicKey)
+        for path in self.sink {
+            do {
+                try verifier.read(path)
+            } catch let failure as AuditSinkVerifier.Failure {
+                return .failure(failure)
+            } catch {
+                throw GatewayError(.notFound, "The sink can't be read: \(path)", cause: error)
+            }
+        }
+        if let failure = verifier.finding { return .failure(failure) }
+        return .success(verifier)
+    }
+
+    private func verifySinkAlone() throws -> AuditFinding {
+        if self.publicKey == nil { CommandOutput.remark("No key: the checkpoints' signatures are not checked.") }
+        switch try self.readSink(self.publicKey) {
+        case .success(let sink): return AuditFinding(sinkRecords: sink.records, latest: sink.latest)
+        case .failure(let failure): return AuditFinding(failure)
+        }
+    }
+
+    private func verifyExport(_ path: String) async throws -> AuditFinding {
+        let secrets = try await self.secretsAtHand()
+        let publicKey = try self.publicKey ?? secrets?.auditPublicKey()
+        if secrets == nil {
+            CommandOutput.remark("No master key and store: the seals on the chains' ends are not checked.")
+        }
+        if publicKey == nil { CommandOutput.remark("No key: the signatures are not checked.") }
+        let sealer = secrets.map { AuditSealer(auditKey: $0.auditKey) }
+        return AuditFinding(try AuditExportCheck(sealer: sealer, publicKey: publicKey).verify(path))
+    }
+
+    /// The store's secrets; nil without a master key or without its store, since an export is mostly checked elsewhere.
+    private func secretsAtHand() async throws -> GatewaySecrets? {
+        let configuration = try self.store.load()
+        guard configuration.masterKey != nil,
+            let database = try? SQLiteReadOnlyDatabase(path: configuration.databasePath)
+        else { return nil }
+        return try await configuration.secrets(of: database)
+    }
+}

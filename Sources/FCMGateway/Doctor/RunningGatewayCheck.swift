@@ -1,0 +1,89 @@
+import GatewayCore
+import GatewayService
+
+/// Looks for a gateway that runs, and asks how it is as `health` does.
+struct RunningGatewayCheck: Sendable {
+    struct Result: Sendable {
+        var findings: [Finding] = []
+        /// The admin listener of a gateway that runs and may be shown a token; nil when none answers.
+        var adminURL: BaseURL?
+    }
+
+    private static let variable = "GATEWAY_ADMIN_URL"
+
+    let configuration: GatewayConfiguration
+    /// The process's variables, which may say where the admin listener is.
+    let environment: [String: String]
+    /// Whether a gateway serves the store.
+    let isStoreServed: Bool
+
+    func examine() async -> Result {
+        var result = Result()
+        let given = self.environment[Self.variable].flatMap { BaseURL($0) }
+        if self.environment[Self.variable] != nil, given == nil {
+            // Says nothing of what the variable holds, which may be a password.
+            result.findings.append(
+                .problem(
+                    .listeners,
+                    Self.variable,
+                    "is not an address such as \(AdminOptions.defaultURL), so that admin verbs refuse it",
+                    "Correct or remove it; what follows is of the admin listener as configured"
+                )
+            )
+        }
+        let probe: HealthProbe
+        do throws(CommandFailure) {
+            if let given {
+                probe = HealthProbe(url: given)
+            } else {
+                probe = try HealthProbe(self.configuration.admin)
+            }
+        } catch {
+            let isKnown = self.configuration.admin.tls.clientCAFile != nil || !self.isStoreServed
+            let seen = "no gateway was asked: \(error.message)"
+            result.findings.append(isKnown ? .ok(.listeners, nil, seen) : self.silence(nil))
+            return result
+        }
+        let url = probe.url
+        do {
+            let status = try await probe.status(of: "readyz")
+            result.findings.append(Self.finding(url, status))
+            // Over TLS by a name that was not given, it is not known whose certificate it is.
+            if given != nil || self.configuration.admin.tls.isPlain { result.adminURL = url }
+        } catch {
+            let none = Finding.ok(.listeners, url.text, "no gateway answers")
+            result.findings.append(self.isStoreServed ? self.silence(url) : none)
+        }
+        return result
+    }
+
+    private static func finding(_ url: BaseURL, _ status: Int) -> Finding {
+        switch status {
+        case 200:
+            .ok(.listeners, url.text, "the gateway is ready")
+        case 503:
+            .problem(
+                .listeners,
+                url.text,
+                "the gateway runs, and is not ready",
+                "It starts, stops, or waits for something: see its log"
+            )
+        default:
+            .problem(
+                .listeners,
+                url.text,
+                "answers HTTP \(status) to /readyz, as no gateway does",
+                "Find the program that uses the port (ss -ltnp), or correct the address"
+            )
+        }
+    }
+
+    private func silence(_ url: BaseURL?) -> Finding {
+        .warning(
+            .listeners,
+            url?.text,
+            "a gateway serves the store, but its admin listener does not answer here",
+            "Set GATEWAY_ADMIN_URL to its address, or see whether it hangs"
+        )
+    }
+}

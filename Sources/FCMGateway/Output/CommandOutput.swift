@@ -1,0 +1,111 @@
+import ArgumentParser
+import Foundation
+import GatewayService
+import NIOCore
+import StrictJSON
+
+/// How a verb prints its answer.
+enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
+    /// Aligned columns, for people.
+    case table
+    /// The API's JSON, for programs.
+    case json
+
+    /// Whether arguments ask for JSON, also where they are not right otherwise: failures are printed in the same form.
+    static func isJSON(askedBy arguments: [String]) -> Bool {
+        let own = arguments.prefix { $0 != "--" }
+        return own.contains("--output=json") || zip(own, own.dropFirst()).contains { $0 == ("--output", "json") }
+    }
+}
+
+/// The option that every verb with an answer takes.
+struct OutputOptions: ParsableArguments {
+    @Option(name: .long, help: "How to print the answer.") var output: OutputFormat = .table
+
+    var isJSON: Bool { self.output == .json }
+}
+
+/// What a verb has to say.
+struct CommandOutput: Sendable, Equatable {
+    /// The answer, for standard output; a newline is added unless it is empty.
+    var answer: String
+    /// The answer for a terminal that shows colours; nil where it is the same.
+    var colouredAnswer: String?
+    /// Remarks for standard error, which keep the answer clean for programs.
+    var remark: String
+    /// Whether the answer is a refusal, so that the process must exit with 1.
+    var isRefusal: Bool
+    /// What to do when the answer can't be written, for one that can't be had again because it holds a secret.
+    var adviceIfLost: String?
+
+    init(_ answer: String, remark: String = "", isRefusal: Bool = false) {
+        self.answer = answer
+        self.remark = remark
+        self.isRefusal = isRefusal
+    }
+
+    init(_ answer: StyledText, remark: String = "", isRefusal: Bool = false) {
+        self.init(answer.plain, remark: remark, isRefusal: isRefusal)
+        self.colouredAnswer = answer.coloured == answer.plain ? nil : answer.coloured
+    }
+
+    /// JSON text, printed with indentation.
+    init(json: ByteBuffer, remark: String = "", isRefusal: Bool = false) {
+        let value = try? JSONDocument(parsing: json, limits: .trusted).root
+        self.init(value?.prettyText() ?? String(buffer: json), remark: remark, isRefusal: isRefusal)
+    }
+
+    /// A list, as a table of some members or as the API's object around it.
+    static func list(_ elements: [JSONValue], member: String, columns: [String], json: Bool) -> CommandOutput {
+        guard !json else {
+            return CommandOutput(
+                json: JSONWriter.object { writer in
+                    writer.key(member)
+                    writer.array(elements) { $0.value($1) }
+                }
+            )
+        }
+        guard !elements.isEmpty else { return CommandOutput("", remark: "no \(member)") }
+        return CommandOutput(TextTable(columns: columns, objects: elements).styled)
+    }
+
+    /// One object, as `name: value` lines of some members or as JSON.
+    static func object(_ object: JSONValue?, columns: [String], json: Bool) -> CommandOutput {
+        guard let object else { return CommandOutput("") }
+        return json
+            ? CommandOutput(object.prettyText()) : CommandOutput(TextTable(object: object, columns: columns).styled)
+    }
+
+    /// A change of which the gateway says nothing: a remark for people, an object for programs.
+    static func done(_ remark: String, json: Bool, _ members: (inout JSONWriter) -> Void) -> CommandOutput {
+        json ? CommandOutput(json: JSONWriter.object(members), remark: remark) : CommandOutput("", remark: remark)
+    }
+
+    /// Prints the answer and the remarks.
+    ///
+    /// A reader who has gone, as `| head` does, is no failure, unless the answer can't be had again. Throws when the
+    /// answer could not be written.
+    func write() throws(CommandFailure) {
+        let terminal = Terminal(.standardOutput, environment: ProcessInfo.processInfo.environment)
+        let text = terminal.showsColour ? self.colouredAnswer ?? self.answer : self.answer
+        var failure: StandardStream.Failure?
+        if !text.isEmpty {
+            do {
+                try StandardStream.output.write("\(text)\n")
+            } catch {
+                failure = error
+            }
+        }
+        // What is known beside a secret that was lost, such as its id, is what is needed to end it.
+        Self.remark(self.remark)
+        guard let failure, !failure.isClosedPipe || self.adviceIfLost != nil else { return }
+        let advice = self.adviceIfLost.map { ". \($0)" } ?? ""
+        throw CommandFailure("the answer can't be written to standard output: \(failure)\(advice)")
+    }
+
+    /// Prints a remark; where it can't be written, nobody is left to be told.
+    static func remark(_ text: String) {
+        guard !text.isEmpty else { return }
+        try? StandardStream.errors.write("\(text)\n")
+    }
+}

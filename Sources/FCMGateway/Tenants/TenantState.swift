@@ -1,0 +1,145 @@
+import GatewayCore
+import GatewayService
+import NIOCore
+import StrictJSON
+
+/// A tenant as a file declares it: what the gateway is to know of it, and nothing of how it stands.
+struct DeclaredTenant: Sendable {
+    /// A credential, read from its file.
+    struct Credential: Sendable {
+        var kind: UpstreamKind
+        /// What the gateway knows it by.
+        var fingerprint: String
+        /// Another server than FCM; nil for FCM.
+        var endpoint: String?
+        /// The body of the call that puts it, with the secret.
+        var body: Redacted<ByteBuffer>
+    }
+
+    /// An API key, told from the tenant's others by its name.
+    struct Key: Sendable {
+        var draft: APIKeyDraft
+        /// The key that exists already; nil to have one made.
+        var imported: Imported?
+    }
+
+    /// A key that exists already, read from its file.
+    struct Imported: Sendable {
+        /// The public part that names it.
+        var id: String
+        var text: Redacted<String>
+    }
+
+    var id: TenantID
+    /// The line that declares it.
+    var line: Int?
+    var settings: TenantDraft
+    /// The tenant's own limits; nil leaves them as they are.
+    var limits: [LimitScope: [RatePolicy]]?
+    /// The credentials it must have; others are left as they are.
+    var credentials: [Credential] = []
+    /// The keys it must have; others are left as they are.
+    var keys: [Key] = []
+}
+
+/// A tenant as the gateway has it, as far as a file declares something of it.
+struct PresentTenant: Sendable {
+    struct Credential: Sendable {
+        var fingerprint: String?
+        var endpoint: String?
+    }
+
+    struct Key: Sendable {
+        var id: String
+        var draft: APIKeyDraft
+        var isRevoked: Bool
+    }
+
+    var id: TenantID
+    var settings: TenantDraft
+    /// The limits of its own; empty where it has none, or was not asked for.
+    var limits: [LimitScope: [RatePolicy]] = [:]
+    var credentials: [UpstreamKind: Credential] = [:]
+    /// Oldest first; empty where they were not asked for.
+    var keys: [Key] = []
+
+    /// Reads the settings, as the admin API shows them.
+    init(_ json: JSONValue) throws(CommandFailure) {
+        guard let id = json.text("tenant").flatMap({ TenantID($0) }) else { throw Self.unknown("tenant") }
+        self.id = id
+        let upstream = json.text("upstream").flatMap { UpstreamKind(rawValue: $0) }
+        self.settings = TenantDraft(
+            displayName: json.text("display_name") ?? id.text,
+            upstream: upstream ?? .legacy,
+            projectID: json.text("project_id"),
+            senderID: json.text("sender_id"),
+            isDisabled: json["disabled"]?.bool ?? false,
+            clientNames: json.list("client_names").compactMap(\.string).compactMap { ClientName($0) }
+        )
+    }
+
+    /// Asks a gateway for all that a declaration speaks of.
+    mutating func read(for declared: DeclaredTenant, _ client: AdminClient) async throws {
+        let path = ["tenants", self.id.text]
+        if declared.limits != nil {
+            self.limits = try Self.limits(try await client.get(path + ["limits"]))
+        }
+        for kind in declared.credentials.map(\.kind) {
+            do {
+                self.credentials[kind] = Credential(try await client.get(path + ["credentials", kind.rawValue]))
+            } catch let refusal as APIError where refusal.status == 404 && refusal.code == "not_found" {
+                continue
+            }
+        }
+        if !declared.keys.isEmpty { try await self.readKeys(client) }
+    }
+
+    /// Asks a gateway for the tenant's keys.
+    mutating func readKeys(_ client: AdminClient) async throws {
+        let keys = try await client.list(["tenants", self.id.text, "keys"], member: "keys")
+        self.keys = try keys.map { try Key($0) }
+    }
+
+    /// The limits that are a tenant's own, of all that are in force.
+    static func limits(_ json: JSONValue) throws(CommandFailure) -> [LimitScope: [RatePolicy]] {
+        var limits: [LimitScope: [RatePolicy]] = [:]
+        for scope in json.list("own").compactMap(\.string).compactMap({ LimitScope(rawValue: $0) }) {
+            var policies: [RatePolicy] = []
+            for entry in json.list(scope.rawValue) {
+                guard let rate = entry.integer("rate"), let period = entry.integer("per_s"),
+                    let burst = entry.integer("burst"),
+                    let policy = RatePolicy(rate: rate, periodSeconds: period, burst: burst)
+                else { throw Self.unknown("policy") }
+                policies.append(policy)
+            }
+            limits[scope] = policies
+        }
+        return limits
+    }
+
+    /// What is not understood, as of a gateway of another version.
+    fileprivate static func unknown(_ object: String) -> CommandFailure {
+        CommandFailure("the gateway's answer holds a \(object) that this program does not understand")
+    }
+}
+
+extension PresentTenant.Credential {
+    init(_ json: JSONValue) {
+        self.init(fingerprint: json.text("fingerprint"), endpoint: json.text("endpoint"))
+    }
+}
+
+extension PresentTenant.Key {
+    init(_ json: JSONValue) throws(CommandFailure) {
+        let names = json.list("scopes").compactMap(\.string)
+        let scopes = names.compactMap { Scope(rawValue: $0) }
+        guard let id = json.text("id"), scopes.count == names.count else { throw PresentTenant.unknown("key") }
+        let draft = APIKeyDraft(
+            name: json.text("name") ?? "",
+            scopes: Set(scopes),
+            topicPrefixes: json.list("topic_prefixes").compactMap(\.string),
+            expiresAt: json.text("expires_at").flatMap { Timestamp(rfc3339: $0) }
+        )
+        self.init(id: id, draft: draft, isRevoked: json["revoked_at"] != nil)
+    }
+}
