@@ -34,7 +34,10 @@ TARGETS: dict[str, tuple[list[str], list[str]]] = {
     # Level 1: the protocols.
     "FCMModel": (["StrictJSON"], ["Crypto", "NIOCore"]),
     # Level 2: the gateway's rules, and a fake FCM.
-    "GatewayCore": (["FCMModel"], ["CoreMetrics", "Crypto", "Logging", "Metrics", "ServiceLifecycle", "Tracing"]),
+    "GatewayCore": (
+        ["FCMModel", "StrictJSON"],
+        ["CoreMetrics", "Crypto", "Logging", "Metrics", "NIOCore", "ServiceLifecycle", "Tracing"],
+    ),
     "FCMEmulator": (
         [],
         ["CoreMetrics", "Crypto", "CryptoExtras", "HTTPTypes", "NIOConcurrencyHelpers", "Hummingbird", "HummingbirdCore",
@@ -193,8 +196,8 @@ import Last
         ("Sources", "FCMModel", "FoundationEssentials", True),
         ("Sources", "FCMModel", "Logging", False),
         ("Sources", "StrictJSON", "NIOPosix", False),
-        ("Sources", "GatewayCore", "StrictJSON", False),
-        ("Sources", "GatewayCore", "NIOCore", False),
+        ("Sources", "GatewayCore", "StrictJSON", True),
+        ("Sources", "GatewayCore", "NIOPosix", False),
         ("Sources", "GatewayHTTP", "HummingbirdRouter", False),
         ("Sources", "GatewayHTTP", "Crypto", False),
         ("Sources", "GatewayHTTP", "GatewayStorage", False),

@@ -53,8 +53,8 @@ extension EndToEnd {
                 for canary in ["other", "canary", Self.topic] { #expect(!text.contains(canary), "\(canary)") }
                 let lines = text.split(separator: "\n")
                 #expect(lines.count { $0.contains(#""tenant":"demo""#) && $0.contains("message.send") } == 5)
-                #expect(lines.contains { $0.contains(#""digest""#) })
-                #expect(lines.count > 1 && lines[1].hasPrefix(#"{"checkpoint":"#))
+                #expect(lines.contains { $0.contains(#""digests":""#) })
+                #expect(lines.count > 1 && lines[1].hasPrefix(#"{"type":"checkpoint","#))
 
                 // Without the master key, as its recipient, and with it.
                 let verified = try await self.run("verify", "--export", file)
@@ -79,7 +79,7 @@ extension EndToEnd {
                     (#""accepted":1"#, #""accepted":0"#), (#""accepted":1"#, #""accepted": 1"#),
                     (#""outcome":"accepted""#, #""outcome":"rejected""#),
                     (#""live":false"#, #""live":false,"note":"x""#),
-                    (#""digest":""#, #""digest":"0"#), (#""seq":2"#, #""seq":3"#),
+                    (#""digests":""#, #""digests":"0"#), (#""seq":2"#, #""seq":3"#),
                 ] {
                     let changed = text.replacing(old, with: new, maxReplacements: 1)
                     #expect(changed != text, "\(old)")
@@ -90,7 +90,7 @@ extension EndToEnd {
                 for (number, changed) in changes.enumerated() {
                     let path = try directory.write(changed, to: "changed-\(number)")
                     let outcome = try await self.run("verify", "--export", path, "--public-key", key)
-                    let isHead = !changed.hasPrefix(#"{"fcm_gateway_audit_export":1,"tenant":"demo","live":false}"#)
+                    let isHead = !changed.hasPrefix(#"{"fcm_gateway_audit_export":2,"tenant":"demo","live":false}"#)
                     #expect(outcome.end == .code(isHead ? 66 : 1), "\(number): \(outcome.output)\(outcome.errors)")
                 }
                 let none = try await self.run("verify", "--export", directory.path("none"))

@@ -11,7 +11,7 @@ extension EndToEnd.AuditMatrixTests {
     private static let ages = [
         ("audit_records", ["writer", "sequence"]), ("audit_heads", ["writer"]),
         ("audit_checkpoints", ["number"]),
-        ("audit_cuts", ["writer"]), ("gateway_checkpoint_end", ["id"]),
+        ("audit_truncations", ["writer"]), ("gateway_checkpoint_end", ["id"]),
     ]
 
     /// Each table emptied, and without its oldest or newest rows.

@@ -32,7 +32,7 @@ extension EndToEnd.AuditMatrixTests {
             "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end",
             """
             DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end;
-            DELETE FROM audit_cuts WHERE writer = 4
+            DELETE FROM audit_truncations WHERE writer = 4
             """,
             """
             DELETE FROM audit_checkpoints WHERE number > 14; DELETE FROM gateway_checkpoint_end

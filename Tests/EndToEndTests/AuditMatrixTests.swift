@@ -10,7 +10,7 @@ extension EndToEnd {
     struct AuditMatrixTests {
         /// The tables that the audit consists of.
         private static let tables = [
-            "audit_records", "audit_heads", "audit_checkpoints", "gateway_checkpoint_end", "audit_cuts",
+            "audit_records", "audit_heads", "audit_checkpoints", "gateway_checkpoint_end", "audit_truncations",
         ]
 
         /// Other values for a column, by its type.
@@ -89,11 +89,11 @@ extension EndToEnd {
             Change(
                 name: "drop everything that was ever signed",
                 statements: """
-                    DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end; DELETE FROM audit_cuts
+                    DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end; DELETE FROM audit_truncations
                     """
             ),
             Change(
-                name: "drop the checkpoints, keep the cuts",
+                name: "drop the checkpoints, keep the truncations",
                 statements: "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end"
             ),
             Change(
@@ -118,7 +118,7 @@ extension EndToEnd {
                     """
             ),
             Change(
-                name: "insert a record below a cut",
+                name: "insert a record below a truncation",
                 statements: """
                     INSERT INTO audit_records SELECT writer, 1, time, tenant, tenant_uid, body, hash FROM audit_records
                     WHERE writer = 3 ORDER BY sequence LIMIT 1
@@ -146,18 +146,18 @@ extension EndToEnd {
                     """
             ),
             Change(
-                name: "move a cut forward, with the records",
+                name: "move a truncation forward, with the records",
                 statements: """
-                    UPDATE audit_cuts SET (sequence, hash) = (
+                    UPDATE audit_truncations SET (sequence, hash) = (
                         SELECT sequence, hash FROM audit_records WHERE writer = 4 ORDER BY sequence LIMIT 1
                     ) WHERE writer = 3;
                     DELETE FROM audit_records WHERE writer = 3 AND sequence <= 9
                     """
             ),
             Change(
-                name: "forge a cut of a chain that has none",
+                name: "forge a truncation of a chain that has none",
                 statements: """
-                    INSERT INTO audit_cuts SELECT 4, sequence, hash, time, zeroblob(64) FROM audit_records
+                    INSERT INTO audit_truncations SELECT 4, sequence, hash, time, zeroblob(64) FROM audit_records
                     WHERE writer = 4 ORDER BY sequence LIMIT 1;
                     DELETE FROM audit_records WHERE writer = 4 AND sequence = 1
                     """
@@ -183,7 +183,7 @@ extension EndToEnd {
                 let store = "\(audit.data)/gateway.sqlite"
                 let untouched = try await audit.verify()
                 #expect(untouched.end == .code(0), "\(untouched.output)\(untouched.errors)")
-                #expect(try await SQL.read(store, "SELECT count(*) FROM audit_cuts") == ["3"])
+                #expect(try await SQL.read(store, "SELECT count(*) FROM audit_truncations") == ["3"])
                 let before = try await Self.dump(store)
                 var overlooked: [String] = []
                 var tried = 0
@@ -223,7 +223,7 @@ extension EndToEnd {
                 ("audit_heads", ["writer", "sequence", "hash", "state", "seal"]),
                 ("audit_checkpoints", ["number", "content", "signature"]),
                 ("gateway_checkpoint_end", ["id", "number", "digest", "signature"]),
-                ("audit_cuts", ["writer", "sequence", "hash", "time", "signature"]),
+                ("audit_truncations", ["writer", "sequence", "hash", "time", "signature"]),
             ]
             let queries = columns.map { table, names in
                 "SELECT \(names.map { "quote(\($0))" }.joined(separator: " || ',' || ")) FROM \(table)"
@@ -232,7 +232,7 @@ extension EndToEnd {
         }
 
         @Test(
-            "After records were removed by age, an export verifies, begins with the cut, and can't lose its first record"
+            "After records were removed by age, an export verifies, begins there, and can't lose its first record"
         )
         func export() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
@@ -250,28 +250,30 @@ extension EndToEnd {
                 #expect(whole.end == .code(0) && whole.output.contains("removed by age"), "\(whole.output)")
                 #expect(try await gateway(["verify", "--export", file]).end == .code(0))
 
-                let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map(String.init)
-                let start = try #require(lines.firstIndex { $0.hasPrefix(#"{"chain":3,"#) })
-                let (chain, first) = (lines[start], lines[start + 1])
-                #expect(chain.contains(#""removed":{"#))
+                let everybodys = try await gateway(["export"])
+                #expect(everybodys.end == .code(0), "\(everybodys.errors)")
+                let lines = everybodys.output.split(separator: "\n").map(String.init)
+                let mark = try #require(lines.firstIndex { $0.hasPrefix(#"{"type":"truncation","writer":3,"#) })
+                let start = try #require(lines.firstIndex { $0.hasPrefix(#"{"type":"stretch","writer":3,"#) })
+                let (stretch, first) = (lines[start], lines[start + 1])
                 func member(_ name: String, of line: String) -> String? {
                     (try? JSONValue(parsing: Data(line.utf8)))?[name]
                         .flatMap { $0.text ?? $0.wholeNumber.map(String.init) }
                 }
                 let (after, hash) = try #require(
-                    member("after", of: chain).flatMap { after in member("hash", of: chain).map { (after, $0) } }
+                    member("after", of: stretch).flatMap { after in member("hash", of: stretch).map { (after, $0) } }
                 )
                 let (next, nextHash) = try #require(
                     member("seq", of: first).flatMap { next in member("hash", of: first).map { (next, $0) } }
                 )
                 // As if the first record that is left had been removed by age as well.
-                let moved = chain.replacing("\"after\":\(after),", with: "\"after\":\(next),", maxReplacements: 1)
+                let moved = stretch.replacing("\"after\":\(after),", with: "\"after\":\(next),", maxReplacements: 1)
                     .replacing(hash, with: nextHash, maxReplacements: 1)
-                #expect(moved != chain)
-                let unsigned = moved.replacing(#/"removed":\{[^}]*\},/#, with: "")
-                for (number, beginning) in [chain, moved, unsigned].enumerated() {
+                #expect(moved != stretch)
+                for (number, beginning) in [stretch, moved, moved].enumerated() {
                     var changed = lines
                     changed.replaceSubrange(start...(start + 1), with: [beginning])
+                    if number == 2 { changed.remove(at: mark) }
                     let path = try directory.write(changed.joined(separator: "\n") + "\n", to: "changed-\(number)")
                     let outcome = try await verify(path)
                     #expect(outcome.end == .code(1), "\(number): \(outcome.output)\(outcome.errors)")
@@ -286,10 +288,10 @@ extension EndToEnd {
                     "export", "--from", "2000-01-01T00:00:00Z", "--to", "2100-01-01T00:00:00Z",
                 ])
                 let part = try directory.write(window.output, to: "window")
-                #expect(window.end == .code(0) && window.output.contains(#""removed":{"#), "\(window.errors)")
+                #expect(window.end == .code(0) && window.output.contains(#""type":"truncation""#), "\(window.errors)")
                 #expect(try await verify(part).end == .code(0))
 
-                try await SQL.change("\(audit.data)/gateway.sqlite", "UPDATE audit_cuts SET time = time + 1")
+                try await SQL.change("\(audit.data)/gateway.sqlite", "UPDATE audit_truncations SET time = time + 1")
                 let forged = try await gateway(["export"])
                 #expect(forged.end == .code(1) && forged.errors.contains("is not genuine"), "\(forged.errors)")
             }

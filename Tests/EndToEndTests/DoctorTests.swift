@@ -129,7 +129,7 @@ extension EndToEnd {
                 try await SQL.change(Self.store(environment), "UPDATE audit_heads SET state = 'open'")
             },
             Trouble("An audit that was emptied", .problem, .audit, "was changed") { environment, _ in
-                for table in ["records", "heads", "checkpoints", "cuts"] {
+                for table in ["records", "heads", "checkpoints", "truncations"] {
                     try await SQL.change(Self.store(environment), "DELETE FROM audit_\(table)")
                 }
             },

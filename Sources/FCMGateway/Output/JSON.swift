@@ -1,4 +1,3 @@
-import GatewayService
 import NIOCore
 import StrictJSON
 
@@ -39,6 +38,12 @@ extension JSONWriter {
 }
 
 extension JSONValue {
+    /// A member that is a string; nil for another or none.
+    func text(_ key: String) -> String? { self[key]?.string }
+
+    /// A member that is a whole number; nil for another or none.
+    func integer(_ key: String) -> Int? { self[key]?.number?.integer }
+
     /// The elements of a member; none where it is no list.
     func list(_ key: String) -> [JSONValue] {
         guard let elements = self[key]?.elements else { return [] }

@@ -13,19 +13,14 @@ package struct AuditHead: Sendable, Hashable {
         case recovered
     }
 
-    /// Which writer.
     package var writer: Int
-    /// The place of the last record.
     package var sequence: Int
-    /// The last record's hash.
     package var hash: [UInt8]
-    /// How the writer stands.
     package var state: State
-    /// HMAC over all of the above.
+    /// HMAC over all of the above; empty in a checkpoint, which is signed itself.
     package var seal: [UInt8]
 
-    /// A head as it was stored.
-    package init(writer: Int, sequence: Int, hash: [UInt8], state: State, seal: [UInt8]) {
+    package init(writer: Int, sequence: Int, hash: [UInt8], state: State, seal: [UInt8] = []) {
         self.writer = writer
         self.sequence = sequence
         self.hash = hash
@@ -33,7 +28,10 @@ package struct AuditHead: Sendable, Hashable {
         self.seal = seal
     }
 
-    /// The chain that goes on from here.
+    package var unsealed: AuditHead {
+        AuditHead(writer: self.writer, sequence: self.sequence, hash: self.hash, state: self.state)
+    }
+
     package var chain: AuditChain {
         AuditChain(writer: self.writer, sequence: self.sequence, hash: self.hash)
     }
@@ -83,5 +81,38 @@ package struct AuditSealer: Sendable {
         _ state: AuditHead.State
     ) -> [UInt8] {
         Array("\(writer) \(sequence) \(Hex.text(hash)) \(state.rawValue)".utf8)
+    }
+}
+
+/// A whole chain of records that is written at once: what a command did to the store directly.
+///
+/// It is closed when it appears, so it never counts as a process that ended uncleanly, and it stands beside the chain of
+/// a gateway that is running.
+package struct AuditClosedChain: Sendable {
+    /// The records in their places: the chain's begin, what was done, its end.
+    package let records: [ChainedAuditRecord]
+    /// The chain's sealed end.
+    package let head: AuditHead
+
+    /// A chain that tells of one thing that was done.
+    ///
+    /// - Parameters:
+    ///   - record: what was done, by whom and when.
+    ///   - writer: the chain's number, which no other has.
+    ///   - sealer: seals the end.
+    package init(_ record: AuditRecord, writer: Int, sealer: AuditSealer) {
+        func own(_ action: AuditAction) -> AuditRecord {
+            AuditRecord(
+                time: record.time,
+                tenant: nil,
+                principal: record.principal,
+                action: action.rawValue,
+                outcome: .done,
+                requestID: ""
+            )
+        }
+        var chain = AuditChain(writer: writer)
+        self.records = [own(.auditOpened), record, own(.auditClosed)].map { chain.append($0) }
+        self.head = sealer.head(of: chain, state: .closed)
     }
 }

@@ -2,7 +2,6 @@ import Crypto
 
 /// What to look for in the audit.
 package struct AuditQuery: Sendable, Hashable {
-    /// Only this tenant's records.
     package var tenant: String?
     /// Only records of the tenant of this name that has this uid, for whom the list is; `nil` for operators' lists.
     package var tenantUID: UInt64?
@@ -10,26 +9,18 @@ package struct AuditQuery: Sendable, Hashable {
     package var from: Timestamp?
     /// Only records before this moment.
     package var to: Timestamp?
-    /// Only this action.
     package var action: String?
-    /// Only this outcome.
     package var outcome: AuditRecord.Outcome?
-    /// Only this code of a refusal or failure.
+    /// Only this code of a refusal or failure, of the whole or of one recipient.
     package var code: String?
-    /// Only what this principal did; a key may be named by its id alone.
     package var principal: String?
-    /// Only records of this request.
     package var requestID: String?
-    /// Only records that have this recipient.
     package var target: Pseudonym?
-    /// Only the record of this message.
     package var messageID: String?
-    /// How many records at most.
     package var limit: Int
     /// Only records older than this place.
     package var before: AuditCursor?
 
-    /// All records.
     package init(limit: Int) {
         self.limit = limit
     }
@@ -38,7 +29,9 @@ package struct AuditQuery: Sendable, Hashable {
     package func matches(_ record: AuditRecord) -> Bool {
         if let action = self.action, record.action != action { return false }
         if let outcome = self.outcome, record.outcome != outcome { return false }
-        if let code = self.code, record.code != code { return false }
+        if let code = self.code, record.code != code, !record.results.contains(where: { $0.code == code }) {
+            return false
+        }
         if let principal = self.principal, record.principal != principal, record.principal != "key:\(principal)" {
             return false
         }
@@ -59,7 +52,6 @@ package struct AuditCursor: Sendable, Hashable {
         (self.time, self.position) = (time, position)
     }
 
-    /// The place of a record.
     package init(_ record: ChainedAuditRecord) {
         self.init(
             time: record.entry.time,
@@ -70,7 +62,6 @@ package struct AuditCursor: Sendable, Hashable {
 
 /// Some of the records that a query found.
 package struct AuditPage: Sendable, Hashable {
-    /// Newest first.
     package var records: [ChainedAuditRecord]
     /// Where the next page goes on; `nil` at the end.
     package var next: AuditCursor?
@@ -101,7 +92,7 @@ package struct AuditCursorSealer: Sendable {
     /// - Returns: `nil` when the cryptographic library fails, which it does not for keys of 256 bits.
     package func seal(_ cursor: AuditCursor, for uid: UInt64?) -> [UInt8]? {
         let numbers = [cursor.time.microseconds, Int64(cursor.position.writer), Int64(cursor.position.sequence)]
-        let place = numbers.flatMap { AuditBody.bytes(of: UInt64(bitPattern: $0)) }
+        let place = numbers.flatMap { AuditCodec.bytes(of: UInt64(bitPattern: $0)) }
         return (try? AES.GCM.seal(place, using: self.key, authenticating: Self.reader(uid)))?.combined
             .map { [UInt8]($0) }
     }
@@ -122,6 +113,40 @@ package struct AuditCursorSealer: Sendable {
     }
 
     private static func reader(_ uid: UInt64?) -> [UInt8] {
-        uid.map { Array("tenant".utf8) + AuditBody.bytes(of: $0) } ?? Array("operator".utf8)
+        uid.map { Array("tenant".utf8) + AuditCodec.bytes(of: $0) } ?? Array("operator".utf8)
+    }
+}
+
+/// Finds intents that no outcome followed: what was about to be done when a process was killed.
+///
+/// Pure: it is shown the records in the order in which they were written. It remembers no more than is open.
+package struct AuditIntents: Sendable {
+    private struct Key: Hashable {
+        let tenant: String?
+        let action: String
+        /// The message's id, or the request's where there is no message.
+        let id: String
+    }
+
+    private var open: [Key: [ChainedAuditRecord]] = [:]
+
+    package init() {}
+
+    /// Takes a record: an intent, or the outcome of one.
+    package mutating func take(_ chained: ChainedAuditRecord) {
+        let record = chained.record
+        let key = Key(tenant: record.tenant, action: record.action, id: record.messageID ?? record.requestID)
+        if record.outcome == .intent {
+            self.open[key, default: []].append(chained)
+        } else if var intents = self.open[key] {
+            // A request's id may come twice; each outcome ends one intent.
+            intents.removeFirst()
+            self.open[key] = intents.isEmpty ? nil : intents
+        }
+    }
+
+    /// The intents without an outcome, oldest first.
+    package var withoutOutcome: [ChainedAuditRecord] {
+        self.open.values.joined().sorted { ($0.writer, $0.sequence) < ($1.writer, $1.sequence) }
     }
 }

@@ -2,16 +2,13 @@
 ///
 /// Never holds a payload, a token or a secret.
 package struct AuditRecord: Sendable, Hashable {
-    /// When.
     package var time: Timestamp
-    /// The tenant concerned, if any.
     package var tenant: String?
     /// Tells the tenant from earlier and later ones of the same name (``TenantProfile/uid``); 0 without a tenant.
     package var tenantUID: UInt64 = 0
     /// Who: `key:<id>`, `admin`, `gateway`, `command` for a verb that works on the store directly, or `unknown` for somebody
     /// without the admin token.
     package var principal: String
-    /// The HTTP method, empty where there was none.
     package var method = ""
     /// What: for instance `message.send` or `tenant.put`.
     package var action: String
@@ -21,32 +18,28 @@ package struct AuditRecord: Sendable, Hashable {
     package var targets: [UInt8] = []
     /// A name that is no secret, such as the changed key's id; of a send, how many recipients were refused as retired.
     package var object: String?
+    /// What became of each recipient of a list: of the last of ``targets``, in their order; empty where the record as a whole
+    /// says it.
+    package var results: [TargetResult] = []
     /// How many recipients were asked for.
     package var recipients = 0
     /// How many of them were accepted.
     package var accepted = 0
-    /// The payload's size.
     package var bytes = 0
     /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done` or `failed`.
     package var outcome: Outcome
-    /// The code of a refusal.
     package var code: String?
-    /// What the upstream said.
     package var upstreamCode: String?
-    /// FCM's id of the message.
     package var fcmMessageID: String?
-    /// The gateway's id of the message.
     package var messageID: String?
-    /// The request's id.
     package var requestID: String
-    /// The trace's id.
     package var traceID: String?
 
     /// The record of the same thing before it is done.
     var intent: AuditRecord {
         var record = self
         record.outcome = .intent
-        record.accepted = 0
+        (record.accepted, record.results) = (0, [])
         (record.code, record.upstreamCode, record.fcmMessageID) = (nil, nil, nil)
         return record
     }
@@ -59,6 +52,18 @@ package struct AuditRecord: Sendable, Hashable {
         case intent
         case done
         case failed
+    }
+
+    /// What became of one recipient of a list.
+    package struct TargetResult: Sendable, Hashable {
+        /// Why it was refused; `nil` where it was accepted.
+        package var code: String?
+        /// FCM's id of its message, where FCM accepted one.
+        package var fcmMessageID: String?
+
+        package init(code: String? = nil, fcmMessageID: String? = nil) {
+            (self.code, self.fcmMessageID) = (code, fcmMessageID)
+        }
     }
 
     /// A record; the rest is set as far as it applies.

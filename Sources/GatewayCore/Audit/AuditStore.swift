@@ -18,12 +18,23 @@ package protocol AuditStore: Sendable {
     /// The writers that have records, rising; those without a head were not written by the gateway.
     func writersWithRecords() async throws(GatewayError) -> [Int]
 
-    /// A writer's rows from a place on, by rising place, with the head and the cut that are stored at the same moment.
+    /// A writer's rows from a place on, by rising place, with the head and the truncation marker that are stored at the same
+    /// moment.
     func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows
 
     /// When some records of a range of a chain were made, by rising place: the first, the next at or behind each multiple
     /// of a step, and the last.
     func times(of writer: Int, in places: ClosedRange<Int>, every step: Int) async throws(GatewayError) -> [AuditMoment]
+
+    /// Where records of a tenant, or everybody's, of a window of time stand: after one of these places, in some order that
+    /// stays.
+    func places(
+        of tenant: String?,
+        from: Timestamp?,
+        to: Timestamp?,
+        after last: AuditPlace?,
+        limit: Int
+    ) async throws(GatewayError) -> [AuditPlace]
 
     /// Records that match, newest first.
     ///
@@ -32,21 +43,21 @@ package protocol AuditStore: Sendable {
     /// - Throws: `overloaded` when too many pages are asked for.
     func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage
 
-    /// Removes a chain's records up to a cut, and keeps the cut in their stead, in one transaction.
+    /// Removes a chain's records up to a truncation marker, and keeps that in their stead, in one transaction.
     ///
-    /// - Throws: `conflict` when the record of the cut is not there with its hash.
-    func remove(upTo cut: AuditCut) async throws(GatewayError)
+    /// - Throws: `conflict` when the record of the marker is not there with its hash.
+    func remove(upTo truncation: AuditTruncation) async throws(GatewayError)
 
     // MARK: What is signed
 
-    /// Checkpoints, cuts and what they are compared with, in one snapshot.
-    func ledger() async throws(GatewayError) -> AuditLedger
+    /// Checkpoints, truncation markers and what they are compared with, in one snapshot.
+    func signatures() async throws(GatewayError) -> AuditSignatures
 
     /// The kept checkpoints after one of them, by rising number.
     func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint]
 
     /// Where chains begin whose oldest records were removed, by rising writer.
-    func cuts() async throws(GatewayError) -> [AuditCut]
+    func truncations() async throws(GatewayError) -> [AuditTruncation]
 
     /// Adds a checkpoint as the latest, and removes others where it says which are kept, in one transaction.
     func append(_ checkpoint: SignedCheckpoint, thinnedBy content: AuditCheckpoint?, end: CheckpointEnd)
@@ -71,7 +82,7 @@ extension AuditStore {
     /// Walks on along a chain; the number of rows that there were.
     func walk(_ walker: inout AuditWalker, limit: Int) async throws(GatewayError) -> Int {
         let page = try await self.rows(of: walker.chain.writer, from: walker.nextSequence, limit: limit)
-        walker.beginPage(head: page.head, cut: page.cut)
+        walker.beginPage(head: page.head, truncation: page.truncation)
         for row in page.rows {
             guard walker.step(row) else { break }
         }
@@ -80,93 +91,16 @@ extension AuditStore {
     }
 }
 
-/// A record's place among all of them.
-package struct AuditPosition: Sendable, Hashable {
-    package var writer: Int
-    package var sequence: Int
-
-    package init(writer: Int, sequence: Int) {
-        self.writer = writer
-        self.sequence = sequence
-    }
-}
-
-/// A record in its place in a writer's chain.
-package struct ChainedAuditRecord: Sendable, Hashable {
-    /// Writers of one store count up from 1.
-    package var writer: Int
-    /// The place, dense from 1.
-    package var sequence: Int
-    /// The record as it is stored.
-    package var entry: AuditEntry
-    /// SHA-256 of the predecessor's hash and this record.
-    package var hash: [UInt8]
-
-    package init(writer: Int, sequence: Int, entry: AuditEntry, hash: [UInt8]) {
-        self.writer = writer
-        self.sequence = sequence
-        self.entry = entry
-        self.hash = hash
-    }
-
-    package var record: AuditRecord {
-        get { self.entry.record }
-        set { self.entry = AuditEntry(newValue) }
-    }
-}
-
-/// One stored record as its bytes, as a verifier hashes them.
-package struct AuditRow: Sendable {
-    /// The place in the writer's chain.
-    package var sequence: Int
-    /// Microseconds since 1970.
-    package var time: Int64
-    package var tenant: [UInt8]?
-    /// The rest of the record (``AuditBody``).
-    package var body: [UInt8]
-    package var hash: [UInt8]
-    /// Whether every column has a value of the type that the gateway writes.
-    package var isReadable: Bool
-
-    package init(sequence: Int, time: Int64, tenant: [UInt8]?, body: [UInt8], hash: [UInt8], isReadable: Bool = true) {
-        (self.sequence, self.time, self.tenant) = (sequence, time, tenant)
-        (self.body, self.hash, self.isReadable) = (body, hash, isReadable)
-    }
-
-    package init(_ record: ChainedAuditRecord) {
-        self.init(
-            sequence: record.sequence,
-            time: record.entry.time.microseconds,
-            tenant: record.entry.tenant.map { Array($0.utf8) },
-            body: record.entry.body,
-            hash: record.hash
-        )
-    }
-
-    /// The record of the row; one that the gateway would not have written has an empty hash, which no record's is.
-    package func record(of writer: Int) -> ChainedAuditRecord {
-        let time = Timestamp(microseconds: self.time)
-        let tenant = self.tenant.map { String(validating: $0, as: UTF8.self) }
-        if self.isReadable, tenant != .some(nil),
-            let entry = AuditEntry(time: time, tenant: tenant ?? nil, body: self.body)
-        {
-            return ChainedAuditRecord(writer: writer, sequence: self.sequence, entry: entry, hash: self.hash)
-        }
-        let nothing = AuditRecord(time: time, tenant: nil, principal: "", action: "", outcome: .failed, requestID: "")
-        return ChainedAuditRecord(writer: writer, sequence: self.sequence, entry: AuditEntry(nothing), hash: [])
-    }
-}
-
 /// Neighbouring rows of a chain, and its two ends as they are stored at the same moment.
 package struct AuditRows: Sendable {
     package var head: AuditHead?
-    package var cut: AuditCut?
+    package var truncation: AuditTruncation?
     package var rows: [AuditRow]
     /// Whether what follows can't be read.
     package var isDamaged: Bool
 
-    package init(head: AuditHead?, cut: AuditCut?, rows: [AuditRow], isDamaged: Bool = false) {
-        (self.head, self.cut, self.rows, self.isDamaged) = (head, cut, rows, isDamaged)
+    package init(head: AuditHead?, truncation: AuditTruncation?, rows: [AuditRow], isDamaged: Bool = false) {
+        (self.head, self.truncation, self.rows, self.isDamaged) = (head, truncation, rows, isDamaged)
     }
 }
 
@@ -177,5 +111,15 @@ package struct AuditMoment: Sendable, Hashable {
 
     package init(sequence: Int, time: Timestamp) {
         (self.sequence, self.time) = (sequence, time)
+    }
+}
+
+/// Where a record stands, and what it is found by.
+package struct AuditPlace: Sendable, Hashable {
+    package var tenantUID: UInt64
+    package var cursor: AuditCursor
+
+    package init(tenantUID: UInt64, cursor: AuditCursor) {
+        (self.tenantUID, self.cursor) = (tenantUID, cursor)
     }
 }

@@ -1,11 +1,10 @@
+import Crypto
+
 /// What stands for a token or topic wherever the thing itself must not appear: the first 16 bytes of a keyed hash.
 package struct Pseudonym: Sendable, Hashable, CustomStringConvertible {
-    /// The length in bytes.
     package static let byteCount = 16
 
-    /// The first eight bytes, big-endian.
     package let high: UInt64
-    /// The last eight bytes, big-endian.
     package let low: UInt64
 
     /// Takes the first ``byteCount`` bytes; missing ones count as zero.
@@ -32,5 +31,37 @@ package struct Pseudonym: Sendable, Hashable, CustomStringConvertible {
         var bytes: [UInt8] = []
         self.append(to: &bytes)
         return Hex.text(bytes)
+    }
+}
+
+/// Makes a tenant's pseudonyms: HMAC-SHA256 under a key derived from the audit key and the tenant's salt.
+///
+/// With the salt destroyed, nobody can tell any more which token a pseudonym stood for.
+package struct Pseudonymizer: Sendable {
+    private let keyed: HMAC<SHA256>
+    /// Seals what must be stored of a tenant's tokens; a key of its own, lost with the salt as well.
+    let sealingKey: SymmetricKey
+
+    /// Derives a tenant's key.
+    package init(auditKey: Secret, tenantSalt: [UInt8]) {
+        func key(for use: String) -> SymmetricKey {
+            HKDF<SHA256>
+                .deriveKey(
+                    inputKeyMaterial: auditKey.symmetricKey,
+                    salt: tenantSalt,
+                    info: Array(use.utf8),
+                    outputByteCount: 32
+                )
+        }
+        self.keyed = HMAC<SHA256>(key: key(for: "fcm-gateway audit pseudonym 1"))
+        self.sealingKey = key(for: "fcm-gateway token sealing 1")
+    }
+
+    /// The pseudonym of a token, topic or other name.
+    package func pseudonym(of text: String) -> Pseudonym {
+        // The key has been absorbed once; each text continues from a copy.
+        var hash = self.keyed
+        hash.update(data: Array(text.utf8))
+        return Pseudonym(bytes: hash.finalize())
     }
 }

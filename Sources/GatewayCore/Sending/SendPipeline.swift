@@ -440,6 +440,7 @@ extension AuditRecord {
         )
         record.targetKind = command.target.kind.rawValue
         record.targets = targets.auditBytes
+        record.results = tally.results
         record.recipients = tally.recipients
         record.accepted = tally.accepted
         record.bytes = command.payloadBytes
@@ -459,6 +460,8 @@ private struct Tally {
     var code: String?
     /// A lone message's id.
     var fcmMessageID: String?
+    /// What became of each recipient of a list.
+    var results: [AuditRecord.TargetResult] = []
 
     init(of answer: SendOutcome.Answer, recipients: Int) {
         self.recipients = recipients
@@ -471,8 +474,12 @@ private struct Tally {
             self.fcmMessageID = group.messageID
         case .single(let result):
             self.add(result, isOnly: true)
-        case .multiple(let results):
-            for result in results { self.add(result, isOnly: results.count == 1) }
+        case .multiple(let outcomes):
+            self.results.reserveCapacity(outcomes.count)
+            for outcome in outcomes {
+                self.add(outcome, isOnly: outcomes.count == 1)
+                self.results.append(AuditRecord.TargetResult(outcome))
+            }
         }
     }
 
@@ -488,5 +495,14 @@ private struct Tally {
 
     var outcome: AuditRecord.Outcome {
         self.accepted == 0 ? .rejected : self.accepted == self.recipients ? .accepted : .partial
+    }
+}
+
+extension AuditRecord.TargetResult {
+    fileprivate init(_ outcome: RecipientOutcome) {
+        switch outcome {
+        case .accepted(let acceptance): self.init(fcmMessageID: acceptance.messageID)
+        case .rejected(let rejection): self.init(code: rejection.code.rawValue)
+        }
     }
 }

@@ -251,13 +251,18 @@ extension AuditRecord {
     ) -> AuditRecord {
         var accepted = 0
         var code: String?
+        var results: [TargetResult] = []
         switch content {
         case .refused(let refusal): code = refusal.code.rawValue
         case .value(let outcomes):
             for outcome in outcomes {
                 switch outcome {
-                case .done: accepted += 1
-                case .rejected(let rejection): code = code ?? rejection.code.rawValue
+                case .done:
+                    accepted += 1
+                    results.append(TargetResult())
+                case .rejected(let rejection):
+                    code = code ?? rejection.code.rawValue
+                    results.append(TargetResult(code: rejection.code.rawValue))
                 }
             }
         }
@@ -271,6 +276,7 @@ extension AuditRecord {
         )
         record.targetKind = Self.subscriptionKind
         record.append([call.topic.text] + call.tokens, of: call.profile)
+        record.results = results
         record.recipients = count
         record.accepted = accepted
         record.code = code

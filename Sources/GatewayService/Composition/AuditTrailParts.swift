@@ -27,10 +27,10 @@ struct AuditTrailParts {
         let signer = try secrets.auditSigner()
         let store = SQLAuditStore(database: database)
         let days = configuration.audit.retentionDays
-        let file = configuration.auditSinkPath.map { AuditSinkFile(path: $0, signer: signer) }
+        let file = configuration.auditSinkPath.map { AuditSinkFile(path: $0) }
         var sink: (any AuditSink)? = file
         if configuration.audit.sink == AuditConfiguration.sinkOutput {
-            sink = AuditSinkOutput(signer: signer)
+            sink = AuditSinkOutput()
         }
         self.sinkFile = file
         self.checkpointer = AuditCheckpointer(

@@ -172,7 +172,7 @@ enum SQLSchema {
 
     /// Records outlive their tenant, so nothing here refers to one.
     ///
-    /// A record is few columns: those that look-ups narrow by, and `body` for the rest (`AuditBody`); `tenant_uid` repeats
+    /// A record is few columns: those that look-ups narrow by, and `body` for the rest (`AuditCodec`); `tenant_uid` repeats
     /// what stands in the body. Chains are read by the primary key, lists by the two indexes (decision 0037 says what they
     /// cost).
     /// `gateway_checkpoint_end` names the latest checkpoint; it is there for as long as the gateway's secrets are, and says
@@ -215,7 +215,7 @@ enum SQLSchema {
             signature BLOB NOT NULL
         ) STRICT;
 
-        CREATE TABLE audit_cuts (
+        CREATE TABLE audit_truncations (
             writer INTEGER NOT NULL PRIMARY KEY,
             sequence INTEGER NOT NULL,
             hash BLOB NOT NULL,

@@ -118,10 +118,10 @@ package struct SQLAuditStore: AuditStore {
                         [.int(writer)],
                         Self.head
                     ),
-                    cut: try db.first(
-                        "SELECT \(Self.cutColumns) FROM audit_cuts WHERE writer = $1",
+                    truncation: try db.first(
+                        "SELECT \(Self.truncationColumns) FROM audit_truncations WHERE writer = $1",
                         [.int(writer)],
-                        Self.cut
+                        Self.truncation
                     ),
                     rows: []
                 )
@@ -163,7 +163,7 @@ package struct SQLAuditStore: AuditStore {
         case .null: (tenant, isTenantReadable) = (nil, true)
         case .integer, .double, .blob: (tenant, isTenantReadable) = (nil, false)
         }
-        let range = AuditBody.tenantUIDRange
+        let range = AuditCodec.tenantUIDRange
         let hasUID =
             body.count >= range.upperBound && row.values[5] == .uid(body[range].reduce(0) { $0 << 8 | UInt64($1) })
         return AuditRow(
@@ -207,22 +207,53 @@ package struct SQLAuditStore: AuditStore {
         }
     }
 
-    /// The places between which a writer's records of a window of time lie, whatever the clock did; `nil` for none.
     package func places(
-        of writer: Int,
+        of tenant: String?,
         from: Timestamp?,
-        to: Timestamp?
-    ) async throws(GatewayError) -> ClosedRange<Int>? {
+        to: Timestamp?,
+        after last: AuditPlace?,
+        limit: Int
+    ) async throws(GatewayError) -> [AuditPlace] {
         try await self.database.read(.scan, scope: .gateway) { db in
-            let ends = try db.first(
+            let (position, time) = (last?.cursor.position, last?.cursor.time.microseconds)
+            let window: [SQLValue] = [.integer(from?.microseconds ?? .min), .integer(to?.microseconds ?? .max)]
+            let place: [SQLValue] = [
+                .integer(time ?? .min), .integer(position.map { Int64($0.writer) } ?? .min),
+                .integer(position.map { Int64($0.sequence) } ?? .min),
+            ]
+            guard let tenant else {
+                return try db.rows(
+                    """
+                    SELECT tenant_uid, time, writer, sequence FROM audit_records
+                    WHERE time >= $1 AND time < $2 AND (time, writer, sequence) > ($3, $4, $5)
+                    ORDER BY time, writer, sequence LIMIT $6
+                    """,
+                    window + place + [.int(limit)],
+                    Self.place
+                )
+            }
+            let uid: SQLValue = last.map { SQLValue.uid($0.tenantUID) } ?? .integer(.min)
+            return try db.rows(
                 """
-                SELECT min(sequence), max(sequence) FROM audit_records
-                WHERE writer = $1 AND time >= $2 AND time < $3
+                SELECT tenant_uid, time, writer, sequence FROM audit_records
+                WHERE time >= $1 AND time < $2 AND tenant = $3
+                    AND (tenant_uid, time, writer, sequence) > ($4, $5, $6, $7)
+                ORDER BY tenant_uid, time, writer, sequence LIMIT $8
                 """,
-                [.int(writer), .integer(from?.microseconds ?? .min), .integer(to?.microseconds ?? .max)]
-            ) { $0.isNull(0) ? nil : (first: try $0.int(0), last: try $0.int(1)) }
-            return (ends ?? nil).map { $0.first...$0.last }
+                window + [.text(tenant), uid] + place + [.int(limit)],
+                Self.place
+            )
         }
+    }
+
+    private static func place(_ row: SQLRow) throws -> AuditPlace {
+        AuditPlace(
+            tenantUID: UInt64(bitPattern: try row.int64(0)),
+            cursor: AuditCursor(
+                time: try row.time(1),
+                position: AuditPosition(writer: try row.int(2), sequence: try row.int(3))
+            )
+        )
     }
 
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
@@ -234,29 +265,33 @@ package struct SQLAuditStore: AuditStore {
         }
     }
 
-    package func remove(upTo cut: AuditCut) async throws(GatewayError) {
+    package func remove(upTo truncation: AuditTruncation) async throws(GatewayError) {
         try await self.database.write(scope: .gateway, isolation: .serializable) { db in
-            try Self.require(cut.hash, at: AuditPosition(writer: cut.writer, sequence: cut.sequence), db)
+            let place = AuditPosition(writer: truncation.writer, sequence: truncation.sequence)
+            try Self.require(truncation.hash, at: place, db)
             try db.execute(
                 "DELETE FROM audit_records WHERE writer = $1 AND sequence <= $2",
-                [.int(cut.writer), .int(cut.sequence)]
+                [.int(truncation.writer), .int(truncation.sequence)]
             )
             try db.execute(
                 """
-                INSERT INTO audit_cuts (writer, sequence, hash, time, signature) VALUES ($1, $2, $3, $4, $5)
+                INSERT INTO audit_truncations (writer, sequence, hash, time, signature) VALUES ($1, $2, $3, $4, $5)
                 ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash,
                     time = excluded.time, signature = excluded.signature
                 """,
-                [.int(cut.writer), .int(cut.sequence), .blob(cut.hash), .time(cut.time), .blob(cut.signature)]
+                [
+                    .int(truncation.writer), .int(truncation.sequence), .blob(truncation.hash),
+                    .time(truncation.time), .blob(truncation.signature),
+                ]
             )
         }
     }
 
     // MARK: What is signed
 
-    package func ledger() async throws(GatewayError) -> AuditLedger {
+    package func signatures() async throws(GatewayError) -> AuditSignatures {
         try await self.database.read(.scan, scope: .gateway) { db in
-            AuditLedger(
+            AuditSignatures(
                 checkpoints: try Self.checkpoints(after: Int.min, limit: Int.max, db),
                 end: try db.first("SELECT number, digest, signature FROM gateway_checkpoint_end") { row in
                     CheckpointEnd(
@@ -265,7 +300,7 @@ package struct SQLAuditStore: AuditStore {
                         signature: try row.bytes(2)
                     )
                 },
-                cuts: try Self.cuts(db),
+                truncations: try Self.truncations(db),
                 isInUse: try Self.isInUse(db),
                 unrecordedTenant: try Self.unrecordedTenant(db)
             )
@@ -287,18 +322,18 @@ package struct SQLAuditStore: AuditStore {
         ) { SignedCheckpoint(number: try $0.int(0), text: try $0.bytes(1), signature: try $0.bytes(2)) }
     }
 
-    package func cuts() async throws(GatewayError) -> [AuditCut] {
-        try await self.database.read(.scan, scope: .gateway) { try Self.cuts($0) }
+    package func truncations() async throws(GatewayError) -> [AuditTruncation] {
+        try await self.database.read(.scan, scope: .gateway) { try Self.truncations($0) }
     }
 
-    private static func cuts(_ db: any SQLConnection) throws -> [AuditCut] {
-        try db.rows("SELECT \(self.cutColumns) FROM audit_cuts ORDER BY writer", [], self.cut)
+    private static func truncations(_ db: any SQLConnection) throws -> [AuditTruncation] {
+        try db.rows("SELECT \(self.truncationColumns) FROM audit_truncations ORDER BY writer", [], self.truncation)
     }
 
-    private static let cutColumns = "writer, sequence, hash, time, signature"
+    private static let truncationColumns = "writer, sequence, hash, time, signature"
 
-    private static func cut(_ row: SQLRow) throws -> AuditCut {
-        AuditCut(
+    private static func truncation(_ row: SQLRow) throws -> AuditTruncation {
+        AuditTruncation(
             writer: try row.int(0),
             sequence: try row.int(1),
             hash: try row.bytes(2),
@@ -347,7 +382,7 @@ package struct SQLAuditStore: AuditStore {
     private static func unrecordedTenant(_ db: any SQLConnection) throws -> String? {
         try db.first(
             """
-            SELECT id FROM tenants WHERE NOT EXISTS (SELECT 1 FROM audit_cuts)
+            SELECT id FROM tenants WHERE NOT EXISTS (SELECT 1 FROM audit_truncations)
                 AND NOT EXISTS (SELECT 1 FROM audit_records WHERE tenant = tenants.id)
             ORDER BY id LIMIT 1
             """
@@ -363,6 +398,8 @@ package struct SQLAuditStore: AuditStore {
 struct AuditPager {
     /// The records of one step.
     static let step = 4_096
+    /// The bodies of one page, in bytes; a list of a thousand recipients has some 70,000.
+    private static let maxBytes = 4 << 20
     /// How much earlier than its message's id a record may be; clocks are set now and then.
     private static let leadMicroseconds: Int64 = 10 * 1_000_000
     /// How much later: a send ends within its deadline of 20 s.
@@ -372,8 +409,20 @@ struct AuditPager {
     /// A place in the index: the values that records are ordered by.
     private struct Place {
         var time: Int64
-        var writer = Int64.min
-        var sequence = Int64.min
+        var writer: Int64
+        var sequence: Int64
+
+        init(time: Int64, writer: Int64 = .min, sequence: Int64 = .min) {
+            (self.time, self.writer, self.sequence) = (time, writer, sequence)
+        }
+
+        init(_ record: ChainedAuditRecord) {
+            self.init(
+                time: record.entry.time.microseconds,
+                writer: Int64(record.writer),
+                sequence: Int64(record.sequence)
+            )
+        }
 
         var values: [SQLValue] { [.integer(self.time), .integer(self.writer), .integer(self.sequence)] }
 
@@ -464,6 +513,7 @@ struct AuditPager {
     private func walk(_ owner: Owner, _ isTimeUp: () -> Bool) throws -> Walk {
         let filters = self.filters
         var walk = Walk()
+        var bytes = 0
         var upper = self.upper
         while true {
             var conditions = Conditions()
@@ -480,8 +530,15 @@ struct AuditPager {
                 """,
                 conditions.values
             ) { row in
-                if let record = Self.record(row), self.query.matches(record.record) { walk.records.append(record) }
-                return walk.records.count <= self.limit
+                if let record = Self.record(row), self.query.matches(record.record) {
+                    walk.records.append(record)
+                    bytes += record.entry.body.count
+                }
+                return walk.records.count <= self.limit && bytes < Self.maxBytes
+            }
+            if bytes >= Self.maxBytes, let last = walk.records.last {
+                walk.reached = Place(last)
+                return walk
             }
             guard let end, walk.records.count <= self.limit else { return walk }
             upper = end

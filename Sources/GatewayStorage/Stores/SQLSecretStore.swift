@@ -86,8 +86,8 @@ package struct SQLSecretStore: GatewaySecretStore {
             let count = try exchanges.reduce(0) { $0 + (try Self.apply($1, db)) }
             guard count > 0 else { return 0 }
             let last = try db.first("SELECT writer FROM audit_heads ORDER BY writer DESC LIMIT 1") { try $0.int(0) }
-            let episode = AuditEpisode(record(count), writer: (last ?? 0) + 1, sealer: sealer)
-            try SQLAuditStore.append(episode.records, head: episode.head, db)
+            let closed = AuditClosedChain(record(count), writer: (last ?? 0) + 1, sealer: sealer)
+            try SQLAuditStore.append(closed.records, head: closed.head, db)
             return count
         }
         await self.database.eraseDeleted()

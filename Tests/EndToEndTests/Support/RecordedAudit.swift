@@ -9,7 +9,7 @@ import Testing
 @testable import FCMGateway
 @testable import GatewayService
 
-/// A store whose audit several gateways have written, over more days than records are kept: with checkpoints, cuts and
+/// A store whose audit several gateways have written, over more days than records are kept: with checkpoints, truncations and
 /// a second sink, as the real parts write them.
 struct RecordedAudit {
     /// The data directory.
@@ -55,7 +55,7 @@ struct RecordedAudit {
         )
         let sink = directory.path("data/audit.jsonl")
         let feeder = AuditSinkFeeder(
-            sink: AuditSinkFile(path: sink, signer: signer),
+            sink: AuditSinkFile(path: sink),
             store: store,
             publicKey: signer.publicKey,
             logger: logger

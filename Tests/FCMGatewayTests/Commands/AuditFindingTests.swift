@@ -50,18 +50,6 @@ struct AuditFindingTests {
             #"{"records":9,"verdict":"unclean","writer":4}"#,
             2
         ),
-        Row(
-            AuditFinding(AuditExporter.Damage(verdict: .tampered(place, reason: "the record is missing"))),
-            "The audit trail was changed. First bad record: sequence 7 of writer 2: the record is missing.",
-            #"{"reason":"the record is missing","sequence":7,"verdict":"tampered","writer":2}"#,
-            1
-        ),
-        Row(
-            AuditFinding(AuditExporter.Damage(verdict: .checkpointTampered(number: 5, reason: "it was changed"))),
-            "The audit trail was changed. First bad record: checkpoint 5: it was changed.",
-            #"{"checkpoint":5,"reason":"it was changed","verdict":"tampered"}"#,
-            1
-        ),
     ]
 
     private static let sink = [
@@ -90,22 +78,26 @@ struct AuditFindingTests {
     ]
 
     private static func export(
-        _ verdict: AuditExportVerifier.Verdict,
+        _ verdict: AuditVerifier.Verdict,
         tenant: String? = nil,
+        removed: Int = 0,
         checkpoint: Int? = nil
     ) -> AuditFinding {
-        AuditFinding(AuditExportCheck.Result(verdict: verdict, tenant: tenant, checkpoint: checkpoint))
+        let summary = AuditExportSummary(records: 5, hidden: 3, removed: removed)
+        return AuditFinding(
+            AuditExportVerifier.Report(verdict: verdict, tenant: tenant, summary: summary, checkpoint: checkpoint)
+        )
     }
 
     private static let exports = [
         Row(
-            export(.intact(.init(records: 5, hidden: 3))),
+            export(.intact(records: 5)),
             "The export is intact: 5 records and the hashes of 3 others.",
             #"{"hidden":3,"records":5,"removed":0,"verdict":"intact"}"#,
             0
         ),
         Row(
-            export(.intact(.init(records: 5, hidden: 3, removed: 8)), tenant: "shop", checkpoint: 4),
+            export(.intact(records: 5), tenant: "shop", removed: 8, checkpoint: 4),
             "The export is intact: 5 records of tenant shop and the hashes of 3 others, "
                 + "after 8 that were removed by age, with checkpoint 4.",
             #"{"checkpoint":4,"hidden":3,"records":5,"removed":8,"verdict":"intact"}"#,
@@ -124,7 +116,7 @@ struct AuditFindingTests {
             1
         ),
         Row(
-            export(.unclean(writer: 2, .init(records: 5, hidden: 3)), checkpoint: 4),
+            export(.unclean(writer: 2, records: 5), checkpoint: 4),
             "The export holds (5 records and the hashes of 3 others, with checkpoint 4), "
                 + "but writer 2 had ended uncleanly when it was made.",
             #"{"checkpoint":4,"hidden":3,"records":5,"removed":0,"verdict":"unclean","writer":2}"#,

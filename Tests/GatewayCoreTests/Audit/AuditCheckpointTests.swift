@@ -20,7 +20,7 @@ struct AuditCheckpointTests {
             .init(writer: 4, sequence: 10, hash: Self.hash, state: .open),
             .init(writer: 5, sequence: 3, hash: Self.hash, state: .recovered),
         ],
-        cuts: [.init(writer: 4, sequence: 2, hash: Self.hash)]
+        truncations: [.init(writer: 4, sequence: 2, hash: Self.hash)]
     )
 
     @Test("A checkpoint is read back from its text")

@@ -9,13 +9,13 @@ struct AuditRetentionTests {
         Timestamp(microseconds: (20_000 + Int64(number)) * 86_400_000_000)
     }
 
-    /// Chains of one piece a day, ten records each; a chain is given by the days of its pieces.
-    private static func pieces(_ chains: [[Int]]) -> [AuditTimePiece] {
+    /// Chains of one span a day, ten records each; a chain is given by the days of its spans.
+    private static func spans(_ chains: [[Int]]) -> [AuditTimeSpan] {
         chains.enumerated()
             .flatMap { index, days in
                 days.enumerated()
                     .map { number, day in
-                        AuditTimePiece(
+                        AuditTimeSpan(
                             writer: index + 1,
                             first: number * 10 + 1,
                             last: number * 10 + 10,
@@ -40,9 +40,9 @@ struct AuditRetentionTests {
     }
 
     private func removals(_ chains: [[Int]], keep: Int = 400, now: Int, open: Int? = nil) -> [AuditPosition] {
-        let pieces = Self.pieces(chains)
-        return AuditRetention(Self.oneDay * keep, now: Self.day(now), pieces: pieces)
-            .removals(pieces, heads: Self.heads(chains, open: open))
+        let spans = Self.spans(chains)
+        return AuditRetention(Self.oneDay * keep, now: Self.day(now), spans: spans)
+            .removals(spans, heads: Self.heads(chains, open: open))
     }
 
     @Test("Nothing is removed before its time, and all after it")
@@ -97,11 +97,11 @@ struct AuditRetentionTests {
     @Test("Falsified times overflow nothing", arguments: [Int64.min, Int64.max, 0, -1])
     func falsified(time: Int64) {
         let moment = Timestamp(microseconds: time)
-        let pieces = [AuditTimePiece(writer: 1, first: 1, last: 10, minTime: moment, maxTime: moment)]
+        let spans = [AuditTimeSpan(writer: 1, first: 1, last: 10, minTime: moment, maxTime: moment)]
         let heads = Self.heads([[0]])
         for now in [Int64.min, 0, 1_790_000_000_000_000, Int64.max] {
-            let retention = AuditRetention(Self.oneDay, now: Timestamp(microseconds: now), pieces: pieces)
-            #expect(retention.removals(pieces, heads: heads).count <= 1)
+            let retention = AuditRetention(Self.oneDay, now: Timestamp(microseconds: now), spans: spans)
+            #expect(retention.removals(spans, heads: heads).count <= 1)
         }
     }
 }

@@ -8,10 +8,10 @@ struct AuditStartTests {
     /// One way to tamper with the checkpoints, so that a chain less does not show by them.
     struct Trick: Sendable, CustomTestStringConvertible {
         var testDescription: String
-        var apply: @Sendable (inout AuditLedger) -> Void
+        var apply: @Sendable (inout AuditSignatures) -> Void
 
         /// A checkpoint that nobody signed, which says that none before the one after it is kept.
-        private static func forged(_ number: Int, _ ledger: AuditLedger) -> SignedCheckpoint {
+        private static func forged(_ number: Int, _ signatures: AuditSignatures) -> SignedCheckpoint {
             let zeros = [UInt8](repeating: 0, count: 32)
             var content = AuditCheckpoint(
                 number: number,
@@ -25,9 +25,9 @@ struct AuditStartTests {
                 settledDigest: zeros,
                 removedWriter: 0,
                 heads: [],
-                cuts: []
+                truncations: []
             )
-            if let digest = ledger.checkpoints.last?.digest { content.previous = digest }
+            if let digest = signatures.checkpoints.last?.digest { content.previous = digest }
             return SignedCheckpoint(number: number, text: content.text, signature: Array(repeating: 0, count: 64))
         }
 
@@ -41,7 +41,9 @@ struct AuditStartTests {
             Trick(testDescription: "a forged one in the place of all others") {
                 ($0.checkpoints, $0.end) = ([Self.forged(719, $0)], nil)
             },
-            Trick(testDescription: "all are gone, and the end too") { $0 = AuditLedger(cuts: $0.cuts) },
+            Trick(testDescription: "all are gone, and the end too") {
+                $0 = AuditSignatures(truncations: $0.truncations)
+            },
             Trick(testDescription: "all are gone, and the end stays") { $0.checkpoints = [] },
             Trick(testDescription: "the end is gone") { $0.end = nil },
             Trick(testDescription: "the latest are gone, and the end too") {
@@ -73,10 +75,10 @@ struct AuditStartTests {
             for writer in 1...3 { try starts.removeFirstRecord(of: writer) }
         }
         #expect(try await starts.isIntact())
-        starts.store.tamper { trick.apply(&$0.ledger) }
+        starts.store.tamper { trick.apply(&$0.signatures) }
         starts.dropLastWriter()
         if isCut {
-            starts.store.tamper { _ = $0.ledger.cuts.removeLast() }
+            starts.store.tamper { _ = $0.signatures.truncations.removeLast() }
         }
         #expect(try await starts.isIntact() == false, "before the start")
         try await starts.run(checkpoints: 2)
@@ -90,22 +92,22 @@ struct AuditStartTests {
         let starts = try AuditStarts()
         for count in [10, 3 * AuditCheckpoint.anchorInterval, 5] { try await starts.run(checkpoints: count) }
         #expect(try await starts.isIntact())
-        let last = try #require(try await starts.store.ledger().checkpoints.last?.content)
+        let last = try #require(try await starts.store.signatures().checkpoints.last?.content)
         #expect(last.oldest == 720 && last.denseFrom == 720)
-        #expect(try await starts.store.ledger().checkpoints.first?.number == 720)
+        #expect(try await starts.store.signatures().checkpoints.first?.number == 720)
     }
 
     @Test("An older row that was put back is told by the chains that began after its end")
     func olderRow() async throws {
         let starts = try AuditStarts()
         try await starts.run(checkpoints: 3)
-        let older = try await starts.store.ledger()
+        let older = try await starts.store.signatures()
         for _ in 1...2 { try await starts.run(checkpoints: 3) }
-        starts.store.tamper { $0.ledger = older }
+        starts.store.tamper { $0.signatures = older }
         #expect(try await starts.isIntact() == false)
         try await starts.run(checkpoints: 40)
         #expect(try await starts.isIntact() == false)
-        let numbers = try await starts.store.ledger().checkpoints.map(\.number)
+        let numbers = try await starts.store.signatures().checkpoints.map(\.number)
         // The last chain began after checkpoint 9, and 10 is left out.
         #expect(numbers.first { $0 > (older.end?.number ?? 0) } == 11, "\(numbers)")
     }
@@ -123,15 +125,16 @@ struct AuditStartTests {
         #expect(try await starts.isIntact() == false)
     }
 
-    @Test("Cuts without any checkpoint are noticed", arguments: [true, false])
+    @Test("Truncations without any checkpoint are noticed", arguments: [true, false])
     func cutsAlone(hasKey: Bool) async throws {
         let starts = try AuditStarts()
         try await starts.run(checkpoints: 3)
         try starts.removeFirstRecord(of: 1)
         #expect(try await starts.isIntact())
-        starts.store.tamper { $0.ledger = AuditLedger(cuts: $0.ledger.cuts) }
+        starts.store.tamper { $0.signatures = AuditSignatures(truncations: $0.signatures.truncations) }
         let key = hasKey ? starts.signer.publicKey : nil
-        let verdict = LedgerCheck(try await starts.store.ledger(), publicKey: key, witness: AuditWitness()).verdict
+        let signatures = try await starts.store.signatures()
+        let verdict = AuditVerification(signatures, sealer: nil, publicKey: key, evidence: AuditEvidence()).finding
         guard case .checkpointTampered(number: 1, _) = verdict else {
             Issue.record("\(String(describing: verdict))")
             return

@@ -13,20 +13,23 @@ struct AuditVerifierRaceTests {
     // MARK: Removing
 
     /// Removes the records of the first writer up to a place, as retention does, by a signature of some key.
-    private func cut(
+    private func truncation(
         at sequence: Int,
         _ fixture: AuditFixture,
         by signer: AuditSigner
     ) {
         guard let last = fixture.store.current.records.first(where: { ($0.writer, $0.sequence) == (1, sequence) }),
-            let cut = try? signer.cut(of: AuditChain(writer: 1, sequence: sequence, hash: last.hash), at: .sample)
+            let truncation = try? signer.truncation(
+                of: AuditChain(writer: 1, sequence: sequence, hash: last.hash),
+                at: .sample
+            )
         else {
             Issue.record("record \(sequence) is gone already")
             return
         }
         fixture.store.tamper { contents in
             contents.records.removeAll { $0.writer == 1 && $0.sequence <= sequence }
-            contents.ledger.cuts = [cut]
+            contents.signatures.truncations = [truncation]
         }
     }
 
@@ -37,12 +40,12 @@ struct AuditVerifierRaceTests {
         _ fixture: AuditFixture
     ) async throws -> AuditVerifier.Verdict {
         try await fixture.store.sign(self.signer, fixture.sealer)
-        self.cut(at: 10, fixture, by: self.signer)
+        self.truncation(at: 10, fixture, by: self.signer)
         let store = InterposedAuditStore(
             fixture.store,
             beforeRows: { number in
                 guard number <= places.count, places[number - 1] > 0 else { return }
-                self.cut(at: places[number - 1], fixture, by: signer ?? self.signer)
+                self.truncation(at: places[number - 1], fixture, by: signer ?? self.signer)
             }
         )
         return try await AuditVerifier(
@@ -82,8 +85,11 @@ struct AuditVerifierRaceTests {
         #expect(try await self.verify(cutting: [50], other).badPlace == AuditPosition(writer: 1, sequence: 50))
     }
 
-    @Test("A cut that appears meanwhile must be genuine as well", arguments: [[100], [0, 5_000], [100, 200, 300]])
-    func forgedCut(places: [Int]) async throws {
+    @Test(
+        "A truncation marker that appears meanwhile must be genuine as well",
+        arguments: [[100], [0, 5_000], [100, 200, 300]]
+    )
+    func forgedTruncation(places: [Int]) async throws {
         let fixture = try await AuditFixture((10_000, .open))
         let forger = try AuditSigner(signingKey: .sample("forger"))
         let verdict = try await self.verify(cutting: places, by: forger, fixture)
@@ -91,7 +97,7 @@ struct AuditVerifierRaceTests {
         #expect(verdict == .tampered(place, reason: "the word that older records were removed is not genuine"))
     }
 
-    @Test("A change behind a cut that moves on is noticed at its place")
+    @Test("A change behind a truncation that moves on is noticed at its place")
     func changeBehind() async throws {
         let fixture = try await AuditFixture((10_000, .open))
         fixture.store.tamper { $0.change(1, 7_000) { $0.record.bytes += 1 } }
@@ -99,14 +105,14 @@ struct AuditVerifierRaceTests {
         #expect(verdict.badPlace == AuditPosition(writer: 1, sequence: 7_000))
     }
 
-    @Test("A cut at a number after which there is none is no crash")
+    @Test("A truncation at a number after which there is none is no crash")
     func overflow() async throws {
         let fixture = try await AuditFixture((10, .open))
         let hash = [UInt8](repeating: 1, count: 32)
-        let cut = AuditCut(writer: 1, sequence: .max, hash: hash, time: .sample, signature: [])
+        let truncation = AuditTruncation(writer: 1, sequence: .max, hash: hash, time: .sample, signature: [])
         let store = InterposedAuditStore(
             fixture.store,
-            beforeRows: { _ in fixture.store.tamper { $0.ledger.cuts = [cut] } }
+            beforeRows: { _ in fixture.store.tamper { $0.signatures.truncations = [truncation] } }
         )
         let verdict = try await AuditVerifier(store: store, sealer: fixture.sealer).verify(isLive: true)
         #expect(verdict.badPlace?.writer == 1)

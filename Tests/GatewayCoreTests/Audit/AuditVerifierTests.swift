@@ -55,8 +55,8 @@ struct AuditVerifierTests {
     @Test("A chain that a command added beside the live one does not make it look abandoned")
     func commandBesideLive() async throws {
         let fixture = try await AuditFixture((5, .closed), (6, .open))
-        let episode = AuditEpisode(.sample("credential.rewrap"), writer: 3, sealer: fixture.sealer)
-        try await fixture.store.append(episode.records, head: episode.head)
+        let closed = AuditClosedChain(.sample("credential.rewrap"), writer: 3, sealer: fixture.sealer)
+        try await fixture.store.append(closed.records, head: closed.head)
         #expect(try await fixture.verify(isLive: true) == .intact(records: 14))
         #expect(try await fixture.verify() == .unclean(writer: 2, records: 14))
         fixture.store.tamper { $0.change(3, 2) { $0.record.object = "nothing" } }

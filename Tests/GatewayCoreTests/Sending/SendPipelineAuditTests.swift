@@ -34,6 +34,7 @@ struct SendPipelineAuditTests {
         expected.method = "POST"
         expected.targetKind = "tokens"
         expected.targets = record.targets
+        expected.results = [.init(fcmMessageID: "1"), .init(code: "unregistered"), .init(code: "invalid_token")]
         expected.recipients = 3
         expected.accepted = 1
         expected.bytes = 77
@@ -45,7 +46,7 @@ struct SendPipelineAuditTests {
         #expect(record.pseudonyms == ["a", "b", "c"].map(principal.profile.pseudonymizer.pseudonym(of:)))
     }
 
-    @Test("A lone message's FCM id is kept; a list's are too many")
+    @Test("FCM's id of a lone message stands in its record, and those of a list with each recipient")
     func messageIDs() async throws {
         let fixture = PipelineFixture()
         let principal = try Principal.sample()
@@ -54,6 +55,7 @@ struct SendPipelineAuditTests {
         }
         let records = try await fixture.records()
         #expect(records.map(\.fcmMessageID) == ["fcm-1", "fcm-1", nil, "fcm-1"])
+        #expect(records.map { $0.results.map(\.fcmMessageID) } == [[], ["fcm-1"], ["fcm-1", "fcm-2"], []])
         #expect(records.map(\.outcome) == [.accepted, .accepted, .accepted, .accepted])
         #expect(records.map(\.targetKind) == ["token", "tokens", "tokens", "topic"])
     }

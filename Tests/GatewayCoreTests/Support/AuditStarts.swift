@@ -63,10 +63,10 @@ struct AuditStarts {
     func removeFirstRecord(of writer: Int) throws {
         guard let first = self.store.current.records.first(where: { $0.writer == writer }) else { return }
         let chain = AuditChain(writer: writer, sequence: first.sequence, hash: first.hash)
-        let cut = try self.signer.cut(of: chain, at: .sample)
+        let truncation = try self.signer.truncation(of: chain, at: .sample)
         self.store.tamper { contents in
-            contents.records.removeAll { $0.writer == writer && $0.sequence <= cut.sequence }
-            contents.ledger.cuts.append(cut)
+            contents.records.removeAll { $0.writer == writer && $0.sequence <= truncation.sequence }
+            contents.signatures.truncations.append(truncation)
         }
     }
 }

@@ -8,12 +8,12 @@ extension InMemoryAuditStore {
         self.tamper { $0.heads = heads }
     }
 
-    /// Lets the cuts be others.
-    func use(_ cuts: [AuditCut]) {
-        self.tamper { $0.ledger.cuts = cuts }
+    /// Lets the truncations be others.
+    func use(_ truncations: [AuditTruncation]) {
+        self.tamper { $0.signatures.truncations = truncations }
     }
 
-    /// Makes the first checkpoint, of the ends and cuts that there are.
+    /// Makes the first checkpoint, of the ends and truncations that there are.
     func sign(_ signer: AuditSigner, _ sealer: AuditSealer) async throws {
         let checkpointer = AuditCheckpointer(
             store: self,
@@ -23,7 +23,7 @@ extension InMemoryAuditStore {
             keptCount: 0,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         )
-        // Not prepared, for no gateway starts on cuts without a checkpoint.
+        // Not prepared, for no gateway starts on truncations without a checkpoint.
         guard await checkpointer.checkpoint(delivered: 0) else { throw SampleError(what: "checkpoint") }
     }
 }

@@ -23,6 +23,10 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
         RecordChange(field: "one bit of targets") { $0.targets[20] ^= 1 },
         RecordChange(field: "a target less") { $0.targets.removeLast(16) },
         RecordChange(field: "targets in another order") { $0.targets = Array($0.targets[16...] + $0.targets[..<16]) },
+        RecordChange(field: "a result's code") { $0.results[1].code = "unregisteree" },
+        RecordChange(field: "a result's message id") { $0.results[0].fcmMessageID = nil },
+        RecordChange(field: "results in another order") { $0.results.reverse() },
+        RecordChange(field: "a result less") { $0.results.removeLast() },
         RecordChange(field: "object") { $0.object = "thing" },
         RecordChange(field: "recipients") { $0.recipients += 1 },
         RecordChange(field: "accepted") { $0.accepted -= 1 },
@@ -61,6 +65,7 @@ struct RecordChange: Sendable, CustomTestStringConvertible {
         record.method = "POST"
         record.targetKind = "tokens"
         record.targets = Array(0..<32)
+        record.results = [.init(fcmMessageID: "0:77"), .init(code: "unregistered")]
         record.recipients = 2
         record.accepted = 1
         record.bytes = 42

@@ -117,7 +117,7 @@ struct Tampering: Sendable, CustomTestStringConvertible {
 }
 
 extension InMemoryAuditStore.Contents {
-    fileprivate mutating func delete(_ writer: Int, _ sequence: Int) {
+    mutating func delete(_ writer: Int, _ sequence: Int) {
         self.records.removeAll { ($0.writer, $0.sequence) == (writer, sequence) }
     }
 
@@ -141,7 +141,7 @@ extension InMemoryAuditStore.Contents {
     }
 
     /// Exchanges what stands in two places; the places stay.
-    fileprivate mutating func swap(_ first: (Int, Int), _ second: (Int, Int)) {
+    mutating func swap(_ first: (Int, Int), _ second: (Int, Int)) {
         guard let one = self.records.firstIndex(where: { ($0.writer, $0.sequence) == first }),
             let other = self.records.firstIndex(where: { ($0.writer, $0.sequence) == second })
         else { return }

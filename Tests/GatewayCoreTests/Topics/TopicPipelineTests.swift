@@ -217,6 +217,7 @@ struct TopicPipelineTests {
         change.accepted = 2
         change.code = "unregistered"
         change.upstreamCode = "NOT_FOUND"
+        change.results = [nil, "unregistered", nil].map { AuditRecord.TargetResult(code: $0) }
         change.traceID = RequestTrace.sampleID
         #expect(records[0] == change)
         let pseudonym = principal.profile.pseudonymizer.pseudonym(of:)

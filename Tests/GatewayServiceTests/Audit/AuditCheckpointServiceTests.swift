@@ -13,7 +13,7 @@ struct AuditCheckpointServiceTests {
             let fixture = try await AuditTrailFixture(directory)
             var chain = AuditChain(writer: 1)
             try await fixture.write(3, to: &chain)
-            #expect(try await fixture.store.ledger().checkpoints.count == 1)
+            #expect(try await fixture.store.signatures().checkpoints.count == 1)
             let service = AuditCheckpointService(
                 checkpointer: fixture.checkpointer,
                 feeder: nil,
@@ -22,7 +22,7 @@ struct AuditCheckpointServiceTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await service.run() }
                 // The service's end makes a checkpoint too, so it has to be seen before.
-                while try await fixture.store.ledger().checkpoints.count < 2 { await Task.yield() }
+                while try await fixture.store.signatures().checkpoints.count < 2 { await Task.yield() }
                 group.cancelAll()
             }
             try fixture.database.close()

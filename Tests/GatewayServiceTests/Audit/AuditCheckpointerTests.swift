@@ -10,20 +10,20 @@ struct AuditCheckpointerTests {
     func onlyNews() async throws {
         try await TemporaryDirectory.with { directory in
             let fixture = try await AuditTrailFixture(directory)
-            #expect(try await fixture.store.ledger().checkpoints.count == 1)
+            #expect(try await fixture.store.signatures().checkpoints.count == 1)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            #expect(try await fixture.store.ledger().checkpoints.count == 1)
+            #expect(try await fixture.store.signatures().checkpoints.count == 1)
             var chain = AuditChain(writer: 1)
             try await fixture.write(3, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
-            let last = try #require(try await fixture.store.ledger().checkpoints.last?.content)
+            let last = try #require(try await fixture.store.signatures().checkpoints.last?.content)
             #expect(last.number == 2 && last.delivered == 1)
             #expect(last.heads.map(\.sequence) == [3])
             // Closed, the chain is settled, and takes no room any more.
             try await fixture.write(0, to: &chain, state: .closed)
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
-            let settled = try #require(try await fixture.store.ledger().checkpoints.last?.content)
+            let settled = try #require(try await fixture.store.signatures().checkpoints.last?.content)
             #expect(settled.settledWriter == 1 && settled.heads.isEmpty)
             #expect(try await fixture.checkpointer.prepare() == 3)
             try fixture.database.close()
@@ -39,18 +39,18 @@ struct AuditCheckpointerTests {
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
             // As after a start with a sink that can't be reached.
             let feeder = fixture.feeder(
-                AuditSinkFile(path: "\(directory.path)/none/audit.jsonl", signer: fixture.signer)
+                AuditSinkFile(path: "\(directory.path)/none/audit.jsonl")
             )
             await feeder.deliver()
             #expect(feeder.delivered == nil)
             try await fixture.write(1, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: feeder.delivered))
-            let last = try #require(try await fixture.store.ledger().checkpoints.last?.content)
+            let last = try #require(try await fixture.store.signatures().checkpoints.last?.content)
             #expect(last.number == 3 && last.delivered == 1)
             // A gateway without a sink says so.
             try await fixture.write(1, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            #expect(try await fixture.store.ledger().checkpoints.last?.content?.delivered == 0)
+            #expect(try await fixture.store.signatures().checkpoints.last?.content?.delivered == 0)
             try fixture.database.close()
         }
     }
@@ -66,7 +66,7 @@ struct AuditCheckpointerTests {
             let head = AuditSealer(auditKey: .sample("forger")).head(of: forged, state: .closed)
             try await fixture.store.append([record], head: head)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
-            let last = try #require(try await fixture.store.ledger().checkpoints.last?.content)
+            let last = try #require(try await fixture.store.signatures().checkpoints.last?.content)
             #expect(last.heads.map(\.writer) == [1] && last.settledWriter == 0)
             try fixture.database.close()
         }

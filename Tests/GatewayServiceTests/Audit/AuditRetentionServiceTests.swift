@@ -6,8 +6,8 @@ import Testing
 @testable import GatewayService
 
 struct AuditRetentionServiceTests {
-    @Test("After a cut the rest verifies, look-ups find it, and what is new goes on")
-    func cut() async throws {
+    @Test("After a truncation the rest verifies, look-ups find it, and what is new goes on")
+    func truncation() async throws {
         try await TemporaryDirectory.with { directory in
             let fixture = try await AuditTrailFixture(directory)
             var first = AuditChain(writer: 1)
@@ -125,7 +125,7 @@ struct AuditRetentionServiceTests {
             #expect(removed == 0)
             #expect(told.current.records(of: "audit.removed").map(\.outcome) == [.intent, .failed])
             #expect(told.current.records(of: "audit.removed").last?.object == "no records")
-            #expect(try await fixture.store.cuts().isEmpty)
+            #expect(try await fixture.store.truncations().isEmpty)
             guard case .tampered(let place, _) = try await fixture.verify() else {
                 Issue.record("nothing is noticed")
                 return

@@ -10,8 +10,8 @@ struct AuditSinkEvidenceTests {
     func bounded() async throws {
         try await TemporaryDirectory.with { directory in
             let fixture = try await AuditTrailFixture(directory)
-            var checkpoint = try #require(try await fixture.store.ledger().checkpoints.last?.content)
-            var evidence = AuditSinkEvidence()
+            var checkpoint = try #require(try await fixture.store.signatures().checkpoints.last?.content)
+            var evidence = AuditEvidence()
             let digest = [UInt8](repeating: 7, count: 32)
             let step = AuditCheckpoint.anchorInterval
             let idle = fixture.sealer.head(of: AuditChain(writer: 1, sequence: 9, hash: digest), state: .open)
@@ -23,17 +23,16 @@ struct AuditSinkEvidenceTests {
                 }
                 let chain = AuditChain(writer: 2, sequence: number, hash: digest)
                 let busy = fixture.sealer.head(of: chain, state: .open)
-                checkpoint.heads = [AuditCheckpoint.Head(idle), AuditCheckpoint.Head(busy)]
+                checkpoint.heads = [idle.unsealed, busy.unsealed]
                 evidence.add(checkpoint, digest: digest)
             }
             #expect(evidence.latest == 20 * step + 5)
             // Two intervals and what follows them, the eight anchors before, for both kinds; and the idle chain's end.
             #expect(evidence.count == 2 * (2 * step + 1 + 5 + 8) + 1)
-            let witness = evidence.witness
-            #expect(witness.checkpoints[10 * step] == digest && witness.checkpoints[9 * step] == nil)
-            #expect(witness.checkpoints[18 * step - 1] == nil && witness.checkpoints[18 * step] != nil)
-            #expect(witness.landmarks[1]?.map(\.sequence) == [9])
-            #expect(witness.landmarks[2]?.last?.sequence == 20 * step + 5)
+            #expect(evidence.digests[10 * step] == digest && evidence.digests[9 * step] == nil)
+            #expect(evidence.digests[18 * step - 1] == nil && evidence.digests[18 * step] != nil)
+            #expect(evidence.known[1]?.map(\.sequence) == [9])
+            #expect(evidence.known[2]?.last?.sequence == 20 * step + 5)
             try fixture.database.close()
         }
     }

@@ -77,12 +77,12 @@ struct AuditTrailFixture {
     }
 
     /// What the whole store verifies as.
-    func verify(witness: AuditWitness = AuditWitness(), isLive: Bool = true) async throws -> AuditVerifier.Verdict {
+    func verify(evidence: AuditEvidence = AuditEvidence(), isLive: Bool = true) async throws -> AuditVerifier.Verdict {
         try await AuditVerifier(
             store: self.store,
             sealer: self.sealer,
             publicKey: self.signer.publicKey,
-            witness: witness
+            evidence: evidence
         )
         .verify(isLive: isLive)
     }

@@ -10,9 +10,9 @@ struct StallingPipe {
         _ = fcntl(self.pipe.fileHandleForReading.fileDescriptor, F_SETFL, O_NONBLOCK)
     }
 
-    /// Its end for writing, which has no patience.
-    var output: PatientOutput {
-        PatientOutput(descriptor: self.pipe.fileHandleForWriting.fileDescriptor, patience: 0)
+    /// Its end for writing, which waits for nobody.
+    var output: TimedOutput {
+        TimedOutput(descriptor: self.pipe.fileHandleForWriting.fileDescriptor, timeoutMs: 0)
     }
 
     /// Reads all that is in it.

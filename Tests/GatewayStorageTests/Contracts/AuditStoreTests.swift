@@ -70,6 +70,45 @@ struct AuditStoreTests {
         }
     }
 
+    @Test("Places are found by tenant and time, page by page, each once", arguments: StoreKind.available)
+    func foundPlaces(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store in
+            for writer in 1...2 {
+                var chain = AuditChain(writer: writer)
+                let records = (1...9)
+                    .map { number in
+                        var record = AuditFixtures.record(number, tenant: number.isMultiple(of: 3) ? nil : "acme")
+                        record.tenantUID = number.isMultiple(of: 2) ? .max : 1
+                        return record
+                    }
+                try await self.fixtures.write(records, to: &chain, in: store)
+            }
+            func found(_ tenant: String?, from: Int? = nil, to: Int? = nil) async throws -> [String] {
+                var places: [AuditPlace] = []
+                while true {
+                    let page = try await store.places(
+                        of: tenant,
+                        from: from.map { AuditFixtures.record($0).time },
+                        to: to.map { AuditFixtures.record($0).time },
+                        after: places.last,
+                        limit: 4
+                    )
+                    places += page
+                    if page.count < 4 { break }
+                }
+                return places.map { "\($0.cursor.position.writer).\($0.cursor.position.sequence)" }.sorted()
+            }
+            func places(_ numbers: [Int]) -> [String] {
+                [1, 2].flatMap { writer in numbers.map { "\(writer).\($0)" } }
+            }
+            #expect(try await found("acme") == places([1, 2, 4, 5, 7, 8]))
+            #expect(try await found("acme", from: 2, to: 7) == places([2, 4, 5]))
+            #expect(try await found(nil, from: 3, to: 5) == places([3, 4]))
+            #expect(try await found(nil) == places(Array(1...9)))
+            #expect(try await found("nobody").isEmpty)
+        }
+    }
+
     @Test("A head is moved, also without records", arguments: StoreKind.available)
     func heads(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
@@ -339,12 +378,12 @@ struct AuditStoreTests {
     @Test("A new audit has nothing signed, and is in use by nobody", arguments: StoreKind.available)
     func newLedger(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
-            let ledger = try await store.ledger()
-            #expect(ledger == AuditLedger())
+            let signatures = try await store.signatures()
+            #expect(signatures == AuditSignatures())
             let checkpoints = try await store.checkpoints(after: 0, limit: 9)
             #expect(checkpoints.isEmpty)
-            let cuts = try await store.cuts()
-            #expect(cuts.isEmpty)
+            let truncations = try await store.truncations()
+            #expect(truncations.isEmpty)
         }
     }
 
@@ -354,9 +393,9 @@ struct AuditStoreTests {
             for number in [1, 2, 3, 5, 4] {
                 try await store.append(Self.checkpoint(number), thinnedBy: nil, end: Self.end(at: number))
             }
-            let ledger = try await store.ledger()
-            #expect(ledger.checkpoints == (1...5).map(Self.checkpoint))
-            #expect(ledger.end == Self.end(at: 4))
+            let signatures = try await store.signatures()
+            #expect(signatures.checkpoints == (1...5).map(Self.checkpoint))
+            #expect(signatures.end == Self.end(at: 4))
             #expect(try await store.checkpoints(after: 2, limit: 2) == [3, 4].map(Self.checkpoint))
             #expect(try await store.checkpoints(after: 5, limit: 2).isEmpty)
             // A number is taken once; what fails leaves the end as it was.
@@ -364,7 +403,7 @@ struct AuditStoreTests {
                 try await store.append(Self.checkpoint(5), thinnedBy: nil, end: Self.end(at: 5))
             }
             #expect(error?.code == .storeUnavailable)
-            #expect(try await store.ledger() == ledger)
+            #expect(try await store.signatures() == signatures)
         }
     }
 
@@ -387,26 +426,26 @@ struct AuditStoreTests {
                 settledDigest: Array(repeating: 0, count: 32),
                 removedWriter: 0,
                 heads: [],
-                cuts: []
+                truncations: []
             )
-            let before = try await store.ledger().checkpoints.map(\.number)
+            let before = try await store.signatures().checkpoints.map(\.number)
             try await store.append(Self.checkpoint(5 * step), thinnedBy: content, end: Self.end(at: 5 * step))
-            let after = try await store.ledger().checkpoints.map(\.number)
+            let after = try await store.signatures().checkpoints.map(\.number)
             #expect(after == (before + [5 * step]).filter { content.keeps($0) })
             #expect(after.contains(step) && after.count < before.count)
         }
     }
 
     @Test(
-        "Removal takes a chain's records up to a place, and leaves the cut in their stead",
+        "Removal takes a chain's records up to a place, and leaves the truncation in their stead",
         arguments: StoreKind.available
     )
     func removal(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 2, recordsEach: 6)
             let records = try await store.records(of: 1, after: 0, limit: 10)
-            func cut(_ sequence: Int, hash: [UInt8]) -> AuditCut {
-                AuditCut(
+            func truncation(_ sequence: Int, hash: [UInt8]) -> AuditTruncation {
+                AuditTruncation(
                     writer: 1,
                     sequence: sequence,
                     hash: hash,
@@ -415,25 +454,25 @@ struct AuditStoreTests {
                 )
             }
             let wrong = await #expect(throws: GatewayError.self) {
-                try await store.remove(upTo: cut(4, hash: records[4].hash))
+                try await store.remove(upTo: truncation(4, hash: records[4].hash))
             }
             #expect(wrong?.code == .conflict)
-            #expect(try await store.cuts().isEmpty)
+            #expect(try await store.truncations().isEmpty)
             for sequence in [2, 4] {
-                try await store.remove(upTo: cut(sequence, hash: records[sequence - 1].hash))
-                #expect(try await store.cuts() == [cut(sequence, hash: records[sequence - 1].hash)])
+                try await store.remove(upTo: truncation(sequence, hash: records[sequence - 1].hash))
+                #expect(try await store.truncations() == [truncation(sequence, hash: records[sequence - 1].hash)])
             }
             let gone = await #expect(throws: GatewayError.self) {
-                try await store.remove(upTo: cut(3, hash: records[2].hash))
+                try await store.remove(upTo: truncation(3, hash: records[2].hash))
             }
             #expect(gone?.code == .conflict)
             let rest = try await store.rows(of: 1, from: Int.min, limit: 10)
             #expect(rest.rows.map(\.sequence) == [5, 6])
-            #expect(rest.cut?.sequence == 4)
+            #expect(rest.truncation?.sequence == 4)
             #expect(rest.head?.sequence == 6)
             let page = try await store.page(AuditQuery(limit: 10))
             #expect(self.places(page) == ["2.6", "2.5", "2.4", "2.3", "2.2", "2.1", "1.6", "1.5"])
-            #expect(try await store.ledger().cuts.count == 1)
+            #expect(try await store.signatures().truncations.count == 1)
         }
     }
 

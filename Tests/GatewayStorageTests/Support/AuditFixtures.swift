@@ -20,6 +20,7 @@ struct AuditFixtures {
         record.method = "POST"
         record.targetKind = "token"
         record.targets = Self.targets([number, number + 1_000])
+        record.results = [.init(fcmMessageID: "0:\(number)%abc"), .init(code: "unregistered")]
         record.object = number.isMultiple(of: 5) ? nil : "object-\(number)"
         record.recipients = 2
         record.accepted = number % 3

@@ -9,7 +9,7 @@ package final class InMemoryAuditStore: AuditStore {
         /// The writers' ends, by rising writer.
         package var heads: [AuditHead] = []
         /// What is signed of the chains, and where they begin.
-        package var ledger = AuditLedger()
+        package var signatures = AuditSignatures()
         /// How many records each successful append brought.
         package var batches: [Int] = []
         /// How many appends were refused.
@@ -110,7 +110,7 @@ package final class InMemoryAuditStore: AuditStore {
         let contents = self.contents.current
         return AuditRows(
             head: contents.heads.first { $0.writer == writer },
-            cut: contents.ledger.cuts.first { $0.writer == writer },
+            truncation: contents.signatures.truncations.first { $0.writer == writer },
             rows: contents.chain(of: writer, in: sequence...Int.max).prefix(limit).map { AuditRow($0) }
         )
     }
@@ -124,25 +124,45 @@ package final class InMemoryAuditStore: AuditStore {
             .map { AuditMoment(sequence: $0.sequence, time: $0.entry.time) }
     }
 
+    package func places(
+        of tenant: String?,
+        from: Timestamp?,
+        to: Timestamp?,
+        after last: AuditPlace?,
+        limit: Int
+    ) async throws(GatewayError) -> [AuditPlace] {
+        var query = AuditQuery(limit: limit)
+        (query.tenant, query.from, query.to) = (tenant, from, to)
+        func isAfter(_ record: ChainedAuditRecord) -> Bool {
+            last.map { Self.order(AuditCursor(record)) > Self.order($0.cursor) } ?? true
+        }
+        return self.contents.current.records.filter { Self.matches($0, query) && isAfter($0) }
+            .map { AuditPlace(tenantUID: $0.entry.tenantUID, cursor: AuditCursor($0)) }
+            .sorted { Self.order($0.cursor) < Self.order($1.cursor) }
+            .prefix(limit).map(\.self)
+    }
+
     package func writersWithRecords() async throws(GatewayError) -> [Int] {
         Set(self.contents.current.records.map(\.writer)).sorted()
     }
 
-    package func remove(upTo cut: AuditCut) async throws(GatewayError) {
+    package func remove(upTo truncation: AuditTruncation) async throws(GatewayError) {
         self.contents.change { contents in
-            contents.records.removeAll { $0.writer == cut.writer && $0.sequence <= cut.sequence }
-            contents.ledger.cuts.removeAll { $0.writer == cut.writer }
-            contents.ledger.cuts.append(cut)
-            contents.ledger.cuts.sort { $0.writer < $1.writer }
+            contents.records.removeAll { $0.writer == truncation.writer && $0.sequence <= truncation.sequence }
+            contents.signatures.truncations.removeAll { $0.writer == truncation.writer }
+            contents.signatures.truncations.append(truncation)
+            contents.signatures.truncations.sort { $0.writer < $1.writer }
         }
     }
 
-    package func ledger() async throws(GatewayError) -> AuditLedger { self.contents.current.ledger }
+    package func signatures() async throws(GatewayError) -> AuditSignatures { self.contents.current.signatures }
 
-    package func cuts() async throws(GatewayError) -> [AuditCut] { self.contents.current.ledger.cuts }
+    package func truncations() async throws(GatewayError) -> [AuditTruncation] {
+        self.contents.current.signatures.truncations
+    }
 
     package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
-        Array(self.contents.current.ledger.checkpoints.filter { $0.number > number }.prefix(limit))
+        Array(self.contents.current.signatures.checkpoints.filter { $0.number > number }.prefix(limit))
     }
 
     package func append(
@@ -151,11 +171,11 @@ package final class InMemoryAuditStore: AuditStore {
         end: CheckpointEnd
     ) async throws(GatewayError) {
         self.contents.change { contents in
-            contents.ledger.checkpoints.append(checkpoint)
-            contents.ledger.checkpoints.sort { $0.number < $1.number }
-            contents.ledger.end = end
+            contents.signatures.checkpoints.append(checkpoint)
+            contents.signatures.checkpoints.sort { $0.number < $1.number }
+            contents.signatures.end = end
             guard let content else { return }
-            contents.ledger.checkpoints.removeAll { !content.keeps($0.number) }
+            contents.signatures.checkpoints.removeAll { !content.keeps($0.number) }
         }
     }
 

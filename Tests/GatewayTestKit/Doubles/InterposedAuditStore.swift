@@ -39,9 +39,9 @@ package final class InterposedAuditStore: AuditStore {
         return try await self.store.rows(of: writer, from: sequence, limit: limit)
     }
 
-    package func remove(upTo cut: AuditCut) async throws(GatewayError) {
+    package func remove(upTo truncation: AuditTruncation) async throws(GatewayError) {
         try self.beforeRemoval()
-        try await self.store.remove(upTo: cut)
+        try await self.store.remove(upTo: truncation)
     }
 
     package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
@@ -58,15 +58,25 @@ package final class InterposedAuditStore: AuditStore {
         try await self.store.times(of: writer, in: places, every: step)
     }
 
+    package func places(
+        of tenant: String?,
+        from: Timestamp?,
+        to: Timestamp?,
+        after last: AuditPlace?,
+        limit: Int
+    ) async throws(GatewayError) -> [AuditPlace] {
+        try await self.store.places(of: tenant, from: from, to: to, after: last, limit: limit)
+    }
+
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage { try await self.store.page(query) }
 
-    package func ledger() async throws(GatewayError) -> AuditLedger { try await self.store.ledger() }
+    package func signatures() async throws(GatewayError) -> AuditSignatures { try await self.store.signatures() }
 
     package func checkpoints(after number: Int, limit: Int) async throws(GatewayError) -> [SignedCheckpoint] {
         try await self.store.checkpoints(after: number, limit: limit)
     }
 
-    package func cuts() async throws(GatewayError) -> [AuditCut] { try await self.store.cuts() }
+    package func truncations() async throws(GatewayError) -> [AuditTruncation] { try await self.store.truncations() }
 
     package func append(
         _ checkpoint: SignedCheckpoint,

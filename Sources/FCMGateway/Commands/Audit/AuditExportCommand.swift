@@ -3,7 +3,6 @@ import Foundation
 import GatewayCore
 import GatewayService
 import GatewayStorage
-import NIOCore
 
 /// `audit export`: writes the audit in a form that others can check without the store.
 struct AuditExportCommand: AsyncParsableCommand {
@@ -12,11 +11,11 @@ struct AuditExportCommand: AsyncParsableCommand {
         abstract: "Write the audit trail so that others can read and check it.",
         discussion: """
             Reads the store directly, whether or not a gateway serves it. One JSON object a line: first what the export \
-            is, then the latest checkpoint, then each chain with its records in order, last how many there are. With \
-            --tenant, everybody else's records, the gateway's own included, are there as bare hashes, so that audit \
-            verify --export can check the chains without them. With --from or --to, the chains begin and end with the \
-            first and last record of that time. A chain whose oldest records were removed by age begins with the signed \
-            word of that.
+            is, then checkpoints, how each chain ends, records in order, last how many there are. With --tenant, \
+            --from or --to, the records come as stretches: of each chain those parts between two checkpoints in which \
+            there is something to show. All else in them, the gateway's own records included, is there as bare hashes, \
+            so that audit verify --export can check it. For a chain whose oldest records were removed by age, there is \
+            the signed word of that.
 
             What is written is checked; seals and signatures too where the master key is at hand.
 
@@ -27,11 +26,10 @@ struct AuditExportCommand: AsyncParsableCommand {
 
     /// How the export is written.
     enum Format: String, CaseIterable, ExpressibleByArgument {
-        /// One JSON object a line.
         case jsonl
     }
 
-    @Option(name: .long, help: "Only this tenant's records; of all others the hashes.") var tenant: TenantID?
+    @Option(name: .long, help: "Only this tenant's records, and hashes of others between them.") var tenant: TenantID?
     @Option(name: .long, help: "Only records from then on, as in 2026-01-31T12:00:00Z.") var from: Timestamp?
     @Option(name: .long, help: "Only records before then.") var to: Timestamp?
     @Option(name: .long, help: "The form.") var format = Format.jsonl
@@ -81,7 +79,7 @@ struct AuditExportCommand: AsyncParsableCommand {
     private func export(
         _ configuration: GatewayConfiguration,
         to handle: FileHandle
-    ) async throws -> AuditExporter.Summary {
+    ) async throws -> AuditExportSummary {
         let path = configuration.databasePath
         // Asked first, as by `audit verify`.
         let isLive = try StoreLock.isHeld(at: path)
@@ -90,69 +88,27 @@ struct AuditExportCommand: AsyncParsableCommand {
             throw GatewayError(.notFound, "There is no tenant \(tenant), nor a record of one of that name")
         }
         let secrets = try await configuration.secrets(of: database)
-        let store = SQLAuditStore(database: database)
-        let output = Lines(handle)
-        try output.write(
-            AuditExportLine.head(
-                .init(tenant: self.tenant?.text, from: self.from?.rfc3339, to: self.to?.rfc3339, isLive: isLive)
-            )
-        )
         let exporter = AuditExporter(
-            store: store,
-            tenant: self.tenant?.text,
+            store: SQLAuditStore(database: database),
             sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
             publicKey: try secrets?.auditPublicKey()
         )
-        let summary = try await exporter.export(places: try await self.places(store)) {
-            try output.write(AuditExportLine.item($0))
-        }
-        try output.write(AuditExportLine.end(summary))
+        let head = AuditExportHead(
+            tenant: self.tenant?.text,
+            from: self.from,
+            to: self.to,
+            isLive: isLive
+        )
+        let output = LineOutput(handle)
+        let summary = try await exporter.export(head) { try output.write($0.text) }
         try output.flush()
         return summary
     }
 
-    /// The parts of the chains that were asked for; `nil` for all.
-    private func places(_ store: SQLAuditStore) async throws -> [Int: ClosedRange<Int>]? {
-        guard self.from != nil || self.to != nil else { return nil }
-        var places: [Int: ClosedRange<Int>] = [:]
-        for head in try await store.heads() {
-            places[head.writer] = try await store.places(of: head.writer, from: self.from, to: self.to)
-        }
-        return places
-    }
-
-    /// Lines that a closure can write.
-    private final class Lines {
-        private var lines: LineOutput
-
-        init(_ handle: FileHandle) {
-            self.lines = LineOutput(handle)
-        }
-
-        func write(_ line: ByteBuffer) throws(Unwritable) {
-            do {
-                try self.lines.write(line)
-            } catch {
-                throw Unwritable()
-            }
-        }
-
-        func flush() throws(Unwritable) {
-            do {
-                try self.lines.flush()
-            } catch {
-                throw Unwritable()
-            }
-        }
-    }
-
-    /// The output takes no more.
-    private struct Unwritable: Error {}
-
     private static func report(_ error: any Error) -> ExitCode {
         switch error {
         case let damage as AuditExporter.Damage:
-            CommandOutput.remark(AuditFinding(damage).text.plain)
+            CommandOutput.remark(AuditFinding(damage.verdict).text.plain)
             return .failure
         case let error as GatewayError:
             FailureReport.write(error)

@@ -7,9 +7,7 @@ import StrictJSON
 struct AuditFinding {
     /// How what was checked stands.
     enum Verdict: String {
-        /// Nobody changed it.
         case intact
-        /// Somebody did.
         case tampered
         /// Nobody did, but a writer ended uncleanly.
         case unclean
@@ -20,14 +18,12 @@ struct AuditFinding {
         case string(String)
     }
 
-    /// How it stands.
     let verdict: Verdict
-    /// The sentence for people.
     let text: StyledText
     /// What else is known, by the names that programs read.
     let members: [String: Member]
 
-    /// Of a store.
+    /// Of a store, to be verified or exported.
     init(_ verdict: AuditVerifier.Verdict) {
         switch verdict {
         case .intact(let records):
@@ -48,17 +44,6 @@ struct AuditFinding {
                     + StyledText("; the next start of the gateway closes its chain."),
                 ["records": .integer(records), "writer": .integer(writer)]
             )
-        }
-    }
-
-    /// Of a store that can't be exported, because somebody changed it.
-    init(_ damage: AuditExporter.Damage) {
-        switch damage.verdict {
-        case .tampered(let position, let reason): self = .tampered("The audit trail", at: position, reason: reason)
-        case .checkpointTampered(let number, let reason):
-            self = .tampered("The audit trail", checkpoint: number, reason: reason)
-        case .intact(let summary): self.init(.intact(records: summary.records))
-        case .unclean(let writer, let summary): self.init(.unclean(writer: writer, records: summary.records))
         }
     }
 
@@ -99,38 +84,35 @@ struct AuditFinding {
     }
 
     /// Of an export.
-    init(_ result: AuditExportCheck.Result) {
-        func counts(_ summary: AuditExporter.Summary) -> String {
-            let whose = result.tenant.map { "of tenant \($0) " } ?? ""
-            let after = summary.removed > 0 ? ", after \(summary.removed) that were removed by age" : ""
-            let signed = result.checkpoint.map { ", with checkpoint \($0)" } ?? ""
-            return "\(summary.records) records \(whose)and the hashes of \(summary.hidden) others\(after)\(signed)"
-        }
-        func members(_ summary: AuditExporter.Summary) -> [String: Member] {
-            var members: [String: Member] = [
-                "records": .integer(summary.records), "hidden": .integer(summary.hidden),
-                "removed": .integer(summary.removed),
-            ]
-            if let checkpoint = result.checkpoint { members["checkpoint"] = .integer(checkpoint) }
-            return members
-        }
-        switch result.verdict {
-        case .intact(let summary):
+    init(_ report: AuditExportVerifier.Report) {
+        let summary = report.summary
+        let whose = report.tenant.map { "of tenant \($0) " } ?? ""
+        let after = summary.removed > 0 ? ", after \(summary.removed) that were removed by age" : ""
+        let signed = report.checkpoint.map { ", with checkpoint \($0)" } ?? ""
+        let counts = "\(summary.records) records \(whose)and the hashes of \(summary.hidden) others\(after)\(signed)"
+        var members: [String: Member] = [
+            "records": .integer(summary.records), "hidden": .integer(summary.hidden),
+            "removed": .integer(summary.removed),
+        ]
+        if let checkpoint = report.checkpoint { members["checkpoint"] = .integer(checkpoint) }
+        switch report.verdict {
+        case .intact:
             self.init(
                 .intact,
-                StyledText("The export is ") + StyledText("intact", .good) + StyledText(": \(counts(summary))."),
-                members(summary)
+                StyledText("The export is ") + StyledText("intact", .good) + StyledText(": \(counts)."),
+                members
             )
         case .tampered(let position, let reason):
             self = .tampered("The export", at: position, reason: reason)
         case .checkpointTampered(let number, let reason):
             self = .tampered("The export", checkpoint: number, reason: reason)
-        case .unclean(let writer, let summary):
+        case .unclean(let writer, _):
+            members["writer"] = .integer(writer)
             self.init(
                 .unclean,
-                StyledText("The export holds (\(counts(summary))), but writer \(writer) ")
+                StyledText("The export holds (\(counts)), but writer \(writer) ")
                     + StyledText("had ended uncleanly", .caution) + StyledText(" when it was made."),
-                members(summary).merging(["writer": .integer(writer)]) { $1 }
+                members
             )
         }
     }
@@ -185,7 +167,6 @@ struct AuditFinding {
         )
     }
 
-    /// What scripts go by.
     var exitCode: ExitCode {
         switch self.verdict {
         case .intact: .success

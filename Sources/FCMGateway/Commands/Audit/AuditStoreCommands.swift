@@ -4,6 +4,8 @@ import Foundation
 import GatewayCore
 import GatewayService
 import GatewayStorage
+import NIOCore
+import NIOFoundationCompat
 
 /// The options of audit verbs that read the store directly, whether or not a gateway serves it.
 struct AuditStoreOptions: ParsableArguments {
@@ -72,8 +74,8 @@ struct AuditIntentsCommand: AsyncParsableCommand {
                     last = end
                 }
             }
-            var lines = LineOutput(.standardOutput)
-            for record in intents.withoutOutcome { try lines.write(AuditExportLine.record(record)) }
+            let lines = LineOutput(.standardOutput)
+            for record in intents.withoutOutcome { try lines.write(AuditLine.record(record).text) }
             try lines.flush()
         }
     }
@@ -152,5 +154,36 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
             guard let secrets = try await configuration.secrets(of: database) else { return }
             try CommandOutput(secrets.auditSigner().publicKey.base64).write()
         }
+    }
+}
+
+/// Writes many lines, some of them at a time.
+final class LineOutput {
+    /// The output takes no more.
+    struct Unwritable: Error {}
+
+    private static let capacity = 1 << 16
+
+    private let handle: FileHandle
+    private var waiting = ByteBuffer()
+
+    init(_ handle: FileHandle) {
+        self.handle = handle
+    }
+
+    func write(_ line: ByteBuffer) throws(Unwritable) {
+        self.waiting.writeImmutableBuffer(line)
+        self.waiting.writeInteger(UInt8(ascii: "\n"))
+        if self.waiting.readableBytes >= Self.capacity { try self.flush() }
+    }
+
+    func flush() throws(Unwritable) {
+        guard self.waiting.readableBytes > 0 else { return }
+        do {
+            try self.handle.write(contentsOf: Data(buffer: self.waiting))
+        } catch {
+            throw Unwritable()
+        }
+        self.waiting.clear()
     }
 }

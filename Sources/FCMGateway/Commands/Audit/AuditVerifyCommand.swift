@@ -52,6 +52,8 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let finding: AuditFinding
         do {
             finding = try await self.finding()
+        } catch let failure as AuditSinkVerifier.Failure {
+            finding = AuditFinding(failure)
         } catch let code as ExitCode where code == .failure {
             // 1 would mean that somebody changed the trail; the reason has been printed.
             throw Self.unreadable
@@ -82,8 +84,8 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         let path = configuration.databasePath
         let database = try SQLiteReadOnlyDatabase(path: path)
         let store = SQLAuditStore(database: database)
-        let ledger = try await store.ledger()
-        if ledger.isInUse, try await SQLSecretStore(database: database).gatewaySecrets()[.auditSigningKey] == nil {
+        let signatures = try await store.signatures()
+        if signatures.isInUse, try await SQLSecretStore(database: database).gatewaySecrets()[.auditSigningKey] == nil {
             // It is made with the store's first secrets, so somebody took it away.
             return AuditFinding(.checkpointTampered(number: 1, reason: "the key that signed it is gone from the store"))
         }
@@ -93,20 +95,17 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         if secrets == nil, publicKey == nil {
             CommandOutput.remark("No key: the checkpoints' signatures are not checked.")
         }
-        var witness = AuditWitness()
+        var evidence = AuditEvidence()
         if !self.sink.isEmpty {
-            switch try self.readSink(publicKey) {
-            case .success(let sink): witness = sink.witness
-            case .failure(let failure): return AuditFinding(failure)
-            }
+            evidence = try self.readSink(publicKey).evidence
             // Known before the sink was read, so that a gateway that goes on delivering is no trouble.
-            witness.required = ledger.checkpoints.last?.content?.delivered ?? 0
+            evidence.required = signatures.checkpoints.last?.content?.delivered ?? 0
         }
         let verifier = AuditVerifier(
             store: store,
             sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
             publicKey: publicKey,
-            witness: witness
+            evidence: evidence
         )
         let reporter = self.progress.reporter("audit records")
         defer { reporter.finish() }
@@ -137,27 +136,26 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         return nil
     }
 
-    private func readSink(_ publicKey: AuditPublicKey?) throws -> Result<AuditSinkVerifier, AuditSinkVerifier.Failure> {
+    /// - Throws: `AuditSinkVerifier.Failure` where somebody changed it.
+    private func readSink(_ publicKey: AuditPublicKey?) throws -> AuditSinkVerifier {
         var verifier = AuditSinkVerifier(publicKey: publicKey)
         for path in self.sink {
             do {
                 try verifier.read(path)
             } catch let failure as AuditSinkVerifier.Failure {
-                return .failure(failure)
+                throw failure
             } catch {
                 throw GatewayError(.notFound, "The sink can't be read: \(path)", cause: error)
             }
         }
-        if let failure = verifier.finding { return .failure(failure) }
-        return .success(verifier)
+        if let failure = verifier.finding { throw failure }
+        return verifier
     }
 
     private func verifySinkAlone() throws -> AuditFinding {
         if self.publicKey == nil { CommandOutput.remark("No key: the checkpoints' signatures are not checked.") }
-        switch try self.readSink(self.publicKey) {
-        case .success(let sink): return AuditFinding(sinkRecords: sink.records, latest: sink.latest)
-        case .failure(let failure): return AuditFinding(failure)
-        }
+        let sink = try self.readSink(self.publicKey)
+        return AuditFinding(sinkRecords: sink.records, latest: sink.evidence.latest)
     }
 
     private func verifyExport(_ path: String) async throws -> AuditFinding {
@@ -168,7 +166,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         }
         if publicKey == nil { CommandOutput.remark("No key: the signatures are not checked.") }
         let sealer = secrets.map { AuditSealer(auditKey: $0.auditKey) }
-        return AuditFinding(try AuditExportCheck(sealer: sealer, publicKey: publicKey).verify(path))
+        return AuditFinding(try AuditExportVerifier.verify(path, sealer: sealer, publicKey: publicKey))
     }
 
     /// The store's secrets; nil without a master key or without its store, since an export is mostly checked elsewhere.

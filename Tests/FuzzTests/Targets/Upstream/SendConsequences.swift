@@ -79,9 +79,9 @@ enum SendConsequences {
         try FuzzFinding.require((0...record.recipients).contains(record.accepted), "more accepted than asked for")
         try FuzzFinding.require(record.recipients <= 2_000, "\(record.recipients) recipients")
         var bytes: [UInt8] = []
-        AuditBody.encode(record, to: &bytes)
+        AuditCodec.encode(record, to: &bytes)
         try FuzzFinding.require(bytes.count <= Self.maxRecordBytes, "a record of \(bytes.count) bytes")
-        let again = AuditBody.decode(bytes, time: record.time, tenant: record.tenant)
+        let again = AuditCodec.decode(bytes, time: record.time, tenant: record.tenant)
         try FuzzFinding.requireEqual(again, record, "another record")
     }
 

@@ -1,0 +1,260 @@
+import Crypto
+
+/// What the audit was at one moment: the ends of all its chains, signed and linked to the checkpoints before it.
+///
+/// Pure: it is text that is signed, and knows nothing of keys or stores.
+package struct AuditCheckpoint: Sendable, Hashable {
+    /// Every so many checkpoints, one is kept for good; the others go when they are some days old.
+    package static let anchorInterval = 360
+    /// How many of the latest checkpoints are all kept: two days of activity.
+    package static let denseCount = 48 * Self.anchorInterval
+
+    /// Dense from 1.
+    package var number: Int
+    package var time: Timestamp
+    /// The digest of the checkpoint before; zeros in the first.
+    package var previous: [UInt8]
+    /// The digest of the latest checkpoint before whose number is a multiple of ``anchorInterval``; zeros before that.
+    package var anchor: [UInt8]
+    /// Checkpoints before this number are not kept.
+    package var oldest: Int
+    /// From this number on, every checkpoint is kept; before it, multiples of ``anchorInterval`` alone.
+    package var denseFrom: Int
+    /// The latest checkpoint that the second sink was known to hold; 0 for none.
+    package var delivered: Int
+    /// The chains of all writers up to this one had ended.
+    package var settledWriter: Int
+    /// The digest of their ends (``AuditSettledEnds``).
+    package var settledDigest: [UInt8]
+    /// The chains of all writers up to this one are removed whole, by retention.
+    package var removedWriter: Int
+    /// The ends of the other chains, by rising writer and without their seals.
+    package var heads: [AuditHead]
+    /// Where the other chains begin that do not begin with their first record, by rising writer.
+    package var truncations: [AuditChain]
+
+    /// The number of the latest checkpoint before another one that is kept for good; 0 for none.
+    package static func anchorNumber(before number: Int) -> Int {
+        (number - 1) / self.anchorInterval * self.anchorInterval
+    }
+
+    /// Whether a store that ends with this checkpoint holds the one of a number.
+    package func keeps(_ number: Int) -> Bool {
+        guard number >= self.oldest, number <= self.number else { return false }
+        return number >= self.denseFrom || number.isMultiple(of: Self.anchorInterval)
+    }
+
+    /// The first number from another one on that a store that ends with this checkpoint holds, if it goes on for long.
+    func firstKept(from number: Int) -> Int {
+        let rest = number % Self.anchorInterval
+        guard number < self.denseFrom, rest != 0 else { return number }
+        return min(number &+ Self.anchorInterval &- rest, self.denseFrom)
+    }
+
+    /// Whether another checkpoint says the same of the chains.
+    package func says(sameAs other: AuditCheckpoint) -> Bool {
+        self.settledWriter == other.settledWriter && self.settledDigest == other.settledDigest
+            && self.removedWriter == other.removedWriter && self.heads == other.heads
+            && self.truncations == other.truncations
+    }
+
+    /// What a chain's first record says of the checkpoint that it follows.
+    package static func openingNote(after number: Int) -> String { "after checkpoint \(number)" }
+
+    /// The number in what a chain's first record says.
+    static func number(inOpeningNote text: String?) -> Int? {
+        guard let text, text.hasPrefix("after checkpoint "), let number = Int(text.dropFirst(17)) else { return nil }
+        return text == self.openingNote(after: number) ? number : nil
+    }
+}
+
+extension AuditCheckpoint {
+    private static let title = "fcm-gateway audit checkpoint 1"
+
+    /// The text that is signed; every checkpoint has exactly one.
+    package var text: [UInt8] {
+        var lines = [
+            Self.title,
+            "number \(self.number)",
+            "time \(self.time.microseconds)",
+            "previous \(Hex.text(self.previous))",
+            "anchor \(Hex.text(self.anchor))",
+            "kept \(self.oldest) \(self.denseFrom)",
+            "delivered \(self.delivered)",
+            "settled \(self.settledWriter) \(Hex.text(self.settledDigest))",
+            "removed \(self.removedWriter)",
+        ]
+        for head in self.heads {
+            lines.append("head \(head.writer) \(head.sequence) \(Hex.text(head.hash)) \(head.state.rawValue)")
+        }
+        for truncation in self.truncations {
+            lines.append("truncation \(truncation.writer) \(truncation.sequence) \(Hex.text(truncation.hash))")
+        }
+        return Array((lines.joined(separator: "\n") + "\n").utf8)
+    }
+
+    /// The checkpoint of a text; `nil` for a text that none has.
+    package init?(text: [UInt8]) {
+        guard let whole = String(validating: text, as: UTF8.self) else { return nil }
+        var lines = whole.split(separator: "\n", omittingEmptySubsequences: false)[...]
+        guard lines.popFirst() == Self.title[...] else { return nil }
+        func take(_ name: String, _ count: Int) -> [Substring]? {
+            guard let words = lines.popFirst()?.split(separator: " ", omittingEmptySubsequences: false),
+                words.count == count + 1, words[0] == name
+            else { return nil }
+            return Array(words.dropFirst())
+        }
+        guard let number = take("number", 1).flatMap({ Int($0[0]) }),
+            let time = take("time", 1).flatMap({ Int64($0[0]) }),
+            let previous = take("previous", 1).flatMap({ Hex.bytes($0[0]) }),
+            let anchor = take("anchor", 1).flatMap({ Hex.bytes($0[0]) }),
+            let kept = take("kept", 2), let oldest = Int(kept[0]), let denseFrom = Int(kept[1]),
+            let delivered = take("delivered", 1).flatMap({ Int($0[0]) }),
+            let settled = take("settled", 2), let settledWriter = Int(settled[0]),
+            let settledDigest = Hex.bytes(settled[1]),
+            let removedWriter = take("removed", 1).flatMap({ Int($0[0]) })
+        else { return nil }
+        (self.number, self.time) = (number, Timestamp(microseconds: time))
+        (self.previous, self.anchor) = (previous, anchor)
+        (self.oldest, self.denseFrom, self.delivered) = (oldest, denseFrom, delivered)
+        (self.settledWriter, self.settledDigest, self.removedWriter) = (settledWriter, settledDigest, removedWriter)
+        // Falsified numbers must not lead arithmetic astray.
+        guard number > 0, oldest > 0, denseFrom > 0, settledWriter >= 0, (0...settledWriter).contains(removedWriter)
+        else {
+            return nil
+        }
+        (self.heads, self.truncations) = ([], [])
+        for line in lines {
+            let words = line.split(separator: " ", omittingEmptySubsequences: false)
+            guard words.count >= 4, let writer = Int(words[1]), let sequence = Int(words[2]),
+                let hash = Hex.bytes(words[3])
+            else { continue }
+            if words.count == 5, let state = AuditHead.State(rawValue: String(words[4])) {
+                self.heads.append(AuditHead(writer: writer, sequence: sequence, hash: hash, state: state))
+            } else {
+                self.truncations.append(AuditChain(writer: writer, sequence: sequence, hash: hash))
+            }
+        }
+        // One comparison in place of a check of every line for its only form.
+        guard self.text == text else { return nil }
+    }
+}
+
+/// A checkpoint as it is stored: its text, and the signature of that text.
+package struct SignedCheckpoint: Sendable, Hashable {
+    package var number: Int
+    package var text: [UInt8]
+    package var signature: [UInt8]
+
+    package init(number: Int, text: [UInt8], signature: [UInt8]) {
+        (self.number, self.text, self.signature) = (number, text, signature)
+    }
+
+    /// What it says; `nil` for a text that no checkpoint has.
+    package var content: AuditCheckpoint? { AuditCheckpoint(text: self.text) }
+
+    /// SHA-256 of the text, by which later checkpoints refer to it.
+    package var digest: [UInt8] { SHA256.hash(data: self.text).bytes }
+}
+
+/// Which checkpoint is the latest, signed, so that one that is missing at the end is noticed.
+///
+/// It is the audit's anchor: the first is made in one transaction with the gateway's secrets, each other with its
+/// checkpoint. So a store that is in use has one, however much of the audit is gone, and through the checkpoint it stands
+/// for the ends of all chains.
+package struct CheckpointEnd: Sendable, Hashable {
+    /// The latest checkpoint's number; 0 before the first.
+    package var number: Int
+    /// The latest checkpoint's digest; zeros before the first.
+    package var digest: [UInt8]
+    package var signature: [UInt8]
+
+    package init(number: Int, digest: [UInt8], signature: [UInt8]) {
+        (self.number, self.digest, self.signature) = (number, digest, signature)
+    }
+
+    package var text: [UInt8] {
+        Array("fcm-gateway audit end 1\nnumber \(self.number)\ndigest \(Hex.text(self.digest))\n".utf8)
+    }
+}
+
+/// The ends of the first writers' chains, rolled into one digest: chains that have ended say nothing new.
+package struct AuditSettledEnds: Sendable, Hashable {
+    /// The last writer that is in the digest.
+    package private(set) var writer = 0
+    /// The digest of all of them.
+    package private(set) var digest: [UInt8]
+
+    package init() {
+        self.digest = SHA256.hash(data: Array("fcm-gateway audit settled 1".utf8)).bytes
+    }
+
+    /// Chains of which only the digest is known; without a digest, none.
+    package init(writer: Int, digest: [UInt8]?) {
+        self.init()
+        if let digest { (self.writer, self.digest) = (writer, digest) }
+    }
+
+    package mutating func append(_ head: AuditHead) {
+        self.writer = head.writer
+        let line = "\(head.writer) \(head.sequence) \(Hex.text(head.hash)) \(head.state.rawValue)\n"
+        self.digest = SHA256.hash(data: self.digest + Array(line.utf8)).bytes
+    }
+}
+
+/// The signed word that the oldest records of a chain were removed by retention.
+package struct AuditTruncation: Sendable, Hashable {
+    package var writer: Int
+    /// The place of the last record that was removed.
+    package var sequence: Int
+    /// That record's hash, from which the chain goes on.
+    package var hash: [UInt8]
+    /// When it was removed.
+    package var time: Timestamp
+    package var signature: [UInt8]
+
+    package init(writer: Int, sequence: Int, hash: [UInt8], time: Timestamp, signature: [UInt8]) {
+        (self.writer, self.sequence, self.hash) = (writer, sequence, hash)
+        (self.time, self.signature) = (time, signature)
+    }
+
+    package var text: [UInt8] {
+        let place = "writer \(self.writer)\nsequence \(self.sequence)\nhash \(Hex.text(self.hash))"
+        return Array("fcm-gateway audit truncation 1\n\(place)\ntime \(self.time.microseconds)\n".utf8)
+    }
+
+    package var chain: AuditChain {
+        AuditChain(writer: self.writer, sequence: self.sequence, hash: self.hash)
+    }
+}
+
+/// What a store has that is signed of its audit's chains, and what it is compared with.
+package struct AuditSignatures: Sendable, Hashable {
+    /// The checkpoints that are kept, by rising number.
+    package var checkpoints: [SignedCheckpoint]
+    /// Which checkpoint is the latest; `nil` before the gateway's secrets were made.
+    package var end: CheckpointEnd?
+    /// Where chains begin whose oldest records were removed, by rising writer.
+    package var truncations: [AuditTruncation]
+    /// Whether the store has secrets of the gateway or tenants, which come after ``end``.
+    package var isInUse: Bool
+    /// A tenant of whom there is no record, in an audit of which no records were removed by age; `nil` for none.
+    package var unrecordedTenant: String?
+
+    package init(
+        checkpoints: [SignedCheckpoint] = [],
+        end: CheckpointEnd? = nil,
+        truncations: [AuditTruncation] = [],
+        isInUse: Bool = false,
+        unrecordedTenant: String? = nil
+    ) {
+        (self.checkpoints, self.end, self.truncations) = (checkpoints, end, truncations)
+        (self.isInUse, self.unrecordedTenant) = (isInUse, unrecordedTenant)
+    }
+
+    /// Whether no checkpoint was ever made for the store.
+    package var isNew: Bool {
+        guard self.checkpoints.isEmpty, self.truncations.isEmpty else { return false }
+        return self.end.map { $0.number == 0 } ?? !self.isInUse
+    }
+}

@@ -1,0 +1,349 @@
+package import Logging
+import Metrics
+import ServiceLifecycle
+import Synchronization
+
+/// Signs checkpoints of all chains, one after the other, and keeps them in the store.
+///
+/// One gateway serves a store, so it is the one that signs; what commands add to the audit meanwhile is in its next
+/// checkpoint.
+package final class AuditCheckpointer: Sendable {
+    private struct State {
+        /// The latest genuine checkpoint, and what it says; `nil` in what says nothing that can be read.
+        var latest: (signed: SignedCheckpoint, content: AuditCheckpoint?)?
+        /// The digest of the latest checkpoint that is kept for good.
+        var anchor: (number: Int, digest: [UInt8])?
+        /// The number of the next checkpoint where the row does not hold: one is left out, so that the gap stays.
+        var restart: Int?
+        /// Writers whose heads were found not to be genuine, so that each is logged once.
+        var forged: Set<Int> = []
+    }
+
+    private let store: any AuditStore
+    private let signer: AuditSigner
+    private let sealer: AuditSealer
+    private let clock: any WallClock
+    private let denseCount: Int
+    private let keptCount: Int
+    private let changed: Meter
+    private let lastCheckpoint: Meter
+    private let failures: Counter
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// A checkpointer that has not looked at the store yet; call ``prepare()``.
+    ///
+    /// Of the latest checkpoints `denseCount` are all kept, a multiple of the anchors' interval; the oldest one that is kept
+    /// is at most `keptCount` back.
+    package init(
+        store: any AuditStore,
+        signer: AuditSigner,
+        sealer: AuditSealer,
+        clock: any WallClock,
+        denseCount: Int = AuditCheckpoint.denseCount,
+        keptCount: Int,
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger
+    ) {
+        self.store = store
+        self.signer = signer
+        self.sealer = sealer
+        self.clock = clock
+        self.denseCount = denseCount
+        self.keptCount = max(keptCount, denseCount)
+        self.changed = metrics.gauge(.auditChanged)
+        self.changed.set(0)
+        self.lastCheckpoint = metrics.gauge(.auditLastCheckpoint)
+        self.failures = metrics.counter(.auditCheckpointFailures)
+        self.logger = logger
+    }
+
+    /// Finds the latest checkpoint, and makes the first where there is none.
+    ///
+    /// A row that is not what was signed is not gone on with as if it were: the next checkpoint leaves out a number behind
+    /// all that are known of, and takes nothing over from one that is not genuine.
+    ///
+    /// - Returns: the latest checkpoint's number.
+    /// - Throws: `storeUnavailable`.
+    package func prepare() async throws(GatewayError) -> Int {
+        let signatures = try await self.store.signatures()
+        await self.checkEnds()
+        let row = AuditCheckpointRow(signatures, claimed: try await self.latestClaim(signatures), self.signer.publicKey)
+        let latest = row.latest
+        self.state.withLock { state in
+            state.latest = latest.map { ($0, $0.content) }
+            state.anchor = row.anchor.map { ($0.number, $0.digest) }
+            state.restart = row.isWhole ? nil : row.next
+        }
+        if !row.isWhole {
+            self.changed.set(1)
+            self.logger.error(
+                "The latest checkpoint of the audit is not the one that was signed; audit verify tells more",
+                metadata: ["checkpoint": "\(signatures.checkpoints.last?.number ?? 0)", "next": "\(row.next)"]
+            )
+        }
+        if row.isWhole, let latest {
+            if let time = latest.content?.time { self.lastCheckpoint.set(time) }
+            return latest.number
+        }
+        let now = self.clock.now()
+        _ = try await self.make(delivered: latest?.content?.delivered ?? 0)
+        self.lastCheckpoint.set(now)
+        return self.state.withLock { $0.latest?.signed.number ?? 0 }
+    }
+
+    /// Makes a checkpoint when there is something new.
+    ///
+    /// - Parameter delivered: the latest checkpoint that the second sink holds; 0 for none, `nil` when that is not known,
+    ///   so that what the checkpoint before says still holds.
+    /// - Returns: whether all that is stored is under a checkpoint; why not is logged and counted.
+    package func checkpoint(delivered: Int?) async -> Bool {
+        do {
+            // What is stored by this moment is seen below.
+            let now = self.clock.now()
+            _ = try await self.make(delivered: delivered)
+            self.lastCheckpoint.set(now)
+            return true
+        } catch {
+            self.failures.increment()
+            self.logger.error("The audit can't be given a checkpoint", metadata: ["cause": "\(error.message)"])
+            return false
+        }
+    }
+
+    /// The checkpoint after which the latest chain began that says so; 0 for none.
+    private func latestClaim(_ signatures: AuditSignatures) async throws(GatewayError) -> Int {
+        let shortened = Set(signatures.truncations.map(\.writer))
+        for head in try await self.store.heads().reversed()
+        where !shortened.contains(head.writer) && self.sealer.isGenuine(head) {
+            // A record that can't be read says nothing, and keeps no gateway from starting.
+            let first = try? await self.store.records(of: head.writer, after: 0, limit: 1).first
+            if let first, first.sequence == 1,
+                let number = AuditCheckpoint.number(inOpeningNote: first.record.object)
+            {
+                return number
+            }
+        }
+        return 0
+    }
+
+    /// Tells an operator at once what ``AuditVerifier/verifyEnds()`` finds; nothing else comes of it.
+    ///
+    /// A gateway that no longer served would let anybody who can write to the store stop all sends, and prove no more.
+    private func checkEnds() async {
+        // The signatures of thousands of checkpoints take seconds; the latest one's are checked with the row.
+        let verifier = AuditVerifier(store: self.store, sealer: nil)
+        // What can't be read here can't be read by those who need it either, and they say so.
+        guard let verdict = try? await verifier.verifyEnds() else { return }
+        self.changed.set(1)
+        self.logger.error("The audit was changed; audit verify tells more", metadata: ["finding": "\(verdict)"])
+    }
+
+    /// Whether the stored checkpoints are those that were made, and the chains what they say.
+    ///
+    /// It reads them all, so it is asked only before old ones are removed.
+    private func holds(_ heads: [AuditHead]) async throws(GatewayError) -> Bool {
+        let signatures = try await self.store.signatures()
+        // Each names those before it by their digests, so the others' signatures need not be checked.
+        var verification = AuditVerification(signatures, sealer: nil, publicKey: nil, evidence: AuditEvidence())
+        verification.take(heads)
+        let latest = self.state.withLock { $0.latest?.signed }
+        if verification.finding == nil, signatures.checkpoints.last == latest { return true }
+        self.changed.set(1)
+        self.logger.error(
+            "The audit's checkpoints are not what was signed, so no old ones are removed; audit verify tells more"
+        )
+        return false
+    }
+
+    /// One caller at a time: checkpoints follow each other.
+    private func make(delivered: Int?) async throws(GatewayError) -> Bool {
+        let truncations = try await self.store.truncations()
+        let heads = try await self.store.heads()
+        let (latest, anchor, restart) = self.state.withLock { ($0.latest, $0.anchor, $0.restart) }
+        var next = self.content(heads: self.genuine(heads), truncations: truncations)
+        if restart == nil, let content = latest?.content, content.says(sameAs: next) { return false }
+        next.number = restart ?? (latest?.signed.number ?? 0) + 1
+        next.delivered = delivered ?? latest?.content?.delivered ?? 0
+        if let latest { next.previous = latest.signed.digest }
+        if let anchor { next.anchor = anchor.digest }
+        next.oldest = latest?.content?.oldest ?? 1
+        next.denseFrom = latest?.content?.denseFrom ?? 1
+        // What was tampered with is evidence; only from a row that holds, checkpoints are removed.
+        var thins = next.number.isMultiple(of: AuditCheckpoint.anchorInterval)
+        if thins { thins = try await self.holds(heads) }
+        if thins {
+            next.denseFrom = max(next.denseFrom, next.number - self.denseCount)
+            let step = AuditCheckpoint.anchorInterval
+            next.oldest = max(next.oldest, (next.number - self.keptCount) / step * step)
+        }
+        let signed = try self.signer.sign(next)
+        let made = next
+        try await self.store.append(signed, thinnedBy: thins ? made : nil, end: try self.signer.end(at: signed))
+        self.state.withLock { state in
+            (state.latest, state.restart) = ((signed, made), nil)
+            if made.number.isMultiple(of: AuditCheckpoint.anchorInterval) {
+                state.anchor = (made.number, signed.digest)
+            }
+        }
+        return true
+    }
+
+    /// Heads that somebody else has written must not be signed: that would make them genuine.
+    private func genuine(_ heads: [AuditHead]) -> [AuditHead] {
+        heads.filter { head in
+            if self.sealer.isGenuine(head) { return true }
+            if self.state.withLock({ $0.forged.insert(head.writer).inserted }) {
+                self.changed.set(1)
+                self.logger.error(
+                    "The seal on the end of an audit chain is not genuine; checkpoints leave the chain out",
+                    metadata: ["writer": "\(head.writer)"]
+                )
+            }
+            return false
+        }
+    }
+
+    private func content(heads: [AuditHead], truncations: [AuditTruncation]) -> AuditCheckpoint {
+        var settled = AuditSettledEnds()
+        for head in heads where head.writer == settled.writer + 1 && head.state != .open { settled.append(head) }
+        var removed = 0
+        for (truncation, head) in zip(truncations, heads)
+        where truncation.writer == removed + 1 && head.writer == truncation.writer
+            && head.sequence == truncation.sequence && truncation.writer <= settled.writer
+        {
+            removed = truncation.writer
+        }
+        let zeros = [UInt8](repeating: 0, count: 32)
+        return AuditCheckpoint(
+            number: 1,
+            time: self.clock.now(),
+            previous: zeros,
+            anchor: zeros,
+            oldest: 1,
+            denseFrom: 1,
+            delivered: 0,
+            settledWriter: settled.writer,
+            settledDigest: settled.digest,
+            removedWriter: removed,
+            heads: heads.filter { $0.writer > settled.writer }.map(\.unsealed),
+            truncations: truncations.filter { $0.writer > removed }.map(\.chain)
+        )
+    }
+}
+
+/// How the row of stored checkpoints stands, to go on with it.
+///
+/// Pure. It asks the row's end alone; what lies before it is asked when some of it is to be removed, and by whoever
+/// verifies.
+struct AuditCheckpointRow {
+    /// Numbers from here on are none that a gateway gets to; somebody may have written any.
+    private static let limit = 1 << 48
+
+    /// The latest checkpoint that is genuine; `nil` for none.
+    let latest: SignedCheckpoint?
+    /// Whether that is the latest that there was, as far as it can be told.
+    let isWhole: Bool
+    /// The number of the checkpoint that is to follow.
+    ///
+    /// In a row that isn't whole one number is left out behind all that are known of, so that the row shows it for as
+    /// long as it is kept.
+    let next: Int
+    /// The genuine checkpoint that is the last before ``next`` of those that are kept for good.
+    let anchor: SignedCheckpoint?
+
+    /// Looks at a row.
+    ///
+    /// - Parameters:
+    ///   - signatures: the stored checkpoints, their end, and the truncations.
+    ///   - claimed: the latest checkpoint after which a chain is known to have begun; 0 for none.
+    ///   - publicKey: tells what is genuine.
+    init(_ signatures: AuditSignatures, claimed: Int, _ publicKey: AuditPublicKey) {
+        func isGenuine(_ checkpoint: SignedCheckpoint) -> Bool {
+            publicKey.isGenuine(checkpoint.signature, of: checkpoint.text)
+                && checkpoint.content?.number == checkpoint.number
+        }
+        let latest = signatures.checkpoints.last(where: isGenuine)
+        let last = latest?.number ?? 0
+        let isGenuineEnd = signatures.end.map { publicKey.isGenuine($0.signature, of: $0.text) }
+        let isEnd =
+            if let latest, let end = signatures.end {
+                latest == signatures.checkpoints.last && end.number == last && end.digest == latest.digest
+                    && isGenuineEnd == true
+            } else {
+                signatures.isNew && isGenuineEnd != false
+            }
+        self.latest = latest
+        self.isWhole = isEnd && claimed <= last && signatures.unrecordedTenant == nil
+        if self.isWhole {
+            self.next = last + 1
+        } else {
+            let named = signatures.checkpoints.map(\.number) + [signatures.end?.number ?? 0, claimed]
+            self.next = (named.filter { $0 < Self.limit } + [last]).reduce(0, max) + 2
+        }
+        let anchorNumber = AuditCheckpoint.anchorNumber(before: self.next)
+        self.anchor = signatures.checkpoints.last { $0.number == anchorNumber }.flatMap { isGenuine($0) ? $0 : nil }
+    }
+}
+
+/// Gives the audit its checkpoints while the gateway runs, and a last one when all chains have ended.
+///
+/// It runs before the audit's writer, so that it ends after it. What the second sink lacks follows each checkpoint, in a
+/// task of its own: a slow sink delays no checkpoint.
+package struct AuditCheckpointService: Service {
+    /// How long the last checkpoint may take to reach the second sink; what is left then is delivered after the next
+    /// start.
+    private static let lastDelivery = Duration.seconds(2)
+
+    private let checkpointer: AuditCheckpointer
+    private let feeder: AuditSinkFeeder?
+    private let interval: Duration
+
+    package init(
+        checkpointer: AuditCheckpointer,
+        feeder: AuditSinkFeeder?,
+        interval: Duration,
+        metrics: GatewayMetrics = GatewayMetrics()
+    ) {
+        metrics.gauge(.auditCheckpointInterval).set(interval / .seconds(1))
+        self.checkpointer = checkpointer
+        self.feeder = feeder
+        self.interval = interval
+    }
+
+    /// What checkpoints say of the second sink: 0 without one, `nil` until the sink was asked.
+    private var delivered: Int? {
+        guard let feeder = self.feeder else { return 0 }
+        return feeder.delivered
+    }
+
+    package func run() async throws {
+        let (wake, continuation) = AsyncStream<Duration?>.makeStream(bufferingPolicy: .bufferingNewest(1))
+        let (life, lifeContinuation) = AsyncStream.makeStream(of: Void.self)
+        // Not awaited but by ``life``: a sink that hangs must not keep the process from ending.
+        let deliveries = Task {
+            for await limit in wake { await self.feeder?.deliver(within: limit) }
+            lifeContinuation.finish()
+        }
+        // What an earlier process left undelivered need not wait for something new.
+        continuation.yield(nil)
+        // The first one without a wait: an interval may be long, and the audit of this start has begun.
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            _ = await self.checkpointer.checkpoint(delivered: self.delivered)
+            continuation.yield(nil)
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.interval) }
+        }
+        self.feeder?.stop()
+        _ = await self.checkpointer.checkpoint(delivered: self.delivered)
+        continuation.yield(Self.lastDelivery)
+        continuation.finish()
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { for await _ in life {} }
+            // As long for the piece that the sink is at as for the last delivery.
+            group.addTask { try? await Task.sleep(for: Self.lastDelivery * 2) }
+            await group.next()
+            group.cancelAll()
+        }
+        deliveries.cancel()
+    }
+}

@@ -1,0 +1,260 @@
+/// Records as bytes: what is hashed, stored and spooled.
+///
+/// A body is a record but for its time and tenant. The tenant's uid stands in front, big-endian, where SQL finds it as well.
+/// Each text is preceded by its length plus one, and a zero stands for an absent one; numbers and lengths are in groups of
+/// seven bits, lowest first. Every record has exactly one body, and decoding refuses any other, so that a changed byte is
+/// never overlooked.
+package enum AuditCodec {
+    /// Rises when the layout changes.
+    private static let version: UInt8 = 1
+    /// Where the tenant's uid stands.
+    package static let tenantUIDRange = 1..<9
+
+    /// Appends a record's body.
+    package static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
+        bytes.append(self.version)
+        self.append(record.tenantUID, to: &bytes)
+        self.put(record.principal, to: &bytes)
+        self.put(record.method, to: &bytes)
+        self.put(record.action, to: &bytes)
+        self.put(record.targetKind, to: &bytes)
+        self.put(UInt64(record.targets.count) + 1, to: &bytes)
+        bytes.append(contentsOf: record.targets)
+        self.put(record.object, to: &bytes)
+        self.put(record.results.count, to: &bytes)
+        for result in record.results {
+            self.put(result.code, to: &bytes)
+            self.put(result.fcmMessageID, to: &bytes)
+        }
+        self.put(record.recipients, to: &bytes)
+        self.put(record.accepted, to: &bytes)
+        self.put(record.bytes, to: &bytes)
+        self.put(record.outcome.rawValue, to: &bytes)
+        self.put(record.code, to: &bytes)
+        self.put(record.upstreamCode, to: &bytes)
+        self.put(record.fcmMessageID, to: &bytes)
+        self.put(record.messageID, to: &bytes)
+        self.put(record.requestID, to: &bytes)
+        self.put(record.traceID, to: &bytes)
+    }
+
+    /// A tenant's uid as it stands in a body.
+    package static func bytes(of uid: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = []
+        self.append(uid, to: &bytes)
+        return bytes
+    }
+
+    private static func append(_ uid: UInt64, to bytes: inout [UInt8]) {
+        for shift in stride(from: 56, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: uid >> UInt64(shift)))
+        }
+    }
+
+    /// The record of a body; `nil` for bytes that no record has.
+    package static func decode(_ bytes: [UInt8], time: Timestamp, tenant: String?) -> AuditRecord? {
+        var reader = Reader(bytes)
+        guard let record = try? reader.record(time: time, tenant: tenant), reader.isAtEnd else { return nil }
+        // One comparison in place of a check of every length and number for its shortest form.
+        var again: [UInt8] = []
+        again.reserveCapacity(bytes.count)
+        self.encode(record, to: &again)
+        return again == bytes ? record : nil
+    }
+
+    /// What precedes a body where it is hashed: the record's place, time and tenant.
+    static func encodeHeader(of entry: AuditEntry, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
+        self.put(writer, to: &bytes)
+        self.put(sequence, to: &bytes)
+        self.encodeOrigin(of: entry, to: &bytes)
+    }
+
+    /// What precedes a body where it is hashed, of a row as it is stored.
+    static func encodeHeader(of row: AuditRow, writer: Int, to bytes: inout [UInt8]) {
+        self.put(writer, to: &bytes)
+        self.put(row.sequence, to: &bytes)
+        self.put(Int(row.time), to: &bytes)
+        self.put(row.tenant.map { UInt64($0.count) + 1 } ?? 0, to: &bytes)
+        if let tenant = row.tenant { bytes.append(contentsOf: tenant) }
+    }
+
+    private static func encodeOrigin(of entry: AuditEntry, to bytes: inout [UInt8]) {
+        self.put(Int(entry.time.microseconds), to: &bytes)
+        self.put(entry.tenant, to: &bytes)
+    }
+
+    /// Records that follow a chain's end, without the places and hashes that they have by that.
+    static func encode(_ entries: [AuditEntry], after base: AuditChain) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64 + entries.reduce(0) { $0 + $1.byteCount })
+        self.put(base.writer, to: &bytes)
+        self.put(base.sequence, to: &bytes)
+        bytes.append(contentsOf: base.hash)
+        self.put(entries.count, to: &bytes)
+        for entry in entries {
+            self.encodeOrigin(of: entry, to: &bytes)
+            self.put(entry.body.count, to: &bytes)
+            bytes.append(contentsOf: entry.body)
+        }
+        return bytes
+    }
+
+    /// The records of such bytes; `nil` for any others.
+    static func decode(entriesAfterChain bytes: [UInt8]) -> (base: AuditChain, entries: [AuditEntry])? {
+        var reader = Reader(bytes)
+        guard let decoded = try? reader.entries(), reader.isAtEnd else { return nil }
+        return decoded
+    }
+
+    private static func put(_ text: String?, to bytes: inout [UInt8]) {
+        guard let text else {
+            bytes.append(0)
+            return
+        }
+        self.put(UInt64(text.utf8.count) + 1, to: &bytes)
+        bytes.append(utf8: text)
+    }
+
+    private static func put(_ number: Int, to bytes: inout [UInt8]) {
+        self.put(UInt64(bitPattern: Int64(number)), to: &bytes)
+    }
+
+    private static func put(_ number: UInt64, to bytes: inout [UInt8]) {
+        var rest = number
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    /// Takes fields off the front.
+    private struct Reader {
+        /// Why bytes are none that the gateway writes.
+        struct Damage: Error {}
+
+        private var rest: ArraySlice<UInt8>
+
+        init(_ bytes: [UInt8]) {
+            self.rest = bytes[...]
+        }
+
+        var isAtEnd: Bool { self.rest.isEmpty }
+
+        mutating func entries() throws(Damage) -> (base: AuditChain, entries: [AuditEntry]) {
+            let (writer, sequence) = (try self.integer(), try self.integer())
+            let base = AuditChain(writer: writer, sequence: sequence, hash: Array(try self.take(32)))
+            var entries: [AuditEntry] = []
+            let count = try self.number()
+            for _ in 0..<count {
+                let time = Timestamp(microseconds: Int64(try self.integer()))
+                let tenant = try self.optionalText()
+                let length = try self.number()
+                let body = Array(try self.take(length))
+                guard let entry = AuditEntry(time: time, tenant: tenant, body: body) else { throw Damage() }
+                entries.append(entry)
+            }
+            return (base, entries)
+        }
+
+        mutating func record(time: Timestamp, tenant: String?) throws(Damage) -> AuditRecord {
+            guard try self.byte() == AuditCodec.version else { throw Damage() }
+            let tenantUID = try self.take(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+            let (principal, method) = (try self.text(), try self.text())
+            let (action, targetKind) = (try self.text(), try self.text())
+            let targets = try self.bytes()
+            let object = try self.optionalText()
+            var results: [AuditRecord.TargetResult] = []
+            let count = try self.number()
+            for _ in 0..<count {
+                let (code, fcmMessageID) = (try self.optionalText(), try self.optionalText())
+                results.append(AuditRecord.TargetResult(code: code, fcmMessageID: fcmMessageID))
+            }
+            let (recipients, accepted, byteCount) = (try self.integer(), try self.integer(), try self.integer())
+            let outcome = AuditRecord.Outcome(rawValue: try self.text())
+            let (code, upstreamCode) = (try self.optionalText(), try self.optionalText())
+            let (fcmMessageID, messageID) = (try self.optionalText(), try self.optionalText())
+            let requestID = try self.text()
+            let traceID = try self.optionalText()
+            guard let outcome else { throw Damage() }
+            var record = AuditRecord(
+                time: time,
+                tenant: tenant,
+                principal: principal,
+                action: action,
+                outcome: outcome,
+                requestID: requestID
+            )
+            record.tenantUID = tenantUID
+            record.method = method
+            record.targetKind = targetKind
+            (record.targets, record.results) = (targets, results)
+            record.object = object
+            record.recipients = recipients
+            record.accepted = accepted
+            record.bytes = byteCount
+            record.code = code
+            record.upstreamCode = upstreamCode
+            record.fcmMessageID = fcmMessageID
+            record.messageID = messageID
+            record.traceID = traceID
+            return record
+        }
+
+        private mutating func byte() throws(Damage) -> UInt8 {
+            guard let byte = self.rest.popFirst() else { throw Damage() }
+            return byte
+        }
+
+        private mutating func number() throws(Damage) -> UInt64 {
+            var number: UInt64 = 0
+            for shift in stride(from: UInt64(0), through: 63, by: 7) {
+                let byte = try self.byte()
+                number |= UInt64(byte & 0x7F) << shift
+                if byte & 0x80 == 0 { return number }
+            }
+            throw Damage()
+        }
+
+        private mutating func integer() throws(Damage) -> Int {
+            Int(truncatingIfNeeded: try self.number())
+        }
+
+        private mutating func optionalText() throws(Damage) -> String? {
+            let length = try self.number()
+            return length == 0 ? nil : try self.text(length - 1)
+        }
+
+        private mutating func text() throws(Damage) -> String {
+            guard let text = try self.optionalText() else { throw Damage() }
+            return text
+        }
+
+        private mutating func text(_ count: UInt64) throws(Damage) -> String {
+            guard let text = String(validating: try self.take(count), as: UTF8.self) else { throw Damage() }
+            return text
+        }
+
+        private mutating func bytes() throws(Damage) -> [UInt8] {
+            let length = try self.number()
+            guard length > 0 else { throw Damage() }
+            return Array(try self.take(length - 1))
+        }
+
+        private mutating func take(_ count: UInt64) throws(Damage) -> ArraySlice<UInt8> {
+            guard let count = Int(exactly: count), count <= self.rest.count else { throw Damage() }
+            defer { self.rest = self.rest.dropFirst(count) }
+            return self.rest.prefix(count)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a string's bytes; `append(contentsOf:)` takes twice as long for one of a few dozen bytes.
+    mutating func append(utf8 text: String) {
+        let bytes = text.utf8.span
+        self.append(addingCapacity: bytes.count) { room in
+            for index in bytes.indices { room.append(bytes[index]) }
+        }
+    }
+}

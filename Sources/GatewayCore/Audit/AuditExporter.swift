@@ -1,0 +1,250 @@
+/// Reads the audit out of a store in a form that others can verify, line by line.
+///
+/// What is narrowed to a tenant or a time comes as stretches: of each chain those parts between two places that checkpoints
+/// sign in which there is something to show. All else in them can be seen by its digest alone, and what lies between them is
+/// not there. What it reads is verified before it is given out.
+package struct AuditExporter: Sendable {
+    /// The store holds something else than was written, so that nothing can be vouched for.
+    package struct Damage: Error, Sendable, Hashable {
+        package let verdict: AuditVerifier.Verdict
+
+        package init(verdict: AuditVerifier.Verdict) {
+            self.verdict = verdict
+        }
+    }
+
+    /// Records, or places of records, of one read.
+    private static let chunk = 1_000
+
+    private let store: any AuditStore
+    private let sealer: AuditSealer?
+    private let publicKey: AuditPublicKey?
+
+    /// An exporter; without a sealer or a public key, seals or signatures are not checked.
+    package init(store: any AuditStore, sealer: AuditSealer? = nil, publicKey: AuditPublicKey? = nil) {
+        (self.store, self.sealer, self.publicKey) = (store, sealer, publicKey)
+    }
+
+    /// Exports what is asked for.
+    ///
+    /// - Parameters:
+    ///   - head: what is asked for.
+    ///   - emit: takes the lines in order.
+    /// - Returns: how much there was.
+    /// - Throws: ``Damage``, `storeUnavailable`, also when retention removed what was to be exported next, and what `emit`
+    ///   throws.
+    package func export(
+        _ head: AuditExportHead,
+        emit: (AuditLine) throws -> Void
+    ) async throws -> AuditExportSummary {
+        // Read before the heads: what a checkpoint says was true by then.
+        let signatures = try await self.store.signatures()
+        let heads = try await self.store.heads()
+        guard !heads.isEmpty || signatures.isNew else {
+            let place = AuditPosition(writer: 1, sequence: 1)
+            throw Damage(verdict: .tampered(place, reason: "a writer is missing"))
+        }
+        let parts = AuditExportParts(signatures, heads)
+        var stretches = parts.whole
+        if !head.isWhole { stretches = parts.stretches(try await self.intervals(head, parts)) }
+        // Nobody has signed anything in a store that was just made.
+        let publicKey = signatures.isNew ? nil : self.publicKey
+        var verifier = AuditExportVerifier(head, sealer: self.sealer, publicKey: publicKey)
+        func give(_ line: AuditLine) throws {
+            guard verifier.take(line) else { throw Damage(verdict: verifier.finish()) }
+            try emit(line)
+        }
+        try emit(.export(head))
+        let needed = parts.checkpoints(of: stretches)
+        for checkpoint in signatures.checkpoints where needed.contains(checkpoint.number) {
+            try give(.checkpoint(checkpoint))
+        }
+        for chain in heads {
+            if let truncation = parts.truncations[chain.writer] { try give(.truncation(truncation, ended: nil)) }
+            try give(.head(chain))
+        }
+        for stretch in stretches {
+            try give(.stretch(stretch))
+            try await self.export(stretch, head, give)
+        }
+        let summary = verifier.summary
+        try give(.end(summary))
+        switch verifier.finish() {
+        case .intact, .unclean: return summary
+        case let verdict: throw Damage(verdict: verdict)
+        }
+    }
+
+    /// In which intervals of which chains there is something to show.
+    private func intervals(_ head: AuditExportHead, _ parts: AuditExportParts) async throws -> [Int: Set<Int>] {
+        var intervals: [Int: Set<Int>] = [:]
+        var last: AuditPlace?
+        while true {
+            let places = try await self.store.places(
+                of: head.tenant,
+                from: head.from,
+                to: head.to,
+                after: last,
+                limit: Self.chunk
+            )
+            for place in places {
+                let position = place.cursor.position
+                guard let interval = parts.interval(of: position) else { continue }
+                intervals[position.writer, default: []].insert(interval)
+            }
+            last = places.last
+            if places.count < Self.chunk { return intervals }
+        }
+    }
+
+    private func export(
+        _ stretch: AuditStretch,
+        _ head: AuditExportHead,
+        _ give: (AuditLine) throws -> Void
+    ) async throws {
+        var chain = stretch.start
+        var hidden = HiddenAuditRecords(writer: chain.writer, sequence: 0, digests: [], hash: [])
+        func giveHidden() throws {
+            if !hidden.digests.isEmpty { try give(.hidden(hidden)) }
+            hidden.digests = []
+        }
+        while chain.sequence < stretch.through {
+            let limit = min(Self.chunk, stretch.through - chain.sequence)
+            let records = try await self.store.records(of: chain.writer, after: chain.sequence, limit: limit)
+            if records.first?.sequence != chain.sequence + 1 {
+                try await self.requireNoTruncation(beyond: chain.sequence, of: chain.writer)
+            }
+            for record in records {
+                let place = AuditPosition(writer: chain.writer, sequence: chain.sequence + 1)
+                guard record.sequence == place.sequence else {
+                    throw Damage(verdict: .tampered(place, reason: "the record is missing"))
+                }
+                let digest = AuditChain.digest(of: record.entry, writer: chain.writer, sequence: place.sequence)
+                chain.append(digest: digest)
+                guard chain.hash == record.hash else {
+                    throw Damage(verdict: .tampered(place, reason: "the record was changed"))
+                }
+                if head.shows(record.entry) {
+                    try giveHidden()
+                    try give(.record(record))
+                    continue
+                }
+                if hidden.digests.isEmpty { hidden.sequence = place.sequence }
+                hidden.digests.append(digest)
+                hidden.hash = record.hash
+                if hidden.digests.count == HiddenAuditRecords.maxCount { try giveHidden() }
+            }
+            guard !records.isEmpty else {
+                let place = AuditPosition(writer: chain.writer, sequence: chain.sequence + 1)
+                throw Damage(verdict: .tampered(place, reason: "the record is missing"))
+            }
+        }
+        try giveHidden()
+    }
+
+    /// - Throws: `storeUnavailable` when records after a place are missing because retention has removed them meanwhile.
+    private func requireNoTruncation(beyond sequence: Int, of writer: Int) async throws(GatewayError) {
+        guard let truncation = try await self.store.truncations().first(where: { $0.writer == writer }),
+            truncation.sequence > sequence,
+            self.publicKey?.isGenuine(truncation.signature, of: truncation.text) != false
+        else { return }
+        throw GatewayError(.storeUnavailable, "Old records were removed meanwhile; export again")
+    }
+}
+
+/// The places of chains for which something vouches, and the intervals between them.
+private struct AuditExportParts {
+    private struct Boundary {
+        var chain: AuditChain
+        /// The checkpoint that vouches for it; `nil` for the chain's beginning or end.
+        var checkpoint: Int?
+    }
+
+    let truncations: [Int: AuditTruncation]
+    private let heads: [AuditHead]
+    /// By writer, by rising place, from the chain's beginning to its end.
+    private var boundaries: [Int: [Boundary]] = [:]
+    private let latest: Int
+
+    init(_ signatures: AuditSignatures, _ heads: [AuditHead]) {
+        self.heads = heads
+        self.latest = signatures.checkpoints.last?.number ?? 0
+        self.truncations = Dictionary(
+            signatures.truncations.map { ($0.writer, $0) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        for head in heads {
+            let beginning = self.truncations[head.writer]?.chain ?? AuditChain(writer: head.writer)
+            self.boundaries[head.writer] = [Boundary(chain: beginning)]
+        }
+        let ends = Dictionary(heads.map { ($0.writer, $0.sequence) }, uniquingKeysWith: { first, _ in first })
+        for checkpoint in signatures.checkpoints {
+            for head in checkpoint.content?.heads ?? [] {
+                guard let last = self.boundaries[head.writer]?.last?.chain.sequence, last < head.sequence,
+                    head.sequence < ends[head.writer] ?? 0
+                else { continue }
+                self.boundaries[head.writer]?.append(Boundary(chain: head.chain, checkpoint: checkpoint.number))
+            }
+        }
+        for head in heads {
+            guard let last = self.boundaries[head.writer]?.last?.chain.sequence, last < head.sequence else { continue }
+            self.boundaries[head.writer]?.append(Boundary(chain: head.chain))
+        }
+    }
+
+    /// Every chain from its beginning to its end.
+    var whole: [AuditStretch] {
+        self.heads.compactMap { head in
+            guard let start = self.boundaries[head.writer]?.first?.chain, start.sequence < head.sequence
+            else { return nil }
+            return AuditStretch(start: start, through: head.sequence)
+        }
+    }
+
+    /// The interval that has a place; `nil` for one behind the chain's end.
+    func interval(of position: AuditPosition) -> Int? {
+        guard let boundaries = self.boundaries[position.writer] else { return nil }
+        var (low, high) = (0, boundaries.count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if boundaries[middle].chain.sequence < position.sequence {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        return low > 0 && low < boundaries.count ? low - 1 : nil
+    }
+
+    /// Neighbouring intervals are one stretch.
+    func stretches(_ intervals: [Int: Set<Int>]) -> [AuditStretch] {
+        var stretches: [AuditStretch] = []
+        for writer in intervals.keys.sorted() {
+            guard let boundaries = self.boundaries[writer] else { continue }
+            var open: AuditStretch?
+            for interval in (intervals[writer] ?? []).sorted() {
+                let (start, through) = (boundaries[interval].chain, boundaries[interval + 1].chain.sequence)
+                if let stretch = open, stretch.through == start.sequence {
+                    open = AuditStretch(start: stretch.start, through: through)
+                } else {
+                    if let open { stretches.append(open) }
+                    open = AuditStretch(start: start, through: through)
+                }
+            }
+            if let open { stretches.append(open) }
+        }
+        return stretches
+    }
+
+    /// The checkpoints that vouch for where stretches begin and end, and the latest, which vouches for the chains' ends.
+    func checkpoints(of stretches: [AuditStretch]) -> Set<Int> {
+        var numbers: Set<Int> = [self.latest]
+        for stretch in stretches {
+            for boundary in self.boundaries[stretch.start.writer] ?? []
+            where boundary.chain.sequence == stretch.start.sequence || boundary.chain.sequence == stretch.through {
+                if let number = boundary.checkpoint { numbers.insert(number) }
+            }
+        }
+        return numbers
+    }
+}

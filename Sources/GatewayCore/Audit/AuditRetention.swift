@@ -1,0 +1,196 @@
+/// Decides which records are older than they are to be kept.
+///
+/// Pure. A wrong clock must not empty an audit, so age is not told by the clock alone: a long time from which no record
+/// is known counts as a month only. A record is removed only when all that was written before it, in its own chain and
+/// in chains that began earlier, is removed as well.
+package struct AuditRetention: Sendable, Hashable {
+    /// The most that a time without any record counts.
+    package static let maxGap = Duration.seconds(30 * 86_400)
+    /// The longest span that is judged as one.
+    package static let spanLength = Duration.seconds(86_400)
+    /// Records from further ahead than this were made under a wrong clock.
+    private static let tolerance = Duration.seconds(86_400)
+
+    /// A stored time that was falsified must not make the arithmetic overflow: 1970 to about the year 20,000.
+    private static let sane = Timestamp(microseconds: 0)...Timestamp(microseconds: 1 << 59)
+
+    private let limit: Timestamp
+    private let now: Timestamp
+    private let future: Timestamp
+
+    /// What is too old at a moment.
+    ///
+    /// - Parameters:
+    ///   - retention: how long records are kept.
+    ///   - now: the moment, by a clock that may be wrong.
+    ///   - spans: when the stored records were made.
+    package init(_ retention: Duration, now: Timestamp, spans: [AuditTimeSpan]) {
+        let now = Self.clamped(now)
+        let future = now.advanced(by: Self.tolerance)
+        let known = spans.map { (min: Self.clamped($0.minTime), max: Self.clamped($0.maxTime)) }
+            .filter { $0.max <= future }
+        self.now = now
+        self.future = future
+        var moment = now
+        var left = retention.microseconds
+        // Back in time from now, until so much time has passed of which there are records.
+        for span in known.sorted(by: { $0.max > $1.max }) where left > 0 {
+            if span.max < moment {
+                let gap = min(moment.microseconds - span.max.microseconds, Self.maxGap.microseconds)
+                if gap >= left {
+                    moment = Timestamp(microseconds: moment.microseconds - left)
+                    left = 0
+                    break
+                }
+                left -= gap
+                moment = span.max
+            }
+            if span.min < moment {
+                let covered = min(moment.microseconds - span.min.microseconds, left)
+                left -= covered
+                moment = Timestamp(microseconds: moment.microseconds - covered)
+            }
+        }
+        self.limit = Timestamp(microseconds: moment.microseconds - left)
+    }
+
+    /// The last record of each chain that is to be removed, by rising writer.
+    ///
+    /// - Parameters:
+    ///   - spans: when the stored records were made, by rising writer and place.
+    ///   - heads: the chains' ends; the last record of an open chain stays.
+    /// - Returns: the places up to which records go.
+    package func removals(_ spans: [AuditTimeSpan], heads: [AuditHead]) -> [AuditPosition] {
+        let known = Dictionary(heads.map { ($0.writer, $0) }, uniquingKeysWith: { first, _ in first })
+        var removals: [AuditPosition] = []
+        // What was written later can't be older.
+        var latest = Self.sane.lowerBound
+        for (span, time) in zip(spans, self.times(of: spans)) {
+            guard let head = known[span.writer] else { break }
+            latest = max(latest, time)
+            guard latest < self.limit else { break }
+            let last = head.state == .open ? min(span.last, head.sequence - 1) : span.last
+            guard last >= span.first else { break }
+            if removals.last?.writer == span.writer {
+                removals[removals.count - 1].sequence = last
+            } else {
+                removals.append(AuditPosition(writer: span.writer, sequence: last))
+            }
+            if last < span.last { break }
+        }
+        return removals
+    }
+
+    /// When each span was written at the latest: a time that is still to come says nothing, so the next one holds.
+    private func times(of spans: [AuditTimeSpan]) -> [Timestamp] {
+        var next = self.now
+        var times: [Timestamp] = []
+        for span in spans.reversed() {
+            let own = Self.clamped(span.maxTime)
+            if own <= self.future { next = own }
+            times.append(next)
+        }
+        return times.reversed()
+    }
+
+    private static func clamped(_ time: Timestamp) -> Timestamp {
+        min(max(time, self.sane.lowerBound), self.sane.upperBound)
+    }
+}
+
+extension Duration {
+    fileprivate var microseconds: Int64 {
+        self.components.seconds * 1_000_000 + self.components.attoseconds / 1_000_000_000_000
+    }
+}
+
+/// Neighbouring records of one chain, and the time that they cover without a long gap.
+package struct AuditTimeSpan: Sendable, Hashable {
+    package var writer: Int
+    package var first: Int
+    package var last: Int
+    package var minTime: Timestamp
+    package var maxTime: Timestamp
+
+    package init(writer: Int, first: Int, last: Int, minTime: Timestamp, maxTime: Timestamp) {
+        (self.writer, self.first, self.last) = (writer, first, last)
+        (self.minTime, self.maxTime) = (minTime, maxTime)
+    }
+}
+
+/// Finds when the records of all chains were made, from the times of a few of each chain.
+///
+/// What lies between two of them was written between them, whatever the clock showed meanwhile. Where they are further
+/// apart than a span may be long, it looks at more of them.
+struct AuditTimeline {
+    /// Records between two that are looked at first, and into how many parts a span that is too long is split, again and
+    /// again; a power of the parts.
+    private static let step = 4_096
+    private static let parts = 16
+
+    private let store: any AuditStore
+    private let maxLength: Duration
+
+    init(_ store: any AuditStore, maxLength: Duration) {
+        (self.store, self.maxLength) = (store, maxLength)
+    }
+
+    /// The spans, by rising writer and place.
+    ///
+    /// They end at the same places however many records were removed before them.
+    func spans() async throws(GatewayError) -> [AuditTimeSpan] {
+        var spans: [AuditTimeSpan] = []
+        for writer in try await self.store.writersWithRecords() {
+            let moments = try await self.store.times(of: writer, in: Int.min...Int.max, every: Self.step)
+            guard let first = moments.first else { continue }
+            var place = first.sequence &- 1
+            if moments.count == 1 { spans.append(Self.span(writer, first, first, after: place)) }
+            try await self.append(moments, of: writer, step: Self.step, after: &place, to: &spans)
+        }
+        return spans
+    }
+
+    /// Adds the spans of what is behind a place, and moves it on.
+    private func append(
+        _ moments: [AuditMoment],
+        of writer: Int,
+        step: Int,
+        after place: inout Int,
+        to spans: inout [AuditTimeSpan]
+    ) async throws(GatewayError) {
+        for (earlier, later) in zip(moments, moments.dropFirst()) {
+            let (length, overflows) = later.time.microseconds
+                .subtractingReportingOverflow(earlier.time.microseconds)
+            if overflows || length.magnitude > UInt64(self.maxLength.microseconds) {
+                if step > 1 {
+                    let finer = step / Self.parts
+                    let places = earlier.sequence...later.sequence
+                    let between = try await self.store.times(of: writer, in: places, every: finer)
+                    try await self.append(between, of: writer, step: finer, after: &place, to: &spans)
+                    continue
+                }
+                // Neighbours with a long gap between them.
+                if place < earlier.sequence { spans.append(Self.span(writer, earlier, earlier, after: place)) }
+                spans.append(Self.span(writer, later, later, after: earlier.sequence))
+            } else {
+                spans.append(Self.span(writer, earlier, later, after: place))
+            }
+            place = later.sequence
+        }
+    }
+
+    private static func span(
+        _ writer: Int,
+        _ earlier: AuditMoment,
+        _ later: AuditMoment,
+        after place: Int
+    ) -> AuditTimeSpan {
+        AuditTimeSpan(
+            writer: writer,
+            first: place &+ 1,
+            last: later.sequence,
+            minTime: min(earlier.time, later.time),
+            maxTime: max(earlier.time, later.time)
+        )
+    }
+}

@@ -1,0 +1,226 @@
+package import Logging
+import Metrics
+import ServiceLifecycle
+
+/// Removes records that are older than they are to be kept: at the start and once a day, little by little.
+package final class AuditRetentionService: Service {
+    /// Records of one transaction: few enough that a send's record waits for milliseconds.
+    private static let step = 1_000
+    /// A pause between two transactions, for those who wait.
+    private static let pause = Duration.milliseconds(20)
+    /// How far a clock may run ahead of the time that passes while the process runs.
+    private static let maxClockDrift = Duration.seconds(86_400)
+
+    /// What one pass has removed.
+    private struct Removed {
+        var records = 0
+        var writers: [Int] = []
+
+        mutating func add(_ count: Int, of writer: Int) {
+            self.records += count
+            if self.writers.last != writer { self.writers.append(writer) }
+        }
+
+        /// The writers as they are told.
+        var list: String {
+            let (first, last) = (self.writers.first ?? 0, self.writers.last ?? 0)
+            return first == last ? "\(first)" : "\(first)-\(last)"
+        }
+    }
+
+    private let store: any AuditStore
+    private let signer: AuditSigner
+    private let sealer: AuditSealer
+    private let audit: AuditLog
+    private let clock: any WallClock
+    private let retention: Duration
+    private let changed: Meter
+    private let removedRecords: Counter
+    private let logger: Logger
+    private let started: (wall: Timestamp, uptime: ContinuousClock.Instant)
+
+    package init(
+        store: any AuditStore,
+        signer: AuditSigner,
+        sealer: AuditSealer,
+        audit: AuditLog,
+        clock: any WallClock,
+        retention: Duration,
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger
+    ) {
+        self.store = store
+        self.signer = signer
+        self.sealer = sealer
+        self.audit = audit
+        self.clock = clock
+        self.retention = retention
+        self.changed = metrics.gauge(.auditChanged)
+        self.removedRecords = metrics.counter(.auditRecordsRemoved)
+        self.logger = logger
+        self.started = (clock.now(), .now)
+    }
+
+    /// Removes what is too old now and once a day, until shutdown.
+    package func run() async throws {
+        while !Task.isShuttingDownGracefully, !Task.isCancelled {
+            await self.pass()
+            try? await cancelWhenGracefulShutdown { try await Task.sleep(for: .seconds(86_400)) }
+        }
+    }
+
+    /// Removes what is too old now; what fails is logged, and tried again with the next pass.
+    ///
+    /// - Returns: how many records were removed.
+    @discardableResult
+    package func pass() async -> Int {
+        var removed = Removed()
+        // Once an intent is recorded, so is what comes of it.
+        var record: AuditRecord?
+        do throws(GatewayError) {
+            let spans = try await AuditTimeline(self.store, maxLength: AuditRetention.spanLength).spans()
+            let heads = try await self.store.heads()
+            let retention = AuditRetention(self.retention, now: self.now, spans: spans)
+            let removals = retention.removals(spans, heads: heads)
+            let checkpoints = removals.isEmpty ? [] : try await self.store.signatures().checkpoints
+            let signed = checkpoints.map { (signed: $0, content: $0.content) }
+            if !removals.isEmpty {
+                var announced = self.record
+                announced.object = "records of writers \(Removed(writers: removals.map(\.writer)).list)"
+                // A kill in the middle leaves the intent, so that nothing goes without a word of it.
+                try await self.audit.commit(announced.intent)
+                record = announced
+            }
+            for removal in removals {
+                guard let head = heads.first(where: { $0.writer == removal.writer }) else { break }
+                let known = self.firstKnown(signed, from: removal)
+                try await self.remove(upTo: removal, head, known, &removed)
+                if Task.isShuttingDownGracefully || Task.isCancelled { break }
+            }
+        } catch {
+            if error.code == .conflict { self.changed.set(1) }
+            record?.outcome = .failed
+            self.logger.error("Old audit records can't be removed", metadata: ["cause": "\(error.message)"])
+        }
+        // Also what went before something failed is told.
+        if let record { await self.tell(removed, record) }
+        return removed.records
+    }
+
+    /// The first place of a chain from another one on that a checkpoint signs; `nil` for none.
+    private func firstKnown(
+        _ checkpoints: [(signed: SignedCheckpoint, content: AuditCheckpoint?)],
+        from place: AuditPosition
+    ) -> AuditKnownHash? {
+        for (signed, content) in checkpoints {
+            guard let content else { continue }
+            let head = content.heads.first { $0.writer == place.writer }
+            if let head, head.sequence >= place.sequence {
+                let isGenuine = self.signer.publicKey.isGenuine(signed.signature, of: signed.text)
+                let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, source: .checkpoint(signed.number))
+                return isGenuine ? known : nil
+            }
+            // Of a chain that has ended, checkpoints sign no more than the end.
+            if content.settledWriter >= place.writer { return nil }
+        }
+        return nil
+    }
+
+    private var record: AuditRecord {
+        AuditRecord(
+            time: self.clock.now(),
+            tenant: nil,
+            principal: "gateway",
+            action: AuditAction.auditRemoved.rawValue,
+            outcome: .done,
+            requestID: ""
+        )
+    }
+
+    /// The clock's time, unless it was moved ahead while the process runs.
+    private var now: Timestamp {
+        let passed = ContinuousClock.now - self.started.uptime
+        return min(self.clock.now(), self.started.wall.advanced(by: passed + Self.maxClockDrift))
+    }
+
+    private func remove(
+        upTo place: AuditPosition,
+        _ head: AuditHead,
+        _ known: AuditKnownHash?,
+        _ removed: inout Removed
+    ) async throws(GatewayError) {
+        guard self.sealer.isGenuine(head) else {
+            throw GatewayError(
+                .conflict,
+                "The seal on the end of the chain of audit writer \(place.writer) is not genuine"
+            )
+        }
+        let truncation = try await self.store.truncations().first { $0.writer == place.writer }
+        if let truncation, !self.signer.publicKey.isGenuine(truncation.signature, of: truncation.text) {
+            throw GatewayError(
+                .conflict,
+                "The chain of audit writer \(place.writer) begins with a truncation marker that is not genuine"
+            )
+        }
+        var chain = truncation?.chain ?? AuditChain(writer: place.writer)
+        for step in try await self.steps(from: chain, upTo: place.sequence, head, known) {
+            if Task.isShuttingDownGracefully || Task.isCancelled { break }
+            try await self.store.remove(upTo: try self.signer.truncation(of: step, at: self.clock.now()))
+            removed.add(step.sequence - chain.sequence, of: place.writer)
+            self.removedRecords.increment(by: step.sequence - chain.sequence)
+            chain = step
+            try? await Task.sleep(for: Self.pause)
+        }
+    }
+
+    /// Walks along the records that are to go, and on to the first place behind them that is signed, or to the sealed end.
+    ///
+    /// What was tampered with is evidence, and only records that hold are removed. A chain by itself proves nothing:
+    /// anybody can hash its records anew, up to a place of which it is known elsewhere what stands there.
+    ///
+    /// - Returns: the places at which it may be cut, one after the other; none when it is time to end.
+    private func steps(
+        from chain: AuditChain,
+        upTo last: Int,
+        _ head: AuditHead,
+        _ known: AuditKnownHash?
+    ) async throws(GatewayError) -> [AuditChain] {
+        let end = known?.sequence ?? head.sequence
+        var walker = AuditWalker(from: chain, to: head, known: known.map { [$0] } ?? [])
+        var steps: [AuditChain] = []
+        while walker.chain.sequence < end {
+            if Task.isShuttingDownGracefully || Task.isCancelled { return [] }
+            let place = walker.chain.sequence
+            let limit = min(Self.step, (place < last ? last : end) - place)
+            let count = try await self.store.walk(&walker, limit: limit)
+            guard walker.failure == nil, count == limit else {
+                let bad = walker.failure?.sequence ?? walker.chain.sequence + 1
+                throw GatewayError(.conflict, "Record \(bad) of audit writer \(chain.writer) is not as it was written")
+            }
+            if walker.chain.sequence <= last { steps.append(walker.chain) }
+            try? await Task.sleep(for: Self.pause)
+        }
+        return steps
+    }
+
+    private func tell(_ removed: Removed, _ announced: AuditRecord) async {
+        var record = announced
+        record.time = self.clock.now()
+        record.object = "no records"
+        if removed.records > 0 {
+            record.object = "\(removed.records) records of writers \(removed.list)"
+            self.logger.notice(
+                "Old audit records were removed",
+                metadata: ["records": "\(removed.records)", "writers": "\(removed.list)"]
+            )
+        }
+        do {
+            try await self.audit.commit(record)
+        } catch {
+            self.logger.error(
+                "The removal of old audit records can't be recorded",
+                metadata: ["cause": "\(error.message)"]
+            )
+        }
+    }
+}

@@ -1,0 +1,274 @@
+package import Logging
+import Metrics
+import Synchronization
+
+/// A second place that the audit is written to, which others than the store's owner may keep.
+package protocol AuditSink: Sendable {
+    /// Makes ready for writing, again after something failed.
+    ///
+    /// - Throws: `storeUnavailable` when the sink can't be reached.
+    func resume() async throws(GatewayError) -> AuditSinkPlace
+
+    /// Writes lines in order; with a whole checkpoint they are made durable.
+    ///
+    /// - Throws: `storeUnavailable` when not all was written; ``resume()`` tells what was.
+    func write(_ lines: [AuditLine], isWhole: Bool) async throws(GatewayError)
+}
+
+/// How far a sink has come.
+package enum AuditSinkPlace: Sendable, Hashable {
+    /// It can't tell, or holds no whole line.
+    case unknown
+    /// It holds lines, and no checkpoint.
+    case begun
+    /// It holds a checkpoint with all before it, and nothing behind it where it is whole.
+    case checkpoint(SignedCheckpoint, isWhole: Bool)
+}
+
+/// Brings the audit from the store to the second sink, checkpoint by checkpoint: the records up to it, then itself.
+///
+/// The sink is written from what is stored, so what it missed while it could not be written comes later, and nothing is
+/// lost. Where it was broken off, the last checkpoint that it holds comes again, and what follows that: readers drop what
+/// comes twice by chain and place. It keeps no send waiting.
+package final class AuditSinkFeeder: Sendable {
+    private struct State {
+        /// The last checkpoint that the sink holds whole, and what it says.
+        var position: (signed: SignedCheckpoint, content: AuditCheckpoint)?
+        /// Whether the sink could be asked since the start; until then ``position`` says nothing.
+        var isKnown = false
+        var isResumed = false
+        var isStopping = false
+        var isFailing = false
+    }
+
+    /// What the store has at a moment; the ends are read after the truncation markers, so that none lies before
+    /// its marker.
+    private struct Snapshot {
+        var truncations: [Int: AuditTruncation]
+        var heads: [AuditHead]
+    }
+
+    /// Records of one write.
+    private static let chunk = 500
+    /// Checkpoints of one read.
+    private static let checkpoints = 100
+
+    private let sink: any AuditSink
+    private let store: any AuditStore
+    private let publicKey: AuditPublicKey
+    private let deliveredTime: Meter
+    private let failures: Counter
+    private let logger: Logger
+    private let state = Mutex(State())
+
+    /// A feeder of a sink.
+    ///
+    /// The public key tells whether the sink holds the gateway's own records.
+    package init(
+        sink: any AuditSink,
+        store: any AuditStore,
+        publicKey: AuditPublicKey,
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger
+    ) {
+        self.sink = sink
+        self.store = store
+        self.publicKey = publicKey
+        self.deliveredTime = metrics.gauge(.auditSinkDelivered)
+        self.failures = metrics.counter(.auditSinkFailures)
+        self.logger = logger
+    }
+
+    /// The latest checkpoint that the sink is known to hold: 0 for none, `nil` before the sink could be asked.
+    package var delivered: Int? {
+        self.state.withLock { $0.isKnown ? $0.position?.signed.number ?? 0 : nil }
+    }
+
+    /// Ends a delivery that is under way after the piece that it is at.
+    func stop() {
+        self.state.withLock { $0.isStopping = true }
+    }
+
+    /// Delivers all checkpoints that the sink lacks; what fails is logged, counted, and tried again next time.
+    ///
+    /// One caller at a time.
+    ///
+    /// - Parameter limit: how long it may take; a piece that is under way is finished.
+    package func deliver(within limit: Duration? = nil) async {
+        let deadline = limit.map { ContinuousClock.now + $0 }
+        if limit != nil { self.state.withLock { $0.isStopping = false } }
+        do throws(GatewayError) {
+            try await self.resume()
+            var after = self.delivered ?? 0
+            // With nothing to go on from, it begins with the first checkpoint whose records are still there.
+            var truncations: [Int: AuditTruncation] = [:]
+            if after == 0 { truncations = try await self.snapshot().truncations }
+            while true {
+                let pending = try await self.store.checkpoints(after: after, limit: Self.checkpoints)
+                for signed in pending {
+                    after = signed.number
+                    if self.delivered == 0, Self.isBelow(truncations, signed) { continue }
+                    guard try await self.deliver(signed, until: deadline) else { return }
+                }
+                if pending.count < Self.checkpoints { break }
+            }
+            if self.state.withLock({ $0.isFailing }) {
+                self.logger.notice("The audit's second sink has all again")
+            }
+            self.state.withLock { $0.isFailing = false }
+        } catch {
+            self.failures.increment()
+            self.state.withLock { ($0.isResumed, $0.isFailing) = (false, true) }
+            self.logger.error(
+                "The audit's second sink can't be written; the records stay in the store and follow later",
+                metadata: ["cause": "\(error.message)"]
+            )
+        }
+    }
+
+    /// Learns from the sink, or from what the store knows of it, where to go on.
+    private func resume() async throws(GatewayError) {
+        guard !self.state.withLock({ $0.isResumed }) else { return }
+        let signatures = try await self.store.signatures()
+        var position: SignedCheckpoint?
+        var isRepeated = true
+        switch try await self.sink.resume() {
+        case .unknown: position = self.known(signatures)
+        case .begun: position = nil
+        case .checkpoint(let held, let isWhole):
+            position = self.position(held, signatures)
+            isRepeated = !isWhole
+        }
+        if isRepeated, let position {
+            // Whoever reads the sink from here on needs to know where the chains stood.
+            try await self.sink.write([.checkpoint(position)], isWhole: true)
+        }
+        let found = position
+        self.state.withLock { state in
+            state.position = found.flatMap { signed in signed.content.map { (signed, $0) } }
+            (state.isKnown, state.isResumed) = (true, true)
+        }
+    }
+
+    private func position(_ held: SignedCheckpoint, _ signatures: AuditSignatures) -> SignedCheckpoint? {
+        let latest = signatures.checkpoints.last
+        guard held.content != nil, self.publicKey.isGenuine(held.signature, of: held.text) else {
+            self.logger.error("The last checkpoint in the audit's second sink is not genuine")
+            return self.known(signatures)
+        }
+        guard held.number <= latest?.number ?? 0 else {
+            self.logger.error(
+                "The audit's second sink is ahead of the store: an older copy of the store was put back",
+                metadata: ["sink": "\(held.number)", "store": "\(latest?.number ?? 0)"]
+            )
+            return latest
+        }
+        return held
+    }
+
+    /// What is known that the sink holds: no more than that, perhaps less.
+    private func known(_ signatures: AuditSignatures) -> SignedCheckpoint? {
+        if let position = self.state.withLock({ $0.position }) { return position.signed }
+        let delivered = signatures.checkpoints.last?.content?.delivered ?? 0
+        return signatures.checkpoints.last { $0.number <= delivered && $0.content != nil }
+    }
+
+    private func snapshot() async throws(GatewayError) -> Snapshot {
+        let truncations = try await self.store.truncations()
+        return Snapshot(
+            truncations: Dictionary(truncations.map { ($0.writer, $0) }, uniquingKeysWith: { first, _ in first }),
+            heads: try await self.store.heads()
+        )
+    }
+
+    /// Whether a chain was removed beyond the place that a checkpoint says it had come to.
+    private static func isBelow(_ truncations: [Int: AuditTruncation], _ signed: SignedCheckpoint) -> Bool {
+        guard !truncations.isEmpty, let content = signed.content else { return false }
+        return content.heads.contains { truncations[$0.writer]?.sequence ?? 0 > $0.sequence }
+    }
+
+    /// - Returns: whether there is time for more.
+    private func deliver(_ signed: SignedCheckpoint, until deadline: ContinuousClock.Instant?)
+        async throws(GatewayError)
+        -> Bool
+    {
+        guard let content = signed.content else {
+            self.logger.error("A stored checkpoint can't be read", metadata: ["checkpoint": "\(signed.number)"])
+            return true
+        }
+        let position = self.state.withLock { $0.position }
+        let snapshot = try await self.snapshot()
+        for range in Self.ranges(from: position?.content, to: content, snapshot.heads) {
+            guard try await self.deliver(range, snapshot, until: deadline) else { return false }
+        }
+        try await self.sink.write([.checkpoint(signed)], isWhole: true)
+        self.state.withLock { $0.position = (signed, content) }
+        self.deliveredTime.set(content.time)
+        return !self.isOver(deadline)
+    }
+
+    private func deliver(
+        _ range: (writer: Int, after: Int, last: Int),
+        _ snapshot: Snapshot,
+        until deadline: ContinuousClock.Instant?
+    ) async throws(GatewayError) -> Bool {
+        var snapshot = snapshot
+        var after = range.after
+        while true {
+            if let truncation = snapshot.truncations[range.writer], truncation.sequence > after {
+                try await self.sink.write([Self.line(truncation, snapshot.heads)], isWhole: false)
+                after = truncation.sequence
+            }
+            guard after < range.last else { return true }
+            let limit = min(Self.chunk, range.last - after)
+            let records = try await self.store.records(of: range.writer, after: after, limit: limit)
+            if records.first?.sequence != after + 1 {
+                snapshot = try await self.snapshot()
+                // Retention removed them since the truncations were read.
+                if snapshot.truncations[range.writer]?.sequence ?? 0 > after { continue }
+                self.logger.error(
+                    "Audit records are missing in the store; audit verify tells more",
+                    metadata: ["writer": "\(range.writer)", "after": "\(after)"]
+                )
+            }
+            guard let last = records.last, last.sequence > after else { return true }
+            try await self.sink.write(records.map { .record($0) }, isWhole: false)
+            after = last.sequence
+            // What is broken off here is taken up again at the checkpoint before.
+            if self.isOver(deadline) {
+                self.state.withLock { $0.isResumed = false }
+                return false
+            }
+        }
+    }
+
+    private static func line(_ truncation: AuditTruncation, _ heads: [AuditHead]) -> AuditLine {
+        let head = heads.first { $0.writer == truncation.writer }
+        let hasEnded = head.map { $0.sequence == truncation.sequence && $0.state != .open } ?? false
+        return .truncation(truncation, ended: hasEnded ? head?.state : nil)
+    }
+
+    private func isOver(_ deadline: ContinuousClock.Instant?) -> Bool {
+        if Task.isCancelled || self.state.withLock({ $0.isStopping }) { return true }
+        return deadline.map { ContinuousClock.now >= $0 } ?? false
+    }
+
+    /// The records between two checkpoints: after which place of each writer, and up to which.
+    static func ranges(
+        from position: AuditCheckpoint?,
+        to checkpoint: AuditCheckpoint,
+        _ heads: [AuditHead]
+    ) -> [(writer: Int, after: Int, last: Int)] {
+        let known = Dictionary(
+            (position?.heads ?? []).map { ($0.writer, $0.sequence) },
+            uniquingKeysWith: { first, _ in first }
+        )
+        let settled = position?.settledWriter ?? 0
+        var ends = checkpoint.heads.map { (writer: $0.writer, last: $0.sequence) }
+        ends += heads.filter { $0.writer > settled && $0.writer <= checkpoint.settledWriter }
+            .map { (writer: $0.writer, last: $0.sequence) }
+        return ends.sorted { $0.writer < $1.writer }
+            .map { (writer: $0.writer, after: $0.writer <= settled ? $0.last : known[$0.writer] ?? 0, last: $0.last) }
+            .filter { $0.after < $0.last }
+    }
+}

@@ -1,0 +1,374 @@
+package import NIOCore
+
+/// Checks a second sink by itself, line by line, and learns from it what a store must hold.
+///
+/// Pure. Records stand as they were delivered, and each checkpoint behind what it covers. Delivery is at least once: where it
+/// was broken off, it goes on from a checkpoint that the sink has, which comes again with all that follows it, or from the
+/// beginning where there is none. What comes again is checked again, so nothing has to be remembered of it; a line that was
+/// broken off must be the beginning of one that follows.
+package struct AuditSinkVerifier: Sendable {
+    /// What is wrong, and where.
+    package struct Failure: Error, Equatable {
+        package var file: String
+        /// The line, from 1.
+        package var line: Int
+        /// The record, where it is one.
+        package var place: AuditPosition?
+        package var reason: String
+
+        package init(file: String, line: Int, place: AuditPosition? = nil, reason: String) {
+            (self.file, self.line, self.place, self.reason) = (file, line, place, reason)
+        }
+    }
+
+    private struct TornLine: Sendable {
+        var text: ByteBuffer
+        var failure: Failure
+        /// Whether the sink went on from an earlier place since.
+        var isFollowed = false
+    }
+
+    private let publicKey: AuditPublicKey?
+    private var chains = SinkChains()
+    /// The first record or truncation marker, which comes again where a sink begins anew before its first checkpoint.
+    private var first: AuditPosition?
+    private var last: (content: AuditCheckpoint, digest: [UInt8])?
+    private var truncations = SinkTruncations()
+    /// Lines that were broken off and have not come again.
+    private var torn: [TornLine] = []
+    private var line = (file: "", number: 0)
+
+    /// How many records there were, those that came twice counted twice.
+    package private(set) var records = 0
+    /// What the sink has.
+    package private(set) var evidence = AuditEvidence()
+
+    package init(publicKey: AuditPublicKey?) {
+        self.publicKey = publicKey
+    }
+
+    /// What is wrong when nothing follows any more; `nil` when all is well.
+    package var finding: Failure? { self.torn.first?.failure ?? self.truncations.failure }
+
+    package mutating func begin(_ file: String) {
+        self.line = (file, 0)
+    }
+
+    package mutating func take(_ text: ByteBuffer) throws(Failure) {
+        self.line.number += 1
+        self.torn.removeAll { text.readableBytesView.starts(with: $0.text.readableBytesView) }
+        do throws(Failure) {
+            switch AuditLine(text) {
+            case .record(let record)?: try self.take(record)
+            case .truncation(let truncation, let ended)?: try self.take(truncation, ended: ended)
+            case .checkpoint(let checkpoint)?: try self.take(checkpoint)
+            case .export?, .head?, .stretch?, .hidden?, .end?: throw self.failure("no sink has such a line")
+            case nil where text.readableBytes == 0: throw self.failure("the line is empty")
+            case nil: self.torn.append(TornLine(text: text, failure: self.failure("the line was changed")))
+            }
+        } catch {
+            throw self.torn.first(where: { !$0.isFollowed })?.failure ?? error
+        }
+    }
+
+    private func failure(_ reason: String, _ place: AuditPosition? = nil) -> Failure {
+        Failure(file: self.line.file, line: self.line.number, place: place, reason: reason)
+    }
+
+    /// Begins anew where the sink does.
+    private mutating func begin(at place: AuditPosition) {
+        guard self.last == nil else { return }
+        if self.first == place { self.goBack(to: SinkChains()) }
+        self.first = self.first ?? place
+    }
+
+    private mutating func goBack(to chains: SinkChains) {
+        self.chains = chains
+        self.truncations.rollBack()
+        for index in self.torn.indices { self.torn[index].isFollowed = true }
+    }
+
+    private mutating func take(_ record: ChainedAuditRecord) throws(Failure) {
+        self.begin(at: AuditPosition(writer: record.writer, sequence: record.sequence))
+        if let failure = self.chains.take(record) {
+            throw self.failure(failure.reason, AuditPosition(writer: record.writer, sequence: failure.sequence))
+        }
+        self.records += 1
+    }
+
+    private mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) throws(Failure) {
+        let place = AuditPosition(writer: truncation.writer, sequence: truncation.sequence)
+        self.begin(at: place)
+        if let publicKey = self.publicKey, !publicKey.isGenuine(truncation.signature, of: truncation.text) {
+            throw self.failure(AuditVerification.forgedTruncation, place)
+        }
+        guard self.chains.take(truncation, ended: ended) else {
+            throw self.failure("the word that older records were removed is out of place", place)
+        }
+        // What was broken off here may be gone by now.
+        self.torn = []
+        let failure = self.failure("the word that older records were removed was put in later", place)
+        self.truncations.add(truncation, failure)
+    }
+
+    // MARK: Checkpoints
+
+    private mutating func take(_ signed: SignedCheckpoint) throws(Failure) {
+        let content: AuditCheckpoint
+        do throws(AuditWalker.Failure) {
+            content = try AuditVerification.content(of: signed, self.publicKey)
+        } catch {
+            throw self.failure("checkpoint \(error.sequence): \(error.reason)")
+        }
+        let digest = signed.digest
+        if self.evidence.digests[content.number] == digest {
+            self.last = (content, digest)
+            return self.goBack(to: SinkChains(content))
+        }
+        if let last = self.last {
+            try self.checkOrder(content, after: last)
+            // Of checkpoints that the store keeps no more, one may have been broken off.
+            if content.number > last.content.number &+ 1 { self.torn = [] }
+        }
+        // One that was to be the sink's first line may come again later.
+        if self.last != nil, let torn = self.torn.first { throw torn.failure }
+        if self.last != nil || !self.chains.isEmpty { try self.checkEnds(content, since: self.last?.content) }
+        self.chains.take(content)
+        self.truncations.pass(content, isFirst: self.last == nil)
+        self.last = (content, digest)
+        self.evidence.add(content, digest: digest)
+    }
+
+    private func checkOrder(
+        _ content: AuditCheckpoint,
+        after last: (content: AuditCheckpoint, digest: [UInt8])
+    ) throws(Failure) {
+        let number = content.number
+        if self.evidence.digests[number] != nil {
+            throw self.failure("checkpoint \(number) is another one than before")
+        }
+        if number == last.content.number &+ 1 {
+            guard content.previous == last.digest else {
+                throw self.failure("the checkpoint does not follow the one before it")
+            }
+            return
+        }
+        // A sink that could not be written for days lacks checkpoints that the store keeps no more.
+        guard number > last.content.number, number.isMultiple(of: AuditCheckpoint.anchorInterval) else {
+            throw self.failure("checkpoint \(last.content.number &+ 1) is missing")
+        }
+        let anchor = AuditCheckpoint.anchorNumber(before: number)
+        if let known = self.evidence.digests[anchor], known != content.anchor {
+            throw self.failure("the checkpoint does not follow checkpoint \(anchor)")
+        }
+    }
+
+    /// Whether the chains have come to where a checkpoint says that they are.
+    private func checkEnds(_ content: AuditCheckpoint, since last: AuditCheckpoint?) throws(Failure) {
+        for head in content.heads where !self.chains.agrees(with: head) {
+            let end = self.chains.end(of: head.writer)
+            let sequence = min(end.sequence, head.sequence) + (end.sequence < head.sequence ? 1 : 0)
+            throw self.failure(
+                "checkpoint \(content.number) has another end of the chain",
+                AuditPosition(writer: head.writer, sequence: max(sequence, 1))
+            )
+        }
+        let known = Set(content.heads.map(\.writer))
+        if let writer = self.chains.writers.first(where: { $0 > content.settledWriter && !known.contains($0) }) {
+            throw self.failure(
+                "checkpoint \(content.number) does not know the chain",
+                AuditPosition(writer: writer, sequence: self.chains.end(of: writer).sequence)
+            )
+        }
+        var ends = AuditSettledEnds(writer: last?.settledWriter ?? 0, digest: last?.settledDigest)
+        guard content.settledWriter - ends.writer <= self.chains.writers.count else {
+            throw self.failure("checkpoint \(content.number) has chains that are missing")
+        }
+        while ends.writer < content.settledWriter { ends.append(self.chains.settledHead(of: ends.writer + 1)) }
+        guard ends.digest == content.settledDigest, ends.writer == content.settledWriter else {
+            throw self.failure("checkpoint \(content.number) has other ends of the chains that have ended")
+        }
+    }
+}
+
+// MARK: Chains
+
+/// What the chains in a sink have come to.
+private struct SinkChains: Sendable {
+    private var walkers: [Int: AuditWalker] = [:]
+    /// How each chain ended, if it ended with its last place.
+    private var states: [Int: AuditHead.State] = [:]
+    /// The chains whose last place is a truncation marker's: what preceded it, the sink may never have had.
+    private var truncated: Set<Int> = []
+
+    init() {}
+
+    /// The chains as a checkpoint has them.
+    init(_ checkpoint: AuditCheckpoint) {
+        self.take(checkpoint)
+    }
+
+    var isEmpty: Bool { self.walkers.isEmpty }
+
+    /// Rising.
+    var writers: [Int] { self.walkers.keys.sorted() }
+
+    /// The chain that a writer's next record follows.
+    func end(of writer: Int) -> AuditChain { self.walkers[writer]?.chain ?? AuditChain(writer: writer) }
+
+    /// Goes on to a record.
+    ///
+    /// - Returns: what is wrong with it, or `nil`.
+    mutating func take(_ record: ChainedAuditRecord) -> AuditWalker.Failure? {
+        let writer = record.writer
+        self.walkers[writer, default: AuditWalker(from: AuditChain(writer: writer))].step(AuditRow(record))
+        let isRecovery = record.record.action == AuditAction.auditRecovered.rawValue
+        self.states[writer] = isRecovery ? .recovered : .closed
+        self.truncated.remove(writer)
+        return self.walkers[writer]?.failure
+    }
+
+    /// Goes on to a truncation marker.
+    ///
+    /// - Returns: whether it lies behind what there is, or is there already.
+    mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) -> Bool {
+        let end = self.end(of: truncation.writer)
+        // While checkpoints lie below it, it comes before each of them.
+        guard truncation.sequence > end.sequence || truncation.chain == end else { return false }
+        if truncation.sequence > end.sequence { self.truncated.insert(truncation.writer) }
+        self.walkers[truncation.writer] = AuditWalker(from: truncation.chain)
+        self.states[truncation.writer] = ended ?? self.states[truncation.writer]
+        return true
+    }
+
+    /// Goes on to the ends that a checkpoint has.
+    mutating func take(_ checkpoint: AuditCheckpoint) {
+        for head in checkpoint.heads where !self.isTruncated(above: head) {
+            self.walkers[head.writer] = AuditWalker(from: head.chain)
+            self.states[head.writer] = head.state == .open ? self.states[head.writer] : head.state
+            self.truncated.remove(head.writer)
+        }
+    }
+
+    /// Whether a chain has come to where a checkpoint says that it has.
+    func agrees(with head: AuditHead) -> Bool {
+        self.end(of: head.writer) == head.chain || self.isTruncated(above: head)
+    }
+
+    /// A chain's end, if it has ended there.
+    func settledHead(of writer: Int) -> AuditHead {
+        let end = self.end(of: writer)
+        let state = self.states[writer] ?? .closed
+        return AuditHead(writer: writer, sequence: end.sequence, hash: end.hash, state: state)
+    }
+
+    /// Whether the records around a place were removed before the sink could have them.
+    private func isTruncated(above head: AuditHead) -> Bool {
+        self.truncated.contains(head.writer) && head.state == .open
+            && self.end(of: head.writer).sequence > head.sequence
+    }
+}
+
+/// Watches over the truncation markers in a sink: a genuine one that was put in later, in the place of records, is
+/// found.
+///
+/// A checkpoint that follows says which were in force and what the sink had by then. One that knows that the marker had
+/// been delivered, and knows of no such marker, shows that it was put in afterwards.
+private struct SinkTruncations: Sendable {
+    typealias Failure = AuditSinkVerifier.Failure
+
+    private struct Item: Sendable {
+        var truncation: AuditTruncation
+        /// The checkpoint that the marker stands before.
+        var checkpoint: Int
+        var failure: Failure
+    }
+
+    /// Those since the last checkpoint.
+    private var fresh: [Item] = []
+    /// Those that a checkpoint has yet to speak of.
+    private var open: [Item] = []
+    /// Those that a checkpoint spoke against.
+    private var refuted: [Item] = []
+
+    init() {}
+
+    /// What is wrong with the first that was put in later; `nil` for none.
+    var failure: Failure? { self.refuted.first?.failure }
+
+    mutating func add(_ truncation: AuditTruncation, _ failure: Failure) {
+        self.fresh.append(Item(truncation: truncation, checkpoint: 0, failure: failure))
+    }
+
+    /// Forgets the markers since the last checkpoint: they follow again.
+    mutating func rollBack() {
+        self.fresh = []
+    }
+
+    /// Takes a checkpoint; what precedes the first one of a sink is as if it were not there.
+    mutating func pass(_ checkpoint: AuditCheckpoint, isFirst: Bool) {
+        // What the sink had is gone, so it was another sink that had it: in this one, it came later.
+        self.refuted.removeAll { checkpoint.delivered < $0.checkpoint }
+        let told = self.open.filter { $0.checkpoint <= checkpoint.delivered }
+        self.open.removeAll { $0.checkpoint <= checkpoint.delivered }
+        self.refuted += told.filter { item in
+            let (writer, sequence) = (item.truncation.writer, item.truncation.sequence)
+            return checkpoint.removedWriter < writer
+                && !checkpoint.truncations.contains { $0.writer == writer && $0.sequence >= sequence }
+        }
+        if !isFirst {
+            for var item in self.fresh {
+                item.checkpoint = checkpoint.number
+                self.open.append(item)
+            }
+        }
+        self.fresh = []
+    }
+}
+
+// MARK: Evidence
+
+/// What a second sink has that a store can be compared with: no more of it than a store keeps, however old the sink is.
+package struct AuditEvidence: Sendable {
+    /// A place of a chain, and the checkpoint that is the first to tell of it.
+    private struct Place: Sendable {
+        var checkpoint: Int
+        var known: AuditKnownHash
+    }
+
+    /// The checkpoints' digests, by number.
+    package private(set) var digests: [Int: [UInt8]] = [:]
+    private var places: [Int: [Place]] = [:]
+    /// The highest number of a checkpoint; 0 for none.
+    package private(set) var latest = 0
+    /// The checkpoint that the sink was known to hold when it began to be read; 0 for none.
+    package var required = 0
+
+    package init(required: Int = 0) {
+        self.required = required
+    }
+
+    /// What stood at places of chains, by writer; by rising place.
+    package var known: [Int: [AuditKnownHash]] { self.places.mapValues { $0.map(\.known) } }
+
+    /// How much is kept, in checkpoints and places.
+    package var count: Int { self.digests.count + self.places.values.reduce(0) { $0 + $1.count } }
+
+    /// Takes a checkpoint in, and forgets what a store that ends with it does not keep.
+    ///
+    /// The last place of each chain is always kept: it vouches for all before it.
+    package mutating func add(_ checkpoint: AuditCheckpoint, digest: [UInt8]) {
+        self.latest = max(self.latest, checkpoint.number)
+        self.digests[checkpoint.number] = digest
+        for head in checkpoint.heads {
+            let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, source: .sink)
+            guard self.places[head.writer]?.last?.known != known else { continue }
+            self.places[head.writer, default: []].append(Place(checkpoint: checkpoint.number, known: known))
+        }
+        guard checkpoint.number.isMultiple(of: AuditCheckpoint.anchorInterval) else { return }
+        self.digests = self.digests.filter { checkpoint.keeps($0.key) }
+        self.places = self.places.mapValues { places in
+            places.dropLast().filter { checkpoint.keeps($0.checkpoint) } + places.suffix(1)
+        }
+    }
+}

@@ -1,0 +1,233 @@
+/// Checks every chain of a store from its beginning to its sealed head, and the checkpoints that were signed of them.
+///
+/// What is wrong is judged by ``AuditVerification`` and ``AuditWalker``, as for an export; what changes while it is read is
+/// followed here.
+package struct AuditVerifier: Sendable {
+    /// What was found.
+    package enum Verdict: Sendable, Hashable {
+        /// Every record is what was written.
+        case intact(records: Int)
+        /// Something was changed; this is the first bad place.
+        case tampered(AuditPosition, reason: String)
+        /// The chains hold by themselves, but a checkpoint was changed or is missing.
+        case checkpointTampered(number: Int, reason: String)
+        /// The chains hold, but this writer ended uncleanly and no later start has closed its chain yet.
+        case unclean(writer: Int, records: Int)
+    }
+
+    /// Rows of one read; also how often progress is told.
+    private static let page = 4_096
+
+    private let store: any AuditStore
+    private let sealer: AuditSealer?
+    private let publicKey: AuditPublicKey?
+    private let evidence: AuditEvidence
+
+    /// A verifier of a store.
+    ///
+    /// - Parameters:
+    ///   - sealer: checks the heads' seals; without it, they are not checked.
+    ///   - publicKey: checks the checkpoints' signatures; without it, only that they fit together and to the chains.
+    ///   - evidence: what a second sink has of the same chains.
+    package init(
+        store: any AuditStore,
+        sealer: AuditSealer?,
+        publicKey: AuditPublicKey? = nil,
+        evidence: AuditEvidence = AuditEvidence()
+    ) {
+        self.store = store
+        self.sealer = sealer
+        self.publicKey = publicKey
+        self.evidence = evidence
+    }
+
+    /// Verifies everything.
+    ///
+    /// - Parameters:
+    ///   - isLive: whether a process writes at the moment at which it is asked, so that the last writer may be open; it is
+    ///     asked once all chains have been walked along and some of them have no end.
+    ///   - progress: is told now and then how many records have been looked at, and how many there are about.
+    /// - Returns: whether the audit is intact, and the first place where it is not.
+    /// - Throws: `storeUnavailable`.
+    package func verify(
+        isLive: @autoclosure () throws(GatewayError) -> Bool,
+        progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
+    ) async throws(GatewayError) -> Verdict {
+        // Read before the heads: what a checkpoint says was true by then.
+        let signatures = try await self.store.signatures()
+        var verification = self.verification(of: signatures)
+        // Records are read after the heads, so a live writer may be ahead of its head, never behind.
+        let heads = try await self.store.heads()
+        verification.take(heads)
+        // Numbers that somebody else stored may overflow.
+        let removed = verification.truncations.values.reduce(0) { $0 &+ $1.sequence }
+        let total = max(0, heads.reduce(0) { $0 &+ $1.sequence } &- removed)
+        progress(0, total)
+        var records = 0
+        var open: Set<Int> = []
+        var opening: (writer: Int, number: Int)?
+        for (index, head) in heads.enumerated() {
+            guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
+            let done = records
+            let walk = try await self.walk(to: head, verification) { rows in
+                // What a live writer adds meanwhile is looked at too, and not counted.
+                progress(min(done + rows, total), total)
+            }
+            let walker: AuditWalker
+            switch walk {
+            case .failure(let failure):
+                let place = AuditPosition(writer: head.writer, sequence: failure.sequence)
+                return .tampered(place, reason: failure.reason)
+            case .success(let walked): walker = walked
+            }
+            let removed = (walker.truncation ?? verification.truncations[head.writer])?.sequence ?? 0
+            records += max(0, head.sequence &- removed)
+            if walker.head?.state == .open { open.insert(head.writer) }
+            if let number = AuditCheckpoint.number(inOpeningNote: walker.openingNote) {
+                let latest = signatures.checkpoints.last?.number ?? 0
+                if let verdict = try await self.verdict(on: number, of: head.writer, after: opening, latest) {
+                    return verdict
+                }
+                opening = (head.writer, number)
+            }
+        }
+        if let stray = try await self.strayWriter(heads) {
+            return .tampered(
+                AuditPosition(writer: stray, sequence: 1),
+                reason: "records of a writer that never started"
+            )
+        }
+        if let verdict = verification.finding ?? Self.unrecorded(signatures) { return verdict }
+        if let unclean = try await self.firstUnclean(open, isLive: isLive) {
+            return .unclean(writer: unclean, records: records)
+        }
+        return .intact(records: records)
+    }
+
+    /// Verifies what takes little time: the checkpoints among themselves and with the chains' ends, and the oldest and
+    /// the newest record.
+    ///
+    /// - Returns: the first thing that is wrong; `nil` for nothing.
+    /// - Throws: `storeUnavailable`.
+    package func verifyEnds() async throws(GatewayError) -> Verdict? {
+        let signatures = try await self.store.signatures()
+        var verification = self.verification(of: signatures)
+        let heads = try await self.store.heads()
+        verification.take(heads)
+        for (index, head) in heads.enumerated() {
+            guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
+            if let failure = verification.failureAtBeginning(of: head.writer) {
+                let place = AuditPosition(writer: head.writer, sequence: failure.sequence)
+                return .tampered(place, reason: failure.reason)
+            }
+        }
+        if let verdict = verification.finding { return verdict }
+        let filled = heads.filter { verification.beginning(of: $0.writer).sequence < $0.sequence }
+        if let oldest = filled.first, let newest = filled.last {
+            let first = verification.beginning(of: oldest.writer).sequence &+ 1
+            for (head, sequence) in [(oldest, first), (newest, newest.sequence)] {
+                let place = AuditPosition(writer: head.writer, sequence: sequence)
+                let found = try await self.store.records(of: head.writer, after: sequence &- 1, limit: 1).first
+                guard let found, found.sequence == sequence else {
+                    return .tampered(place, reason: "the record is missing")
+                }
+                if sequence == head.sequence, found.hash != head.hash {
+                    return .tampered(place, reason: "the chain's end is not the recorded one")
+                }
+            }
+        }
+        return Self.unrecorded(signatures)
+    }
+
+    private static func missing(writer: Int) -> Verdict {
+        .tampered(AuditPosition(writer: writer, sequence: 1), reason: "a writer is missing")
+    }
+
+    /// What is wrong where a tenant's making left no trace, as when all chains were emptied before they were signed.
+    private static func unrecorded(_ signatures: AuditSignatures) -> Verdict? {
+        signatures.unrecordedTenant.map {
+            .tampered(
+                AuditPosition(writer: 1, sequence: 1),
+                reason: "the store has the tenant \($0), and no record of its making"
+            )
+        }
+    }
+
+    /// The first of some chains without an end whose writer is gone.
+    ///
+    /// The chains are looked at again after the process: one that ended in order meanwhile has closed its chain, and one
+    /// that began has closed what it found.
+    private func firstUnclean(
+        _ open: Set<Int>,
+        isLive: () throws(GatewayError) -> Bool
+    ) async throws(GatewayError) -> Int? {
+        if open.isEmpty { return nil }
+        let isLive = try isLive()
+        var still = try await self.store.heads().filter { $0.state == .open }.map(\.writer)
+        // Commands that work on the store while it is served add chains behind the live one, closed at once.
+        if isLive { _ = still.popLast() }
+        return still.first { open.contains($0) }
+    }
+
+    /// What is wrong with the checkpoint after which a chain began, or `nil`.
+    private func verdict(
+        on number: Int,
+        of writer: Int,
+        after earlier: (writer: Int, number: Int)?,
+        _ latest: Int
+    ) async throws(GatewayError) -> Verdict? {
+        if let earlier, number < earlier.number {
+            // A row of checkpoints that was begun anew is shorter.
+            let reason = "writer \(earlier.writer) began after it, and the later writer \(writer) before it was made"
+            return .checkpointTampered(number: earlier.number, reason: reason)
+        }
+        guard number > latest else { return nil }
+        // A gateway may have ended and another begun since the signatures were read.
+        if try await self.store.checkpoints(after: number - 1, limit: 1).first != nil { return nil }
+        return .checkpointTampered(number: number, reason: "it is missing, and writer \(writer) began after it")
+    }
+
+    private func strayWriter(_ heads: [AuditHead]) async throws(GatewayError) -> Int? {
+        let known = Set(heads.map(\.writer))
+        let stray = try await self.store.writersWithRecords().first { !known.contains($0) }
+        guard let stray else { return nil }
+        // A writer that started after the heads were read is no stranger.
+        return try await self.store.heads().contains { $0.writer == stray } ? nil : stray
+    }
+
+    private func verification(of signatures: AuditSignatures) -> AuditVerification {
+        AuditVerification(signatures, sealer: self.sealer, publicKey: self.publicKey, evidence: self.evidence)
+    }
+
+    /// Walks along one chain.
+    private func walk(
+        to head: AuditHead,
+        _ verification: AuditVerification,
+        progress: (_ rows: Int) -> Void
+    ) async throws(GatewayError) -> Result<AuditWalker, AuditWalker.Failure> {
+        var walker: AuditWalker
+        do throws(AuditWalker.Failure) {
+            walker = try verification.walker(to: head)
+        } catch {
+            return .failure(error)
+        }
+        var rows = 0
+        while true {
+            let truncation = walker.truncation
+            let count = try await self.store.walk(&walker, limit: Self.page)
+            if let moved = walker.truncation, moved != truncation, !verification.isGenuine(moved) {
+                let reason = AuditVerification.forgedTruncation
+                return .failure(AuditWalker.Failure(sequence: moved.sequence, reason: reason))
+            }
+            rows += count
+            progress(rows)
+            if count < Self.page || walker.failure != nil { break }
+        }
+        do throws(AuditWalker.Failure) {
+            try verification.finish(&walker)
+        } catch {
+            return .failure(error)
+        }
+        return .success(walker)
+    }
+}

@@ -1,0 +1,123 @@
+import Foundation
+package import GatewayCore
+package import NIOCore
+
+/// Reads a file line by line, whatever its size.
+package struct LineInput {
+    /// The bound on a line: what a record of the largest request takes many times over.
+    package static let maxLineBytes = 16 << 20
+    private static let chunkBytes = 1 << 16
+
+    /// A line is longer than any that the gateway writes.
+    package struct TooLong: Error {}
+
+    private let handle: FileHandle
+    private var buffer = ByteBuffer()
+    /// How much of the buffer is known to have no line's end.
+    private var searched = 0
+    private var isAtEnd = false
+    /// Whether the last line that was read had an end.
+    package private(set) var isWhole = true
+
+    /// The lines of a file, or of standard input for `-`.
+    package init(_ path: String) throws {
+        if path == "-" {
+            self.handle = .standardInput
+        } else {
+            self.handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
+        }
+    }
+
+    /// The next line without its end.
+    ///
+    /// - Returns: `nil` at the end; what follows the last line's end is no line unless it holds something.
+    /// - Throws: ``TooLong``, and what keeps the file from being read.
+    package mutating func next() throws -> ByteBuffer? {
+        while true {
+            let view = self.buffer.readableBytesView
+            if let end = view.dropFirst(self.searched).firstIndex(of: UInt8(ascii: "\n")) {
+                let line = self.buffer.readSlice(length: end - view.startIndex)
+                self.buffer.moveReaderIndex(forwardBy: 1)
+                self.searched = 0
+                return line
+            }
+            self.searched = self.buffer.readableBytes
+            guard self.searched <= Self.maxLineBytes else { throw TooLong() }
+            if self.isAtEnd {
+                (self.searched, self.isWhole) = (0, false)
+                guard self.buffer.readableBytes > 0 else { return nil }
+                return self.buffer.readSlice(length: self.buffer.readableBytes)
+            }
+            self.buffer.discardReadBytes()
+            if let data = try self.handle.read(upToCount: Self.chunkBytes), !data.isEmpty {
+                self.buffer.writeBytes(data)
+            } else {
+                self.isAtEnd = true
+            }
+        }
+    }
+}
+
+extension AuditSinkVerifier {
+    /// Reads a file; several are the parts of one sink, oldest first.
+    ///
+    /// A last line without an end is one that is being written, or that was broken off. What the last file leaves open,
+    /// ``finding`` tells.
+    ///
+    /// - Throws: ``Failure``, or why the file can't be read.
+    package mutating func read(_ path: String) throws {
+        var lines = try LineInput(path)
+        self.begin(path)
+        while let line = try lines.next(), lines.isWhole { try self.take(line) }
+    }
+}
+
+extension AuditExportVerifier {
+    /// An export that was read to its end, or to the first bad record.
+    package struct Report: Sendable, Equatable {
+        package var verdict: Verdict
+        /// Whose records can be read, as the export says; `nil` for everybody's.
+        package var tenant: String?
+        package var summary: AuditExportSummary
+        /// The latest checkpoint; `nil` for none.
+        package var checkpoint: Int?
+
+        package init(verdict: Verdict, tenant: String?, summary: AuditExportSummary, checkpoint: Int?) {
+            (self.verdict, self.tenant, self.summary, self.checkpoint) = (verdict, tenant, summary, checkpoint)
+        }
+    }
+
+    /// Reads an export in a file, or from standard input for `-`.
+    ///
+    /// - Throws: `notFound` when the file can't be read, or holds no export.
+    package static func verify(
+        _ path: String,
+        sealer: AuditSealer?,
+        publicKey: AuditPublicKey?
+    ) throws(GatewayError) -> Report {
+        do {
+            var lines = try LineInput(path)
+            guard let first = try lines.next(), case .export(let head)? = AuditLine(first) else {
+                throw GatewayError(.notFound, "\(path) is no export of the audit")
+            }
+            var verifier = AuditExportVerifier(head, sealer: sealer, publicKey: publicKey)
+            while let text = try lines.next() {
+                guard let line = AuditLine(text) else {
+                    verifier.refuse("the line was changed")
+                    break
+                }
+                guard verifier.take(line) else { break }
+            }
+            return Report(
+                verdict: verifier.finish(),
+                tenant: head.tenant,
+                summary: verifier.summary,
+                checkpoint: verifier.checkpoint
+            )
+        } catch let error as GatewayError {
+            throw error
+        } catch {
+            throw GatewayError(.notFound, "\(path) can't be read, or is no export of the audit", cause: error)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import GatewayCore
+import GatewayTestKit
+import NIOCore
+import Testing
+
+@Suite("Tampering is found at the first bad record, wherever the audit is read from")
+struct AuditSourcesTests {
+    /// What is verified.
+    enum Source: CaseIterable {
+        case store
+        case export
+        case tenantExport
+        case sink
+    }
+
+    /// What somebody does to one record.
+    enum Operation: CaseIterable {
+        case flip
+        case delete
+        /// Exchange it with what follows.
+        case swap
+        /// Put it there a second time.
+        case insert
+        /// Take it and all that follows.
+        case truncate
+    }
+
+    /// The records that something is done to.
+    private static func targets(in source: Source) -> [AuditPosition] {
+        let places = source == .tenantExport ? [(2, 9), (2, 12)] : [(1, 1), (1, 6), (2, 1), (2, 7), (2, 12), (2, 16)]
+        return places.map { AuditPosition(writer: $0.0, sequence: $0.1) }
+    }
+
+    @Test("Flip, delete, swap, insert, truncate", arguments: Source.allCases, Operation.allCases)
+    func matrix(source: Source, operation: Operation) async throws {
+        for target in Self.targets(in: source) {
+            let audit = try await SignedAudit()
+            switch source {
+            case .store:
+                // What is put behind a record has the next place there.
+                let last = audit.store.current.heads[target.writer - 1].sequence
+                if operation == .swap, target.sequence == last { continue }
+                audit.store.tamper { $0.apply(operation, to: target) }
+                let verdict = try await self.verdict(on: audit)
+                let next = operation == .insert ? 1 : 0
+                #expect(verdict.badPlace == AuditPosition(writer: target.writer, sequence: target.sequence + next))
+            case .export, .tenantExport:
+                let head = AuditExportHead(tenant: source == .export ? nil : "rare", isLive: false)
+                let lines = self.apply(operation, to: target, try await audit.export(head))
+                let (verdict, _) = try #require(SignedAudit.verdict(onExport: lines, publicKey: audit.publicKey))
+                #expect(verdict.badPlace == target, "\(verdict)")
+            case .sink:
+                try await self.expectFound(operation, target, audit)
+            }
+        }
+    }
+
+    private func verdict(
+        on audit: SignedAudit,
+        _ evidence: AuditEvidence = AuditEvidence()
+    ) async throws -> AuditVerifier.Verdict {
+        try await AuditVerifier(
+            store: audit.store,
+            sealer: SignedAudit.sealer,
+            publicKey: audit.publicKey,
+            evidence: evidence
+        )
+        .verify(isLive: false)
+    }
+
+    private func expectFound(_ operation: Operation, _ target: AuditPosition, _ audit: SignedAudit) async throws {
+        var verifier = AuditSinkVerifier(publicKey: audit.publicKey)
+        verifier.begin("audit.jsonl")
+        do throws(AuditSinkVerifier.Failure) {
+            for line in self.apply(operation, to: target, audit.delivered) { try verifier.take(line) }
+        } catch {
+            // Of chains that have ended, a checkpoint tells only that some end is another.
+            #expect(error.place == target || error.place == nil && [6, 16].contains(target.sequence), "\(error)")
+            return
+        }
+        if operation == .insert, target == Self.targets(in: .sink).first {
+            // A sink that begins anew before its first checkpoint delivers its first record again.
+            #expect(verifier.finding == nil && verifier.evidence.latest == 5)
+            #expect(try await self.verdict(on: audit, verifier.evidence).isIntact)
+            return
+        }
+        // By itself a sink may lag; the store knows how far it had come.
+        #expect(operation == .truncate)
+        var evidence = verifier.evidence
+        evidence.required = 5
+        guard case .checkpointTampered = try await self.verdict(on: audit, evidence) else {
+            Issue.record("\(target) is not missed")
+            return
+        }
+    }
+
+    /// The text of lines after something was done to the one of a record.
+    private func apply(_ operation: Operation, to target: AuditPosition, _ lines: [AuditLine]) -> [ByteBuffer] {
+        var texts = lines.map(\.text)
+        let place = lines.firstIndex { line in
+            guard case .record(let record) = line else { return false }
+            return (record.writer, record.sequence) == (target.writer, target.sequence)
+        }
+        guard let place else {
+            Issue.record("\(target) is not there")
+            return texts
+        }
+        switch operation {
+        case .flip:
+            let text = String(buffer: texts[place])
+            texts[place] = ByteBuffer(string: text.replacing(#""bytes":42,"#, with: #""bytes":43,"#))
+            #expect(texts[place] != lines[place].text)
+        case .delete: texts.remove(at: place)
+        case .swap: texts.swapAt(place, place + 1)
+        case .insert: texts.insert(texts[place], at: place)
+        case .truncate: texts.removeSubrange(place...)
+        }
+        return texts
+    }
+
+    @Test("Every line of every kind counts: changed at some byte, dropped, doubled or swapped with the next")
+    func lines() async throws {
+        let audit = try await SignedAudit(removing: 3)
+        for head in [AuditExportHead(isLive: false), AuditExportHead(tenant: "rare", isLive: false)] {
+            let texts = try await audit.export(head).map(\.text)
+            let untouched = try #require(SignedAudit.verdict(onExport: texts, publicKey: audit.publicKey))
+            #expect(untouched.0 == .intact(records: untouched.1.records))
+            func expectFound(_ changed: [ByteBuffer], _ what: String) {
+                let found = SignedAudit.verdict(onExport: changed, publicKey: audit.publicKey)
+                #expect(found?.0.isIntact != true, "\(what)")
+            }
+            for index in texts.indices {
+                var changed = texts
+                changed.remove(at: index)
+                expectFound(changed, "without line \(index)")
+                expectFound(Array(texts[..<index]), "cut before line \(index)")
+                changed = texts
+                changed.insert(texts[index], at: index)
+                expectFound(changed, "line \(index) twice")
+                if index + 1 < texts.count {
+                    changed = texts
+                    changed.swapAt(index, index + 1)
+                    expectFound(changed, "line \(index) and the next")
+                }
+                // The seals on the ends are checked with the master key alone.
+                for place in stride(from: 0, to: texts[index].readableBytes, by: 41) {
+                    changed = texts
+                    var bytes = Array(texts[index].readableBytesView)
+                    bytes[place] ^= 1
+                    changed[index] = ByteBuffer(bytes: bytes)
+                    let isSeal = String(decoding: bytes[..<place], as: UTF8.self).contains(#""seal":"#)
+                    if !isSeal { expectFound(changed, "line \(index), byte \(place)") }
+                }
+            }
+        }
+    }
+}
+
+extension InMemoryAuditStore.Contents {
+    fileprivate mutating func apply(_ operation: AuditSourcesTests.Operation, to target: AuditPosition) {
+        let (writer, sequence) = (target.writer, target.sequence)
+        switch operation {
+        case .flip: self.change(writer, sequence) { $0.record.bytes += 1 }
+        case .delete: self.delete(writer, sequence)
+        case .swap: self.swap((writer, sequence), (writer, sequence + 1))
+        case .insert:
+            let copied = self.records.first { ($0.writer, $0.sequence) == (writer, sequence) }
+            for index in self.records.indices where self.records[index].writer == writer {
+                if self.records[index].sequence > sequence { self.records[index].sequence += 1 }
+            }
+            guard var copy = copied else { return }
+            copy.sequence += 1
+            self.records.append(copy)
+        case .truncate: self.records.removeAll { $0.writer == writer && $0.sequence >= sequence }
+        }
+    }
+}
+
+extension AuditVerifier.Verdict {
+    /// Whether nothing was found.
+    var isIntact: Bool {
+        if case .intact = self { true } else { false }
+    }
+}

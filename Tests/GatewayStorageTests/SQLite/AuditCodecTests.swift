@@ -1,0 +1,86 @@
+import GatewayCore
+import Testing
+
+@testable import GatewayStorage
+
+struct AuditCodecTests {
+    private static let sample = AuditFixtures.record(4)
+
+    private func encode(_ record: AuditRecord) -> [UInt8] {
+        var bytes: [UInt8] = []
+        AuditCodec.encode(record, to: &bytes)
+        return bytes
+    }
+
+    private func decode(_ bytes: [UInt8]) -> AuditRecord? {
+        AuditCodec.decode(bytes, time: Self.sample.time, tenant: Self.sample.tenant)
+    }
+
+    @Test("A record comes back as it was")
+    func roundTrip() {
+        #expect(self.decode(self.encode(Self.sample)) == Self.sample)
+    }
+
+    @Test("Absent and empty texts stay different")
+    func absence() {
+        var record = Self.sample
+        record.object = nil
+        record.code = ""
+        record.targets = []
+        record.traceID = nil
+        #expect(self.decode(self.encode(record)) == record)
+    }
+
+    @Test("Numbers of every size come back", arguments: [0, 1, 127, 128, 16_383, 16_384, .max, -1, .min])
+    func numbers(number: Int) {
+        var record = Self.sample
+        record.recipients = number
+        #expect(self.decode(self.encode(record)) == record)
+    }
+
+    @Test(
+        "A tenant's uid comes back, and stands where SQL looks for it",
+        arguments: [0, 1, 0x8000_0000_0000_0001, .max]
+    )
+    func tenantUID(uid: UInt64) {
+        var record = Self.sample
+        record.tenantUID = uid
+        let bytes = self.encode(record)
+        #expect(self.decode(bytes) == record)
+        #expect(Array(bytes[AuditCodec.tenantUIDRange]) == AuditCodec.bytes(of: uid))
+        #expect(AuditEntry(record).tenantUID == uid)
+    }
+
+    @Test("Bytes that end early or go on are refused")
+    func wrongLength() {
+        let bytes = self.encode(Self.sample)
+        for count in 0..<bytes.count {
+            #expect(self.decode(Array(bytes.prefix(count))) == nil, "\(count) bytes")
+        }
+        #expect(self.decode(bytes + [0]) == nil)
+    }
+
+    @Test("No two bodies are the same record's")
+    func changedBytes() {
+        let bytes = self.encode(Self.sample)
+        for index in bytes.indices {
+            for bit in 0..<8 {
+                var changed = bytes
+                changed[index] ^= 1 << UInt8(bit)
+                #expect(self.decode(changed) != Self.sample, "bit \(bit) of byte \(index)")
+            }
+        }
+    }
+
+    @Test("A length or number that is longer than it need be is refused")
+    func longerForms() {
+        var record = Self.sample
+        record.principal = ""
+        let bytes = self.encode(record)
+        let place = AuditCodec.tenantUIDRange.upperBound
+        #expect(bytes[place] == 1)
+        #expect(self.decode(Array(bytes[..<place] + [0x81, 0x00] + bytes[(place + 1)...])) == nil)
+        let huge = Array(bytes[..<place]) + Array(repeating: 0xFF, count: 9) + [0x7F] + bytes[(place + 1)...]
+        #expect(self.decode(huge) == nil)
+    }
+}
