@@ -20,8 +20,12 @@ package enum ValueRules {
     package static func isRefusedDataKey(_ key: String) -> Bool {
         // Bytes, not characters: a combining mark after the prefix changes its last character, but FCM sees the prefix.
         let bytes = key.utf8
-        return bytes.isEmpty || ["from", "message_type"].contains(key.protocolWord)
-            || bytes.starts(with: "google".utf8) || bytes.starts(with: "gcm".utf8)
+        guard let first = bytes.first else { return true }
+        return switch first {
+        case UInt8(ascii: "f"), UInt8(ascii: "m"): ["from", "message_type"].contains(key.protocolWord)
+        case UInt8(ascii: "g"): bytes.starts(with: "google".utf8) || bytes.starts(with: "gcm".utf8)
+        default: false
+        }
     }
 
     /// Whether a time to live lies within FCM's four weeks, in seconds.

@@ -55,7 +55,9 @@ package enum AnswerBounds {
     }
 
     private static func isVisible(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        let bytes = text.utf8.span
+        for index in bytes.indices where !(0x21...0x7E).contains(bytes[index]) { return false }
+        return !bytes.isEmpty
     }
 }
 

@@ -50,7 +50,11 @@ extension String {
     /// Swift compares, hashes and folds texts as Unicode has it, and for a long run of combining marks that takes as
     /// long as reading a thousand ordinary texts. Callers' texts go through this before they are looked up.
     package var protocolWord: String? {
-        self.utf8.count <= 64 && self.utf8.allSatisfy { $0 < 0x80 } ? self : nil
+        let bytes = self.utf8.span
+        guard bytes.count <= 64 else { return nil }
+        var all: UInt8 = 0
+        for index in bytes.indices { all |= bytes[index] }
+        return all < 0x80 ? self : nil
     }
 }
 

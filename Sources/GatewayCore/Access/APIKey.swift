@@ -38,7 +38,9 @@ package struct APIKey: Sendable {
             bytes[secretStart - 1] == UInt8(ascii: "_"), bytes[checksumStart - 1] == UInt8(ascii: "_")
         else { return nil }
         let id = bytes[idStart..<secretStart - 1]
-        guard id.allSatisfy(\.isLowerAlphanumeric), bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
+        // A letter or digit that is no capital.
+        guard id.allSatisfy({ Base62.contains($0) && $0 & 0x20 != 0 }),
+            bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
             Base62.number(bytes[checksumStart...]) == UInt64(CRC32.checksum(bytes[..<(checksumStart - 1)]))
         else { return nil }
         return String(decoding: id, as: UTF8.self)

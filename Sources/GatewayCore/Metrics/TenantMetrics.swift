@@ -93,7 +93,7 @@ package struct TenantCounters: Sendable {
                 self.add(group.failure, label: label, kind, OutcomeCode.upstreamUnavailable.rawValue)
             }
         case .refused(let refusal):
-            self.add(command.target.recipientCount, label: label, kind, refusal.code.rawValue)
+            self.add(command.recipientCount, label: label, kind, refusal.code.rawValue)
         }
     }
 

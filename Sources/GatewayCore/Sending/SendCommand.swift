@@ -13,6 +13,9 @@ package final class SendCommand: Sendable {
     package let groupName: String?
     package let message: Message
     package let payloadBytes: Int
+    // Kept, since to ask the target or the message elsewhere would copy it as a whole.
+    package let recipientCount: Int
+    package let isUrgent: Bool
     package let origin: RequestOrigin
     /// When the caller stops waiting.
     package let deadline: ContinuousClock.Instant
@@ -31,6 +34,8 @@ package final class SendCommand: Sendable {
         self.groupName = groupName
         self.message = message
         self.payloadBytes = payloadBytes
+        self.recipientCount = target.recipientCount
+        self.isUrgent = message.isUrgent
         self.origin = caller.origin
         self.deadline = caller.deadline
     }

@@ -83,15 +83,17 @@ package struct SendPipeline: Sendable {
         at time: Timestamp,
         in place: consuming AuditReservation
     ) {
-        var record = AuditRecord.send(
-            command,
-            outcome,
-            targets: targets,
-            upstreamCode: delivery.upstreamCode,
-            at: time
+        // Never in a variable: it would be copied.
+        place.fill(
+            .send(
+                command,
+                outcome,
+                targets: targets,
+                object: delivery.refusedAsRetired > 0 ? "retired: \(delivery.refusedAsRetired)" : nil,
+                upstreamCode: delivery.upstreamCode,
+                at: time
+            )
         )
-        if delivery.refusedAsRetired > 0 { record.object = "retired: \(delivery.refusedAsRetired)" }
-        place.fill(record)
         self.metrics.count(command, outcome.answer)
     }
 
@@ -386,15 +388,16 @@ package struct SendPipeline: Sendable {
 
     /// Records what is known of a send whose end was not kept, mostly since its process did not live to see it.
     func recordAbandoned(_ command: SendCommand, _ outcome: SendOutcome, in place: consuming AuditReservation) {
-        var record = AuditRecord.send(
-            command,
-            outcome,
-            targets: SendTargets(command.target, profile: command.principal.profile),
-            upstreamCode: nil,
-            at: self.clock.now()
+        place.fill(
+            .send(
+                command,
+                outcome,
+                targets: SendTargets(command.target, profile: command.principal.profile),
+                object: "settled by a repeat",
+                upstreamCode: nil,
+                at: self.clock.now()
+            )
         )
-        record.object = "settled by a repeat"
-        place.fill(record)
         self.metrics.count(command, outcome.answer)
     }
 }
@@ -427,10 +430,11 @@ extension AuditRecord {
         _ command: SendCommand,
         _ outcome: SendOutcome,
         targets: SendTargets,
+        object: String? = nil,
         upstreamCode: String?,
         at time: Timestamp
     ) -> AuditRecord {
-        let tally = Tally(of: outcome.answer, recipients: command.target.recipientCount)
+        let tally = Tally(of: outcome.answer, recipients: command.recipientCount)
         var record = AuditRecord(
             command.message.dryRun ? .messageValidate : .messageSend,
             by: command.principal,
@@ -440,6 +444,7 @@ extension AuditRecord {
         )
         record.targetKind = command.target.kind.rawValue
         record.targets = targets.auditBytes
+        record.object = object
         record.results = tally.results
         record.recipients = tally.recipients
         record.accepted = tally.accepted

@@ -67,7 +67,7 @@ struct SendTargets: Sendable {
     }
 
     /// The devices to which messages to groups go as well, by the groups' places.
-    var members: [Int: [LimitKey]] { self.groups.mapValues { Array($0.dropFirst()) } }
+    var members: [Int: [LimitKey]] { self.groups.isEmpty ? [:] : self.groups.mapValues { Array($0.dropFirst()) } }
 
     /// The pseudonyms as the audit stores them.
     var auditBytes: [UInt8] {

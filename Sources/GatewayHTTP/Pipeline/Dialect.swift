@@ -72,12 +72,13 @@ extension LegacyReplyWriter {
 extension HTTPServerResponse {
     /// A JSON answer.
     init(status: HTTPResponse.Status = .ok, json body: ByteBuffer) {
-        self.init(status: status, headers: [.contentType: "application/json"], body: body)
+        self.init(status: status, headers: .json, body: body)
     }
 
     /// An answer in the words of one of FCM's protocols, with what is left of the caller's quotas.
     init(_ reply: Reply, _ quotas: [QuotaStatus] = []) {
-        var headers: HTTPHeaderLines = [.contentType: reply.contentType]
+        var headers = HTTPHeaderLines()
+        headers.append(.contentType, reply.contentType)
         if let retryAfter = reply.retryAfter { headers.append(.retryAfter, String(retryAfter)) }
         if reply.status == 401 { headers.append(.wwwAuthenticate, "Bearer") }
         self.init(status: HTTPResponse.Status(code: reply.status), headers: headers, body: reply.body)

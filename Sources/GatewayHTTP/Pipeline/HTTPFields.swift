@@ -40,20 +40,16 @@ enum RateLimitFields {
     /// What is left: `"tenant";r=8999;t=1`.
     static func limit(_ quotas: [QuotaStatus]) -> [UInt8] {
         Self.list(quotas) { text, quota in
-            text.append(contentsOf: ";r=".utf8)
-            text.append(decimal: quota.remaining)
-            text.append(contentsOf: ";t=".utf8)
-            text.append(decimal: quota.resetSeconds)
+            text.append(parameter: UInt8(ascii: "r"), quota.remaining)
+            text.append(parameter: UInt8(ascii: "t"), quota.resetSeconds)
         }
     }
 
     /// What is allowed: `"tenant";q=9000;w=1`.
     static func policy(_ quotas: [QuotaStatus]) -> [UInt8] {
         Self.list(quotas) { text, quota in
-            text.append(contentsOf: ";q=".utf8)
-            text.append(decimal: quota.policy.rate)
-            text.append(contentsOf: ";w=".utf8)
-            text.append(decimal: quota.policy.periodSeconds)
+            text.append(parameter: UInt8(ascii: "q"), quota.policy.rate)
+            text.append(parameter: UInt8(ascii: "w"), quota.policy.periodSeconds)
         }
     }
 
@@ -72,6 +68,14 @@ enum RateLimitFields {
 }
 
 extension [UInt8] {
+    /// Appends a parameter of one letter, byte by byte, which costs a fraction of what short texts cost.
+    fileprivate mutating func append(parameter name: UInt8, _ value: Int) {
+        self.append(UInt8(ascii: ";"))
+        self.append(name)
+        self.append(UInt8(ascii: "="))
+        self.append(decimal: value)
+    }
+
     /// Appends a number that is not negative in decimal digits.
     fileprivate mutating func append(decimal number: Int) {
         var divisor = 1
@@ -84,6 +88,9 @@ extension [UInt8] {
 }
 
 extension HTTPHeaderLines {
+    /// Those of a JSON answer.
+    static let json: HTTPHeaderLines = [.contentType: "application/json"]
+
     /// Adds what is left of the tenant's quotas, if they were asked.
     mutating func append(_ quotas: [QuotaStatus]) {
         guard !quotas.isEmpty else { return }

@@ -61,10 +61,11 @@ package final class HTTPMetrics: Sendable {
 
     /// A method as metrics and logs name it: `other` unless it is a common one.
     static func label(of method: String) -> String {
-        Self.methods.contains(method) ? method : "other"
+        switch method {
+        case "POST", "GET", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS": method
+        default: "other"
+        }
     }
-
-    private static let methods: Set<String> = ["GET", "POST", "PUT", "DELETE", "HEAD", "PATCH", "OPTIONS"]
 
     private static func label(of status: Int) -> String {
         Self.statuses.indices.contains(status) ? Self.statuses[status] : "other"

@@ -12,7 +12,7 @@ package struct Listener: HTTPServerResponder {
 
     /// The bound of a request's body, known before the first byte of it is read.
     package func bodyLimit(of head: HTTPRequestHead) -> Int {
-        self.routes.row(at: head.pathBytes)?.0.route.bodyLimit ?? Route.smallBody
+        self.routes.rowAlone(at: head.pathBytes)?.route.bodyLimit ?? Route.smallBody
     }
 
     /// Answers a request.
@@ -20,8 +20,8 @@ package struct Listener: HTTPServerResponder {
         guard let (row, parameters) = self.routes.row(at: request.head.pathBytes) else {
             return self.pipeline.refuse(request, nil)
         }
-        for (method, endpoint) in row.endpoints where method == request.head.method {
-            return await endpoint.respond(to: request, parameters, through: self.pipeline)
+        for index in row.endpoints.indices where row.endpoints[index].method == request.head.method {
+            return await row.endpoints[index].endpoint.respond(to: request, parameters, through: self.pipeline)
         }
         return self.pipeline.refuse(request, row)
     }
@@ -156,7 +156,7 @@ extension Listener {
             }
         self.pipeline.metrics.rejected(reason: Self.reason(of: refusal))
         if case .tooManyBufferedBytes(let path) = refusal, let gate = self.pipeline.gate {
-            return gate.answer(.bufferedBytes, in: self.routes.row(at: path)?.0.route.dialect ?? .rest)
+            return gate.answer(.bufferedBytes, in: self.routes.rowAlone(at: path)?.route.dialect ?? .rest)
         }
         // The protocol's own faults have statuses of their own beside the common 400.
         return Refusal(code, refusal.reason).response(status: refusal.status)

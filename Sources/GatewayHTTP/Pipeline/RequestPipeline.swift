@@ -3,6 +3,7 @@ import FCMModel
 import GatewayCore
 import HTTPTypes
 import Logging
+import NIOCore
 
 /// The way of every request to either listener, from its arrival to its answer.
 ///
@@ -278,16 +279,20 @@ struct RequestPipeline: Sendable {
         _ route: Route?
     ) -> HTTPServerResponse {
         let duration = ContinuousClock.now - exchange.arrival
-        let status = response.status.code
+        let (status, code, bytesOut) = (response.status.code, response.code, response.body.readableBytes)
         let method = exchange.request.head.method.rawValue
         self.metrics.ended(route: route?.template ?? "none", method: method, status: status, in: duration)
         self.accessLog.write(
-            .line(exchange, response, route, in: duration),
+            .line(exchange, route, status: status, code: code, bytesOut: bytesOut, in: duration),
             status: status,
             isShed: response.isPaced,
             isExpected: route?.isProbe == true
         )
-        exchange.trace?.end(AccessLogEntry.line(exchange, response, route, in: duration).ending(method))
+        exchange.trace?
+            .end(
+                AccessLogEntry.line(exchange, route, status: status, code: code, bytesOut: bytesOut, in: duration)
+                    .ending(method)
+            )
         response.headers.append(.requestID, exchange.requestID)
         return response
     }

@@ -11,6 +11,7 @@ struct RouteTable: Sendable {
         /// That of the first method: what all methods of an address have in common.
         let route: Route
         let endpoints: [(method: HTTPRequest.Method, endpoint: any Endpoint)]
+        fileprivate let template: [UInt8]
         fileprivate let segments: [Segment]
         /// The segments that vary, by their names.
         fileprivate let names: [String]
@@ -21,20 +22,21 @@ struct RouteTable: Sendable {
         fileprivate init(_ first: any Endpoint, _ endpoints: [any Endpoint]) {
             self.route = first.route
             self.endpoints = endpoints.map { ($0.route.method, $0) }
-            let template = first.route.template
-            self.segments = template.split(separator: "/").map { Segment($0) }
-            self.names = self.segments.compactMap { if case .parameter(let name) = $0 { name } else { nil } }
-            precondition(self.names.count <= PathParameters.maxCount, "\(template) has \(self.names.count) parameters")
+            let template = Array(first.route.template.utf8)
+            let parts = template.split(separator: UInt8(ascii: "/"))
+            let parameters = parts.filter { $0.first == UInt8(ascii: "{") }
+            self.template = template
+            self.segments = parts.map { $0.first == UInt8(ascii: "{") ? .parameter : .literal($0.indices) }
+            self.names = parameters.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
+            precondition(parameters.count <= PathParameters.maxCount, "\(first.route.template) has too many parameters")
         }
     }
 
+    /// A segment of a template: no reference, which every look-up would have to count.
     fileprivate enum Segment: Sendable {
-        case literal([UInt8])
-        case parameter(String)
-
-        init(_ text: Substring) {
-            self = text.first == "{" ? .parameter(String(text.dropFirst().dropLast())) : .literal(Array(text.utf8))
-        }
+        /// What stands here in the template.
+        case literal(Range<Int>)
+        case parameter
     }
 
     let rows: [Row]
@@ -50,8 +52,18 @@ struct RouteTable: Sendable {
 
     /// The row of a path with its query, and the values of its parameters; `nil` for an unknown address.
     func row(at path: [UInt8]) -> (Row, PathParameters)? {
+        guard let (row, places) = self.places(in: path) else { return nil }
+        return (row, PathParameters(path, row.names, places))
+    }
+
+    /// The row of a path with its query, where its parameters do not matter; `nil` for an unknown address.
+    func rowAlone(at path: [UInt8]) -> Row? {
+        self.places(in: path)?.0
+    }
+
+    private func places(in path: [UInt8]) -> (Row, ParameterPlaces)? {
         for row in self.rows {
-            if let parameters = PathParameters(path, of: row) { return (row, parameters) }
+            if let places = ParameterPlaces(in: path, of: row) { return (row, places) }
         }
         return nil
     }
@@ -61,26 +73,25 @@ struct RouteTable: Sendable {
 struct PathParameters: Sendable {
     static let maxCount = 3
 
+    /// No parameters.
+    static let none = PathParameters([], [], ParameterPlaces())
+
     private let path: [UInt8]
     private let names: [String]
-    // Not an array, which would be allocated for every request.
-    private var values: (Range<Int>, Range<Int>, Range<Int>) = (0..<0, 0..<0, 0..<0)
-    private var count = 0
+    private let places: ParameterPlaces
 
-    /// No parameters.
-    static let none = PathParameters()
-
-    private init() {
-        self.path = []
-        self.names = []
+    fileprivate init(_ path: [UInt8], _ names: [String], _ places: ParameterPlaces) {
+        self.path = path
+        self.names = names
+        self.places = places
     }
 
     /// The bytes of a parameter.
     subscript(_ name: String) -> ArraySlice<UInt8>? {
         switch self.names.firstIndex(of: name) {
-        case 0: self.path[self.values.0]
-        case 1: self.path[self.values.1]
-        case 2: self.path[self.values.2]
+        case 0: self.path[self.places.values.0]
+        case 1: self.path[self.places.values.1]
+        case 2: self.path[self.places.values.2]
         default: nil
         }
     }
@@ -94,11 +105,18 @@ struct PathParameters: Sendable {
     func decoded(_ name: String) -> String? {
         self[name].flatMap { PercentEncoding.decoded($0) }
     }
+}
 
-    /// The parameters of a path that fits a row's template; `nil` for any other path.
-    fileprivate init?(_ path: [UInt8], of row: RouteTable.Row) {
-        self.path = path
-        self.names = row.names
+/// Where a route's parameters stand in a path.
+private struct ParameterPlaces {
+    // Not an array, which would be allocated for every request.
+    var values: (Range<Int>, Range<Int>, Range<Int>) = (0..<0, 0..<0, 0..<0)
+    private var count = 0
+
+    init() {}
+
+    /// Those in a path that fits a row's template; `nil` for any other path.
+    init?(in path: [UInt8], of row: RouteTable.Row) {
         let slash = UInt8(ascii: "/")
         let spelling = row.route.spelling
         var index = 0
@@ -111,18 +129,19 @@ struct PathParameters: Sendable {
             }
             let start = index
             if case .literal(let name) = segment {
-                var matched = 0
-                while matched < name.count, index < path.count, path[index] == name[matched] {
+                var matched = name.lowerBound
+                while matched < name.upperBound, index < path.count, path[index] == row.template[matched] {
                     matched += 1
                     index += 1
                 }
-                if matched == name.count, isEnd(index) || path[index] == slash { continue }
+                if matched == name.upperBound, isEnd(index) || path[index] == slash { continue }
                 guard spelling == .escaped else { return nil }
             }
             while !isEnd(index), path[index] != slash { index += 1 }
             switch segment {
             case .literal(let name):
-                guard PercentEncoding.decoded(path[start..<index])?.utf8.elementsEqual(name) == true else { return nil }
+                let text = PercentEncoding.decoded(path[start..<index])
+                guard text?.utf8.elementsEqual(row.template[name]) == true else { return nil }
             case .parameter:
                 guard index > start || spelling == .escaped else { return nil }
                 switch self.count {

@@ -38,7 +38,7 @@ struct MessageSender: Sendable {
 
 extension SendEndpoint {
     func load(of work: Work) -> RequestLoad {
-        .message(recipients: work.command.target.recipientCount, isUrgent: work.command.message.isUrgent)
+        .message(recipients: work.command.recipientCount, isUrgent: work.command.isUrgent)
     }
 
     @inline(__always)  // Into the pipeline, which spares an async frame.
