@@ -247,16 +247,26 @@ package struct HTTPHeaderLines: Sendable {
     ///
     /// A control character in the value is sent as a space, so that no value can end its line.
     package mutating func append(_ key: HTTPFieldKey, _ value: String) {
-        self.append(key, Array(value.utf8))
+        guard !key.framesMessage else { return }
+        self.bytes.append(contentsOf: key.lineStart)
+        let start = self.bytes.count
+        self.bytes.append(contentsOf: value.utf8)
+        self.endLine(valueFrom: start)
     }
 
     package mutating func append(_ key: HTTPFieldKey, _ value: [UInt8]) {
         guard !key.framesMessage else { return }
         self.bytes.append(contentsOf: key.lineStart)
-        if value.allSatisfy(HTTPGrammar.isText) {
-            self.bytes.append(contentsOf: value)
-        } else {
-            self.bytes.append(contentsOf: value.map { HTTPGrammar.isText($0) ? $0 : HTTPGrammar.space })
+        let start = self.bytes.count
+        self.bytes.append(contentsOf: value)
+        self.endLine(valueFrom: start)
+    }
+
+    private mutating func endLine(valueFrom start: Int) {
+        if !HTTPGrammar.isAllText(self.bytes.span, from: start) {
+            for index in start..<self.bytes.count where !HTTPGrammar.isText(self.bytes[index]) {
+                self.bytes[index] = HTTPGrammar.space
+            }
         }
         self.bytes.append(HTTPGrammar.carriageReturn)
         self.bytes.append(HTTPGrammar.lineFeed)

@@ -21,6 +21,16 @@ enum HTTPGrammar {
         (byte >= 0x20 && byte != 0x7F) || byte == Self.tab
     }
 
+    /// Whether all bytes from an index on may stand there.
+    static func isAllText(_ bytes: Span<UInt8>, from start: Int) -> Bool {
+        var index = start
+        while index >= 0, index < bytes.count {
+            guard Self.isText(bytes[index]) else { return false }
+            index &+= 1
+        }
+        return true
+    }
+
     /// Whether a byte may stand in a request target; the fragment's `#` may not.
     static func isTarget(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "#")

@@ -196,7 +196,10 @@ struct HTTPRequestPath {
     }
 
     private var isPlain: Bool {
-        self.text.utf8.allSatisfy(HTTPGrammar.isTarget)
+        let text = self.text
+        let bytes = text.utf8.span
+        for index in bytes.indices where !HTTPGrammar.isTarget(bytes[index]) { return false }
+        return true
     }
 
     private static func hexDigit(_ value: UInt8) -> UInt8 {

@@ -58,7 +58,7 @@ enum RateLimitFields {
         var text: [UInt8] = []
         text.reserveCapacity(48 * quotas.count)
         for index in quotas.indices {
-            text.append(contentsOf: index == 0 ? "\"tenant".utf8 : ", \"tenant-".utf8)
+            text.append(utf8: index == 0 ? "\"tenant" : ", \"tenant-")
             if index > 0 { text.append(decimal: index + 1) }
             text.append(UInt8(ascii: "\""))
             parameters(&text, quotas[index])
