@@ -126,10 +126,10 @@ extension JSONText {
     }
 
     private static func hasBytes(_ node: JSONNode, of other: String, in bytes: Span<UInt8>) -> Bool {
-        var position = Int(node.start)
-        for byte in other.utf8 {
-            guard byte == bytes[position] else { return false }
-            position &+= 1
+        let start = Int(node.start)
+        let name = other.utf8.span
+        for index in name.indices {
+            guard name[index] == bytes[start &+ index] else { return false }
         }
         return true
     }
@@ -219,6 +219,10 @@ enum JSONStringEncoder {
         while position >= 0, position <= lastWord {
             guard !JSONByteClass.needsEscape(in: span.word(at: position)) else { return true }
             position &+= 8
+        }
+        // What is left is the end of the last word, where there is one.
+        if position < span.count, start >= 0, start <= lastWord {
+            return JSONByteClass.needsEscape(in: span.word(at: lastWord))
         }
         while position < span.count {
             guard !JSONByteClass.needsEscape(span[position]) else { return true }

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// Writes one JSON value without blanks into a buffer; commas and colons are placed by the writer.
+/// Writes one JSON value without blanks; commas and colons are placed by the writer.
 ///
 /// Escapes written: `\"`, `\\`, `\b`, `\f`, `\n`, `\r`, `\t`, other controls below U+0020 as `\u00xx` in lower case;
 /// nothing else, in particular neither `/` nor anything beyond ASCII. Calls that would not make JSON (a value where a
@@ -24,8 +24,6 @@ package struct JSONWriter: Sendable {
         case complete
     }
 
-    /// What the buffer held before.
-    private let prefix: ByteBuffer
     /// What was written: an array, because writing small pieces to it costs a fraction of what a buffer asks for.
     private var bytes: ContiguousArray<UInt8> = []
     private var state = State.root
@@ -33,14 +31,10 @@ package struct JSONWriter: Sendable {
     /// One bit for each open level, the innermost lowest; set for objects.
     private var objects: UInt64 = 0
 
-    /// Creates a writer that appends to a buffer.
-    package init(into buffer: ByteBuffer = ByteBuffer()) {
-        self.prefix = buffer
-    }
+    package init() {}
 
     /// Creates a writer that knows about how much it will write.
     package init(reservingCapacity capacity: Int) {
-        self.prefix = ByteBuffer()
         self.bytes.reserveCapacity(capacity)
     }
 
@@ -136,12 +130,10 @@ package struct JSONWriter: Sendable {
         strings.reduce(2 + max(0, strings.count - 1)) { $0 + 2 + JSONStringEncoder.byteCount(of: $1) }
     }
 
-    /// Returns the buffer, with one whole value more than it had.
-    package consuming func finish() -> ByteBuffer {
+    /// The whole value.
+    package func finish() -> ByteBuffer {
         precondition(self.state == .complete, "the value is not complete but in state \(self.state)")
-        var buffer = self.prefix
-        buffer.writeBytes(self.bytes)
-        return buffer
+        return ByteBuffer(bytes: self.bytes)
     }
 
     private mutating func begin(_ bracket: UInt8, isObject: Bool) {

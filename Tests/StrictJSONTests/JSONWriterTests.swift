@@ -48,14 +48,6 @@ struct JSONWriterTests {
         #expect(Self.written { $0.null() } == "null")
     }
 
-    @Test("The writer appends to the buffer it is given")
-    func appends() {
-        var writer = JSONWriter(into: ByteBuffer(string: "before "))
-        writer.beginArray()
-        writer.endArray()
-        #expect(String(buffer: writer.finish()) == "before []")
-    }
-
     @Test(
         "Quotes, backslashes and controls are escaped, and nothing else",
         arguments: [
