@@ -42,9 +42,7 @@ struct LegacyFormDecoderTests {
     @Test("One vector of forms is decided by its credential")
     func completeness() throws {
         let unauthorized = try FormVector.all()
-            .filter { vector in
-                if case .unauthorized = vector.expectation { true } else { false }
-            }
+            .filter { if case .unauthorized = $0.expectation { true } else { false } }
         #expect(unauthorized.map(\.id) == ["PLT-044"])
     }
 
@@ -83,10 +81,7 @@ struct LegacyFormDecoderTests {
         #expect(message.data.map(\.value) == ["4", "2", "3"])
     }
 
-    @Test(
-        "A form has at most 2,000 parameters, whatever they are",
-        arguments: ["&", "&a", "&=", "&data.k=v", "&+=%41"]
-    )
+    @Test("A form has at most 2,000 parameters, whatever they are", arguments: ["&", "&a", "&=", "&data.k=v", "&+=%41"])
     func parameterCount(segment: String) throws {
         // The empty segment behind the last `&` is none.
         let most = String(repeating: segment, count: segment == "&" ? 2_000 : 1_999)
@@ -110,67 +105,8 @@ struct LegacyFormDecoderTests {
         }
     }
 
-    @Test("A form and the JSON with the same meaning are one request", arguments: SplitMix64.seeds)
-    func sameAsJSON(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<20 {
-            var message = RandomMessage.message(for: .token("t"), using: &random)
-            message.notification = nil
-            message.priority = nil
-            message.contentAvailable = false
-            message.mutableContent = false
-            let token = "t" + RandomText.draw(0...20, using: &random)
-            var pairs = [("registration_id", token)] + message.data.map { ("data.\($0.key)", $0.value) }
-            if let key = message.collapseKey { pairs.append(("collapse_key", key)) }
-            if let name = message.restrictedPackageName { pairs.append(("restricted_package_name", name)) }
-            if let seconds = message.timeToLive { pairs.append(("time_to_live", String(seconds))) }
-            if message.dryRun { pairs.append(("dry_run", random.pick(["1", "true", "True"]))) }
-            let form = pairs.map { name, value in
-                "\(Self.escaped(name, using: &random))=\(Self.escaped(value, using: &random))"
-            }
-            let request = try Self.decode(form.joined(separator: random.pick(["&", "&&"])))
-            let json = try LegacyRequestDecoder.decode(LegacyRequestEncoder.encode(message, to: .token(token)))
-            #expect(request == json)
-            #expect(request.message.bytesOfTexts == message.bytesOfTexts)
-        }
-    }
-
-    @Test("A broken form has an outcome like any other, and an answer", arguments: SplitMix64.seeds)
-    func mutatedForms(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        let bodies = try FormVector.all().map(\.body).filter { $0.readableBytes < 500 }
-        for _ in 0..<200 {
-            let body = BodyMutator.mutate(random.pick(bodies), using: &random)
-            do throws(Refusal) {
-                let request = try LegacyFormDecoder.decode(body)
-                #expect(request.payloadBytes <= request.target.maxPayloadBytes)
-                #expect(request.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
-            } catch {
-                let reply = Self.writer.reply(to: error)
-                #expect(reply.status == 200)
-                #expect(String(buffer: reply.body).hasPrefix("Error="))
-            }
-        }
-    }
-
     private static func decode(_ text: String) throws -> LegacySendRequest {
         try LegacyFormDecoder.decode(ByteBuffer(string: text))
-    }
-
-    /// Escapes what must be escaped and, by chance, what need not.
-    private static func escaped(_ text: String, using random: inout SplitMix64) -> String {
-        let digits = Array(random.below(2) == 0 ? "0123456789abcdef" : "0123456789ABCDEF")
-        var escaped: [UInt8] = []
-        for byte in text.utf8 {
-            if byte == UInt8(ascii: " "), random.below(2) == 0 {
-                escaped.append(UInt8(ascii: "+"))
-            } else if "&=+%".utf8.contains(byte) || byte >= 0x80 || random.below(4) == 0 {
-                escaped += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])".utf8
-            } else {
-                escaped.append(byte)
-            }
-        }
-        return String(decoding: escaped, as: UTF8.self)
     }
 }
 

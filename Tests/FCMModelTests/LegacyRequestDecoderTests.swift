@@ -127,25 +127,6 @@ struct LegacyRequestDecoderTests {
         #expect(request.localErrors == [1: .invalidRegistration, 2: .missingRegistration])
     }
 
-    @Test("A broken body has an outcome like any other, and an answer", arguments: SplitMix64.seeds)
-    func mutatedBodies(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        let bodies = try ValidationVector.all().filter { $0.reachesDecoder && $0.body.readableBytes < 500 }.map(\.body)
-        for _ in 0..<200 {
-            let body = BodyMutator.mutate(random.pick(bodies), using: &random)
-            var shape = LegacyReplyWriter.Shape.results(count: 1)
-            do throws(Refusal) {
-                let request = try LegacyRequestDecoder.decode(body, shape: &shape)
-                #expect(request.payloadBytes <= request.target.maxPayloadBytes)
-                #expect(request.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
-            } catch {
-                let reply = LegacyReplyWriter(shape: shape, format: .json, multicastID: 1).reply(to: error)
-                #expect(reply.status == 200 || reply.status == 400)
-                #expect(reply.body.readableBytes > 0)
-            }
-        }
-    }
-
     private static func decode(_ text: String) throws -> LegacySendRequest {
         try LegacyRequestDecoder.decode(ByteBuffer(string: text))
     }

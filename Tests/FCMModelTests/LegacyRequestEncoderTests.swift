@@ -48,73 +48,11 @@ struct LegacyRequestEncoderTests {
         }
     }
 
-    @Test("Options travel under their legacy names")
-    func options() throws {
-        var message = Message()
-        message.priority = .normal
-        message.timeToLive = 0
-        message.collapseKey = "c"
-        message.contentAvailable = true
-        message.mutableContent = true
-        message.restrictedPackageName = "com.example"
-        message.dryRun = true
-        try Self.expect(
-            message,
-            is: """
-                {"to": "t", "priority": "normal", "time_to_live": 0, "collapse_key": "c", "content_available": true,
-                 "mutable_content": true, "restricted_package_name": "com.example", "dry_run": true}
-                """
-        )
-        message = Message()
-        message.priority = .high
-        message.timeToLive = Message.maxTimeToLive
-        try Self.expect(message, is: #"{"to": "t", "priority": "high", "time_to_live": 2419200}"#)
-    }
-
-    @Test("Notification texts keep their names, numbers and lists become text")
-    func notification() throws {
-        var notification = Notification()
-        var expected: [String] = []
-        for (index, key) in NotificationKey.allCases.enumerated() {
-            notification[key] = "v\(index)"
-            expected.append("\"\(key.rawValue)\": \"v\(index)\"")
-        }
-        notification.badge = 3
-        notification.titleLocArgs = ["a", "\"q\""]
-        notification.bodyLocArgs = []
-        var message = Message()
-        message.notification = notification
-        let known = expected.joined(separator: ", ")
-        try Self.expect(
-            message,
-            is: #"""
-                {"to": "t", "notification": {\#(known), "badge": "3", "title_loc_args": "[\"a\",\"\\\"q\\\"\"]",
-                 "body_loc_args": "[]"}}
-                """#
-        )
-    }
-
-    @Test("A badge of zero is sent")
-    func zeroBadge() throws {
-        var message = Message()
-        message.notification = Notification()
-        message.notification?.badge = 0
-        try Self.expect(message, is: #"{"to": "t", "notification": {"badge": "0"}}"#)
-    }
-
     @Test("Nothing that is absent is sent as null, empty text, empty object or false")
     func absence() throws {
         var message = Message()
         message.notification = Notification()
         try Self.expect(message, is: #"{"to": "t"}"#)
-    }
-
-    @Test("Data is sent in the caller's order, empty values too")
-    func data() throws {
-        var message = Message()
-        message.data = [("z", ""), ("a", "1"), ("é", "ü")].map { DataEntry(key: $0.0, value: $0.1) }
-        let body = try LegacyRequestEncoder.encode(message, to: .token("t"))
-        #expect(String(buffer: body) == #"{"to":"t","data":{"z":"","a":"1","é":"ü"}}"#)
     }
 
     @Test("The body is byte for byte the canonical form")

@@ -35,8 +35,8 @@ struct MessageDigestTests {
                 let target = try RandomMessage.target(using: &random)
                 return try LegacyBodyModel.body(of: RandomMessage.message(for: target, using: &random), to: target)
             case .v1:
-                let (message, recipient) = try RandomMessage.forV1(using: &random)
-                let body = try V1BodyModel.body(of: message, to: recipient, now: 1_700_000_000)
+                let (message, target) = try RandomMessage.forV1(using: &random)
+                let body = try V1BodyModel.body(of: message, to: target, now: 1_700_000_000)
                 return try body.adding(#"{"sizes": [0, -1.50, 2e3, {"b": 10, "a": null}], "\/x": true}"#)
             }
         }
@@ -99,31 +99,17 @@ struct MessageDigestTests {
         for data in [[("a", "bc")], [("ab", "c")], [("a", "b"), ("c", "")], [("a", ""), ("b", "c")], [("", "abc")]] {
             add { $0.data = data.map { DataEntry(key: $0.0, value: $0.1) } }
         }
-        for key in NotificationKey.allCases {
-            for value in ["a", "ab"] {
-                add {
-                    var notification = Notification()
-                    notification[key] = value
-                    $0.notification = notification
-                }
-            }
+        func addNotification(_ change: (inout Notification) -> Void) {
+            var notification = Notification()
+            change(&notification)
+            add { $0.notification = notification }
         }
+        for key in NotificationKey.allCases { for value in ["a", "ab"] { addNotification { $0[key] = value } } }
         for arguments in [[], [""], ["a"], ["a", "b"], ["ab"], ["b", "a"]] {
-            add {
-                $0.notification = Notification()
-                $0.notification?.titleLocArgs = arguments
-            }
-            add {
-                $0.notification = Notification()
-                $0.notification?.bodyLocArgs = arguments
-            }
+            addNotification { $0.titleLocArgs = arguments }
+            addNotification { $0.bodyLocArgs = arguments }
         }
-        for badge in [0, 1, 10] {
-            add {
-                $0.notification = Notification()
-                $0.notification?.badge = badge
-            }
-        }
+        for badge in [0, 1, 10] { addNotification { $0.badge = badge } }
         for priority in Message.Priority.allCases { add { $0.priority = priority } }
         for seconds in [0, 1, 10] { add { $0.timeToLive = seconds } }
         for text in ["a", "ab"] {

@@ -147,9 +147,7 @@ struct UpstreamResultTests {
         }
         let apns = Rejection(code: .upstreamCredentials, legacyName: .invalidAPNSCredential)
         let reading = V1Reading(answer: .rejected(apns), upstreamCode: "THIRD_PARTY_AUTH_ERROR")
-        #expect(
-            UpstreamResult(gathering: [reading, reading]).answer == .recipients([.rejected(apns), .rejected(apns)])
-        )
+        #expect(UpstreamResult(gathering: [reading, reading]).answer == .recipients([.rejected(apns), .rejected(apns)]))
     }
 
     @Test("A group's answer counts the members that the gateway knows, and at least one")
@@ -181,13 +179,9 @@ struct UpstreamResultTests {
     @Test("An answer is passed through only where it is FCM's own and the reader was asked to keep it")
     func passThrough() {
         let error = #"{"error":{"code":404,"status":"NOT_FOUND","details":[{"@type":"google.firebase.fcm.v1.FcmError","#
-        var gone = UpstreamResponse(
-            status: 404,
-            retryAfter: "7",
-            contentType: "application/json",
-            body: ByteBuffer(string: error + #""errorCode":"UNREGISTERED"}]}}"#)
-        )
-        let lost = UpstreamResponse(status: 404, retryAfter: nil, body: ByteBuffer(string: "gone"))
+        let body = error + #""errorCode":"UNREGISTERED"}]}}"#
+        var gone = UpstreamResponse(404, body, retryAfter: "7", contentType: "application/json")
+        let lost = UpstreamResponse(404, "gone")
         func passThrough(_ response: UpstreamResponse, keepsAnswer: Bool) -> Reply? {
             UpstreamResult(V1ResponseReader.read(response, for: .token, now: 0, keepsAnswer: keepsAnswer))
                 .passThrough?
@@ -214,11 +208,7 @@ struct UpstreamResultTests {
         #expect(name(.failed(.upstreamCredentials), .invalidAPNSCredential) == .invalidAPNSCredential)
         #expect(name(.failed(.upstreamUnavailable), .quotaExceeded) == nil)
         #expect(name(.recipients([]), .invalidTTL) == nil)
-        let response = UpstreamResponse(
-            status: 200,
-            retryAfter: nil,
-            body: ByteBuffer(string: #"{"error":"InvalidTtl"}"#)
-        )
+        let response = UpstreamResponse(200, #"{"error":"InvalidTtl"}"#)
         #expect(LegacyResponseReader.read(response, for: .token("a"), now: 0).legacyName == .invalidTTL)
     }
 }

@@ -93,16 +93,11 @@ struct TopicConditionTests {
         #expect(parsed.topics.map(\.text) == reading.topics)
         #expect(parsed.containsNegation == reading.canonical.contains("!"))
         #expect(try TopicCondition(parsing: reading.canonical) == parsed)
-        for evaluation in vector.evaluations {
-            #expect(evaluation.subscribed.allSatisfy { TopicName($0) != nil })
-        }
     }
 
     @Test("Nothing of the vectors is left out")
     func completeness() throws {
-        let vectors = try ConditionVector.all()
-        #expect(vectors.filter { $0.reading != nil }.count == 19)
-        #expect(vectors.filter { !$0.evaluations.isEmpty }.count == 8)
+        #expect(try ConditionVector.all().filter { $0.reading != nil }.count == 19)
     }
 
     @Test("Thirty-two parentheses may be open at once", arguments: ["(", "!("])
@@ -152,43 +147,5 @@ struct TopicConditionTests {
         #expect(throws: TopicCondition.ParseError.topicName(offset: 1)) {
             try TopicCondition(parsing: "'\(longest)t' in topics")
         }
-    }
-
-    @Test("Every spelling of an expression has one canonical form, which is its own", arguments: SplitMix64.seeds)
-    func canonicalForm(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<50 {
-            var expression = RandomCondition()
-            expression.drawExpression(depth: 0, using: &random)
-            let parsed = try TopicCondition(parsing: expression.written)
-            #expect(parsed.canonical == expression.canonical, "\(expression.written)")
-            #expect(parsed.topics.map(\.text) == expression.topics)
-            #expect(parsed.operatorCount == expression.operators)
-            #expect(parsed.containsNegation == expression.canonical.contains("!"))
-            #expect(try TopicCondition(parsing: parsed.canonical) == parsed)
-            #expect(parsed.fits(.v1) == (expression.topics.count <= 5))
-            #expect(parsed.fits(.legacy) == (expression.operators <= 2 && !expression.canonical.contains("!")))
-        }
-    }
-
-    @Test("Garbage is refused or understood, and what is understood is canonical", arguments: SplitMix64.seeds)
-    func garbage(seed: UInt64) throws {
-        let pieces = [
-            "'", "\"", "a", "'a'", " ", "\t", "\r\n", "in", "IN", "topics", "Topics", "'a' in topics", "&&", "||", "&",
-            "|", "(", ")", "!", "!(", "\u{E9}", "\u{1F600}", "\u{301}", "\u{0}", "%", "/topics/",
-        ]
-        var random = SplitMix64(seed: seed)
-        var understood = 0
-        for _ in 0..<500 {
-            // A valid expression with pieces thrown in, or nothing but pieces.
-            var parts = random.below(2) == 0 ? ["('a' in topics", " || ", "!('b' in topics)", ")"] : []
-            for _ in 0..<random.below(6) { parts.insert(random.pick(pieces), at: random.below(parts.count + 1)) }
-            let text = parts.joined()
-            guard let condition = try? TopicCondition(parsing: text) else { continue }
-            understood += 1
-            #expect(try TopicCondition(parsing: condition.canonical) == condition, "\(text)")
-            #expect(condition.topics.count == condition.operatorCount + 1)
-        }
-        #expect(understood > 0)
     }
 }

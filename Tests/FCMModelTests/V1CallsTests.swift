@@ -38,8 +38,7 @@ struct V1CallsTests {
             + #""payload":{"aps":{"alert":{"title":"T","loc-key":"b","loc-args":["x"]},"badge":3,"#
             + #""category":"https://example.com/"}}},"#
             + #""webpush":{"headers":{"TTL":"60","Urgency":"high"},"fcm_options":{"link":"https://example.com/"}}}}"#
-        let topic = try #require(TopicName("news"))
-        let body = V1BodyTemplate(request.message, now: Self.now).body(for: .topic(topic))
+        let body = V1Calls(request.message, to: request.target, now: Self.now).body(at: 0)
         #expect(String(buffer: body) == expected)
     }
 
@@ -75,37 +74,9 @@ struct V1CallsTests {
             let calls = V1Calls(message, to: target, now: Self.now)
             for index in 0..<calls.count {
                 let body = try VectorJSON(parsing: calls.body(at: index))
-                let expected = try V1BodyModel.body(of: message, to: calls.recipient(at: index), now: Self.now)
+                let expected = try V1BodyModel.body(of: message, to: target, at: index, now: Self.now)
                 #expect(expected.mismatches(in: body) == [])
             }
-        }
-    }
-
-    @Test("Data survives byte for byte, in the caller's order", arguments: SplitMix64.seeds)
-    func data(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<20 {
-            let (message, recipient) = try RandomMessage.forV1(using: &random)
-            let body = try VectorJSON(parsing: V1BodyTemplate(message, now: Self.now).body(for: recipient))
-            var root = try body.members()
-            var content = try root.take("message").members()
-            var data = try content.takeIfPresent("data")?.members() ?? VectorMembers([])
-            let sent = try data.takeAll().flatMap { [Array($0.key.utf8), Array(try $0.value.text().utf8)] }
-            #expect(sent == message.data.flatMap { [Array($0.key.utf8), Array($0.value.utf8)] })
-        }
-    }
-
-    @Test("A thousand calls share everything but the token")
-    func fanOut() throws {
-        var message = Message()
-        message.data = [DataEntry(key: "k", value: "v")]
-        message.dryRun = true
-        let tokens = (0..<1_000).map { "token-\($0)" }
-        let calls = V1Calls(message, to: .tokens(tokens), now: 0)
-        #expect(calls.count == 1_000)
-        for index in [0, 1, 500, 999] {
-            let expected = #"{"validate_only":true,"message":{"token":"token-\#(index)","data":{"k":"v"}}}"#
-            #expect(String(buffer: calls.body(at: index)) == expected)
         }
     }
 

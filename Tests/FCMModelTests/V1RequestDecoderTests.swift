@@ -51,7 +51,7 @@ struct V1RequestDecoderTests {
         )
         #expect(request.message.dryRun)
         #expect(request.message.collapseKey == "c")
-        let body = String(buffer: V1BodyTemplate(request.message, now: 0).body(for: .token("t")))
+        let body = String(buffer: V1Calls(request.message, to: request.target, now: 0).body(at: 0))
         let expected =
             #"{"validate_only":true,"message":{"token":"t","fcmOptions":{"analyticsLabel":"l"},"#
             + #""android":{"collapseKey":"c","restrictedPackageName":"p","directBootOk":true,"#
@@ -63,7 +63,7 @@ struct V1RequestDecoderTests {
     @Test("A message is forwarded with nothing added, nothing dropped and no number touched")
     func forwarding() throws {
         let request = try Self.decode(Self.full)
-        let body = V1BodyTemplate(request.message, now: 0).body(for: .token("t"))
+        let body = V1Calls(request.message, to: request.target, now: 0).body(at: 0)
         #expect(try VectorJSON(parsing: Self.full).mismatches(in: VectorJSON(parsing: body)) == [])
         #expect(String(buffer: body).contains(#"[null,{"a":1e400}]"#))
         #expect(String(buffer: body).contains(#""badge":1.0"#))
@@ -74,11 +74,7 @@ struct V1RequestDecoderTests {
         let request = try Self.decode(
             #"{"message": {"condition": "\"a\" IN topics&&!( 'b' in topics )", "data": {"a": "b"}}}"#
         )
-        guard case .condition(let condition) = request.target else {
-            Issue.record("no condition: \(request.target)")
-            return
-        }
-        let body = V1BodyTemplate(request.message, now: 0).body(for: .condition(condition))
+        let body = V1Calls(request.message, to: request.target, now: 0).body(at: 0)
         let expected = #"{"message":{"condition":"'a' in topics && !('b' in topics)","data":{"a":"b"}}}"#
         #expect(String(buffer: body) == expected)
     }
@@ -104,94 +100,78 @@ struct V1RequestDecoderTests {
         (#"{"message": {"token": 1}}"#, "message.token", .invalidField),
         (#"{"message": {"token": "t", "data": {"a": 12}}}"#, "message.data.a", .invalidField),
         (#"{"message": {"token": "t", "data": []}}"#, "message.data", .invalidField),
-        (#"{"message": {"android": {"ttl": 60}}}"#, "message.android.ttl", .invalidField),
-        (#"{"message": {"android": {"x": null}}}"#, "message.android.x", .unknownField),
-        (
-            #"{"message": {"android": {"collapse_key": "a", "collapseKey": "a"}}}"#, "message.android.collapse_key",
-            .duplicateKey
-        ),
-        (
-            #"{"message": {"android": {"notification": {"sticky": 1}}}}"#, "message.android.notification.sticky",
-            .invalidField
-        ),
-        (
-            #"{"message": {"android": {"notification": {"notificationCount": 1.5}}}}"#,
-            "message.android.notification.notification_count", .invalidField
-        ),
-        (
-            #"{"message": {"android": {"notification": {"title_loc_args": ["a", 1]}}}}"#,
-            "message.android.notification.title_loc_args", .invalidField
-        ),
-        (#"{"message": {"apns": {"payload": "x"}}}"#, "message.apns.payload", .invalidField),
-        (
-            #"{"message": {"apns": {"headers": {"apns-priority": 5}}}}"#, "message.apns.headers.apns-priority",
-            .invalidField
-        ),
-        (
-            #"{"message": {"webpush": {"fcm_options": {"image": "i"}}}}"#, "message.webpush.fcm_options.image",
-            .unknownField
-        ),
         // Names and types of everything come before values.
         (#"{"message": {"token": "t", "android": {"priority": "urgent"}, "x": 1}}"#, "message.x", .unknownField),
+    ]
+
+    /// Parts of a message for one platform.
+    private static let platformRefusals: [(String, String, OutcomeCode)] = [
+        (#""android": {"ttl": 60}"#, "android.ttl", .invalidField),
+        (#""android": {"x": null}"#, "android.x", .unknownField),
+        (#""android": {"collapse_key": "a", "collapseKey": "a"}"#, "android.collapse_key", .duplicateKey),
+        (#""android": {"notification": {"sticky": 1}}"#, "android.notification.sticky", .invalidField),
+        (
+            #""android": {"notification": {"notificationCount": 1.5}}"#, "android.notification.notification_count",
+            .invalidField
+        ),
+        (
+            #""android": {"notification": {"title_loc_args": ["a", 1]}}"#, "android.notification.title_loc_args",
+            .invalidField
+        ),
+        (#""apns": {"payload": "x"}"#, "apns.payload", .invalidField),
+        (#""apns": {"headers": {"apns-priority": 5}}"#, "apns.headers.apns-priority", .invalidField),
+        (#""webpush": {"fcm_options": {"image": "i"}}"#, "webpush.fcm_options.image", .unknownField),
     ]
 
     @Test(
         "What Google's front end refuses is refused without an FcmError, by its path",
         arguments: Self.frontEndRefusals
+            + Self.platformRefusals.map { (#"{"message": {\#($0.0)}}"#, "message.\($0.1)", $0.2) }
     )
     func frontEnd(body: String, field: String, code: OutcomeCode) throws {
         try Self.expect(body, isRefusedBy: .frontEnd, at: field, as: code)
     }
 
-    private static let serviceRefusals: [(String, String, OutcomeCode)] = [
-        ("{}", "message", .invalidTarget), (#"{"message": null}"#, "message", .invalidTarget),
-        (#"{"message": {}}"#, "message", .invalidTarget),
-        (#"{"message": {"token": ""}}"#, "message", .invalidTarget),
-        (#"{"message": {"token": "t", "topic": "n"}}"#, "message.topic", .invalidTarget),
-        (#"{"message": {"topic": "/topics/n"}}"#, "message.topic", .invalidTarget),
-        (#"{"message": {"condition": "'a' in topics &&"}}"#, "message.condition", .invalidTarget),
-        (
-            #"{"message": {"token": "t", "android": {"priority": "urgent"}}}"#, "message.android.priority",
-            .invalidField
-        ),
-        (#"{"message": {"token": "t", "android": {"ttl": "60"}}}"#, "message.android.ttl", .invalidField),
-        (#"{"message": {"token": "t", "android": {"ttl": "-1s"}}}"#, "message.android.ttl", .invalidField),
-        (#"{"message": {"token": "t", "android": {"ttl": "2419200.5s"}}}"#, "message.android.ttl", .invalidField),
-        (
-            #"{"message": {"token": "t", "android": {"ttl": "99999999999999999999s"}}}"#, "message.android.ttl",
-            .invalidField
-        ),
-        (#"{"message": {"token": "t", "android": {"ttl": "1.s"}}}"#, "message.android.ttl", .invalidField),
-        (
-            #"{"message": {"token": "t", "android": {"notification": {"color": "red"}}}}"#,
-            "message.android.notification.color", .invalidField
-        ),
-        (
-            #"{"message": {"token": "t", "android": {"notification": {"visibility": "secret"}}}}"#,
-            "message.android.notification.visibility", .invalidField
-        ),
-        (
-            #"{"message": {"token": "t", "android": {"notification": {"vibrate_timings": ["1s", "x"]}}}}"#,
-            "message.android.notification.vibrate_timings", .invalidField
-        ),
-        (
-            #"{"message": {"token": "t", "fcm_options": {"analytics_label": "a b"}}}"#,
-            "message.fcm_options.analytics_label", .invalidField
-        ),
-        (
-            #"{"message": {"token": "t", "webpush": {"fcm_options": {"link": "http://x"}}}}"#,
-            "message.webpush.fcm_options.link", .invalidField
-        ),
-        (#"{"message": {"token": "t", "data": {"from": "x"}}}"#, "message.data", .invalidDataKey),
-        (#"{"message": {"token": "t", "data": {"message_type": "x"}}}"#, "message.data", .invalidDataKey),
-        (#"{"message": {"token": "t", "data": {"google.x": "x"}}}"#, "message.data", .invalidDataKey),
-        (#"{"message": {"token": "t", "data": {"gcm.notification.x": "x"}}}"#, "message.data", .invalidDataKey),
-        (#"{"message": {"token": "t", "data": {"": "x"}}}"#, "message.data", .invalidDataKey),
-    ]
+    @Test(
+        "What FCM refuses in a target is refused with an FcmError, by its path",
+        arguments: [
+            ("{}", "message"), (#"{"message": null}"#, "message"), (#"{"message": {}}"#, "message"),
+            (#"{"message": {"token": ""}}"#, "message"),
+            (#"{"message": {"token": "t", "topic": "n"}}"#, "message.topic"),
+            (#"{"message": {"topic": "/topics/n"}}"#, "message.topic"),
+            (#"{"message": {"condition": "'a' in topics &&"}}"#, "message.condition"),
+        ]
+    )
+    func badTarget(body: String, field: String) throws {
+        try Self.expect(body, isRefusedBy: .service, at: field, as: .invalidTarget)
+    }
 
-    @Test("What FCM refuses is refused with an FcmError, by its path", arguments: Self.serviceRefusals)
-    func service(body: String, field: String, code: OutcomeCode) throws {
-        try Self.expect(body, isRefusedBy: .service, at: field, as: code)
+    @Test(
+        "What FCM refuses in a value is refused with an FcmError, by its path",
+        arguments: [
+            (#""android": {"priority": "urgent"}"#, "android.priority"), (#""android": {"ttl": "60"}"#, "android.ttl"),
+            (#""android": {"ttl": "-1s"}"#, "android.ttl"), (#""android": {"ttl": "2419200.5s"}"#, "android.ttl"),
+            (#""android": {"ttl": "99999999999999999999s"}"#, "android.ttl"),
+            (#""android": {"ttl": "1.s"}"#, "android.ttl"),
+            (#""android": {"notification": {"color": "red"}}"#, "android.notification.color"),
+            (#""android": {"notification": {"visibility": "secret"}}"#, "android.notification.visibility"),
+            (#""android": {"notification": {"vibrate_timings": ["1s", "x"]}}"#, "android.notification.vibrate_timings"),
+            (#""fcm_options": {"analytics_label": "a b"}"#, "fcm_options.analytics_label"),
+            (#""webpush": {"fcm_options": {"link": "http://x"}}"#, "webpush.fcm_options.link"),
+        ]
+    )
+    func badValue(members: String, field: String) throws {
+        let body = #"{"message": {"token": "t", \#(members)}}"#
+        try Self.expect(body, isRefusedBy: .service, at: "message.\(field)", as: .invalidField)
+    }
+
+    @Test(
+        "FCM's own words are refused as data keys",
+        arguments: ["from", "message_type", "google.x", "gcm.notification.x", ""]
+    )
+    func badDataKey(key: String) throws {
+        let body = #"{"message": {"token": "t", "data": {"\#(key)": "x"}}}"#
+        try Self.expect(body, isRefusedBy: .service, at: "message.data", as: .invalidDataKey)
     }
 
     @Test("Six topics are too many for a condition, five are not")
@@ -245,43 +225,6 @@ struct V1RequestDecoderTests {
             Issue.record("accepted")
         } catch let refusal as Refusal {
             #expect((refusal.fields.first?.path.count ?? 0) < 100)
-        }
-    }
-
-    @Test("What we encode, we accept, and forward byte for byte", arguments: SplitMix64.seeds)
-    func ownBodies(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<20 {
-            let (message, recipient) = try RandomMessage.forV1(using: &random)
-            let body = V1BodyTemplate(message, now: 1_700_000_000).body(for: recipient)
-            let request = try V1RequestDecoder.decode(body)
-            #expect(request.message.dryRun == message.dryRun)
-            #expect(V1BodyTemplate(request.message, now: 0).body(for: recipient) == body)
-            #expect(request.payloadBytes <= message.payloadBytes)
-        }
-    }
-
-    @Test("A broken body has an outcome like any other, and an answer", arguments: SplitMix64.seeds)
-    func mutatedBodies(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        var bodies = [ByteBuffer(string: Self.full)]
-        for _ in 0..<10 {
-            let (message, recipient) = try RandomMessage.forV1(using: &random)
-            bodies.append(V1BodyTemplate(message, now: 1_700_000_000).body(for: recipient))
-        }
-        for _ in 0..<150 {
-            let body = BodyMutator.mutate(random.pick(bodies), using: &random)
-            do throws(Refusal) {
-                let request = try V1RequestDecoder.decode(body)
-                let again = V1Calls(request.message, to: request.target, now: 0).body(at: 0)
-                #expect(try V1RequestDecoder.decode(again).target == request.target)
-                let legacy = try request.legacyRequest(now: 1_700_000_000)
-                #expect(legacy.payloadBytes <= legacy.target.maxPayloadBytes)
-                #expect(legacy.message.data.allSatisfy { !ValueRules.isRefusedDataKey($0.key) })
-            } catch {
-                #expect(V1ReplyWriter.reply(to: error).status == 400)
-                #expect(V1ReplyWriter.reply(to: error).body.readableBytes > 0)
-            }
         }
     }
 

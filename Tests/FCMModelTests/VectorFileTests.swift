@@ -22,10 +22,7 @@ struct VectorFileTests {
         arguments: [
             (#"{"$repeat": "ab", "times": 3}"#, #""ababab""#),
             (#"{"a": [{"$concat": ["x", {"$repeat": "é", "times": 2}, ""]}]}"#, #"{"a": ["xéé"]}"#),
-            (
-                #"{"$list": {"$concat": ["t{i}-", {"$repeat": "{i}", "times": 2}]}, "count": 2}"#,
-                #"["t0-00", "t1-11"]"#
-            ),
+            (#"{"$list": {"$concat": ["t{i}-", {"$repeat": "{i}", "times": 2}]}, "count": 2}"#, #"["t0-00", "t1-11"]"#),
             (#"{"$list": {"k": ["{i}", 1]}, "count": 1}"#, #"[{"k": ["0", 1]}]"#),
             (#"{"$list": "x", "count": 0}"#, "[]"),
         ]

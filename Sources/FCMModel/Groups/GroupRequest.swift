@@ -4,7 +4,6 @@ import StrictJSON
 /// One request to FCM's device-group management.
 package enum GroupRequest: Sendable, Hashable {
     case change(GroupChange)
-    /// Asks for a key of the group of this name.
     case lookUp(name: String)
 }
 
@@ -33,14 +32,11 @@ package struct GroupChange: Sendable, Hashable {
 
 /// What is done to a device group (T10, `operation`).
 package enum GroupOperation: String, Sendable, Hashable, CaseIterable {
-    case create
-    case add
-    case remove
+    case create, add, remove
 }
 
 /// Reads requests to `/fcm/notification` (T10).
 package enum GroupRequestDecoder {
-    /// The query parameter, and the member, that names a group.
     private static let nameField = "notification_key_name"
 
     /// Reads the body of a change: `null` and empty texts count as absent, unknown members and the key of a creation
@@ -53,10 +49,7 @@ package enum GroupRequestDecoder {
         do {
             document = try JSONDocument(parsing: body, limits: .small)
         } catch {
-            throw Refusal(
-                .malformedJSON,
-                "JSON_PARSING_ERROR: \(error.reason) at position \(error.offset)."
-            )
+            throw Refusal(.malformedJSON, "JSON_PARSING_ERROR: \(error.reason) at position \(error.offset).")
         }
         guard let members = document.root.members else {
             throw Refusal(.malformedJSON, "The request must be a JSON object")
@@ -65,9 +58,11 @@ package enum GroupRequestDecoder {
         var change = GroupChange(.create, name: nil, tokens: [])
         for member in members where !member.value.isNull {
             switch member.key.protocolWord {
-            case "operation": operation = try Self.text(member)
-            case Self.nameField: change.name = try Self.name(member)
-            case "notification_key": change.key = try Self.text(member)
+            case "operation": operation = try member.text()
+            case Self.nameField:
+                guard let name = try member.text() else { continue }
+                change.name = try Self.checkedName(name)
+            case "notification_key": change.key = try member.text()
             case "registration_ids": change.tokens = try Self.tokens(member.value)
             default: break
             }
@@ -77,15 +72,23 @@ package enum GroupRequestDecoder {
             throw Refusal(.invalidField, "operation must be create, add or remove")
         }
         change.operation = known
-        return .change(try Self.checked(change))
+        switch known {
+        case .create:
+            guard change.name != nil else { throw Refusal(.invalidField, "\(Self.nameField) is missing") }
+            change.key = nil
+        case .add, .remove:
+            guard change.key != nil else { throw Refusal(.invalidField, "notification_key is missing") }
+        }
+        guard !change.tokens.isEmpty else { throw Refusal(.invalidField, "registration_ids is missing or empty") }
+        return .change(change)
     }
 
     /// Reads the query of a look-up (G-QUERY).
     package static func decode(query: ByteBuffer) throws(Refusal) -> GroupRequest {
-        guard let parameters = FormParameters(query) else {
+        guard let parameters = FormParameters.read(query) else {
             throw Refusal(.invalidField, "The query has a broken percent escape or is not UTF-8")
         }
-        let names = parameters.all.filter { $0.name.protocolWord == Self.nameField }
+        let names = parameters.filter { $0.name.protocolWord == Self.nameField }
         guard names.count == 1, let name = names.first?.value, !name.isEmpty else {
             throw Refusal(.invalidField, "Exactly one \(Self.nameField) is needed")
         }
@@ -99,60 +102,25 @@ package enum GroupRequestDecoder {
         return name
     }
 
-    private static func checked(_ change: GroupChange) throws(Refusal) -> GroupChange {
-        var change = change
-        switch change.operation {
-        case .create:
-            guard change.name != nil else { throw Refusal(.invalidField, "\(Self.nameField) is missing") }
-            change.key = nil
-        case .add, .remove:
-            guard change.key != nil else { throw Refusal(.invalidField, "notification_key is missing") }
-        }
-        guard !change.tokens.isEmpty else { throw Refusal(.invalidField, "registration_ids is missing or empty") }
-        return change
-    }
-
-    private static func text(_ member: JSONMember) throws(Refusal) -> String? {
-        // Only members that this type knows come here, so that the name is no caller's text.
-        guard let text = member.value.string else { throw Refusal(.invalidField, "\(member.key) must be a string") }
-        return text.isEmpty ? nil : text
-    }
-
-    private static func name(_ member: JSONMember) throws(Refusal) -> String? {
-        guard let name = try Self.text(member) else { return nil }
-        return try Self.checkedName(name)
-    }
-
     /// Different tokens, at their first positions (G-TOKENS).
     private static func tokens(_ value: JSONValue) throws(Refusal) -> [String] {
-        guard let elements = value.elements else {
-            throw Refusal(.invalidField, "registration_ids must be an array of strings")
-        }
+        func refusal(_ demand: String) -> Refusal { Refusal(.invalidField, "registration_ids must \(demand)") }
+        guard let elements = value.elements else { throw refusal("be an array of strings") }
         guard elements.count <= GroupChange.maxListedTokens else {
-            throw Refusal(.invalidField, "registration_ids must hold at most \(GroupChange.maxListedTokens) tokens")
+            throw refusal("hold at most \(GroupChange.maxListedTokens) tokens")
         }
         var tokens: [String] = []
         // By bytes: as texts, some that FCM tells apart are equal.
         var seen: Set<ByteBuffer> = []
         for element in elements {
-            guard let token = element.string, !token.isEmpty else {
-                throw Refusal(.invalidField, "registration_ids must hold strings that are not empty")
-            }
-            guard !TopicName.hasLegacyPrefix(token) else {
-                throw Refusal(.invalidField, "registration_ids must hold no topics")
-            }
+            guard let token = element.string, !token.isEmpty else { throw refusal("hold strings that are not empty") }
+            guard !TopicName.hasLegacyPrefix(token) else { throw refusal("hold no topics") }
             guard token.utf8.count <= RegistrationToken.maxBytes else {
-                throw Refusal(
-                    .invalidField,
-                    "registration_ids must hold tokens of at most \(RegistrationToken.maxBytes) bytes"
-                )
+                throw refusal("hold tokens of at most \(RegistrationToken.maxBytes) bytes")
             }
             guard seen.insert(ByteBuffer(string: token)).inserted else { continue }
             guard tokens.count < GroupChange.maxTokens else {
-                throw Refusal(
-                    .invalidField,
-                    "registration_ids must hold at most \(GroupChange.maxTokens) different tokens"
-                )
+                throw refusal("hold at most \(GroupChange.maxTokens) different tokens")
             }
             tokens.append(token)
         }
@@ -162,10 +130,8 @@ package enum GroupRequestDecoder {
 
 /// Writes requests to `/fcm/notification` (T10).
 package enum GroupRequestEncoder {
-    /// Where device groups are managed.
     package static let path = "/fcm/notification"
 
-    /// The path with the query of a request.
     package static func path(of request: GroupRequest) -> String {
         switch request {
         case .change: Self.path

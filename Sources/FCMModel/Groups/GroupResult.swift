@@ -27,24 +27,20 @@ package struct GroupFailure: Error, Sendable, Hashable {
         case groupExists = "group_exists"
         /// There is no such group, or name and key do not belong together.
         case groupNotFound = "group_not_found"
-        /// None of the tokens is usable.
         case noValidTokens = "no_valid_tokens"
         /// The key is damaged or foreign.
         case groupKeyInvalid = "group_key_invalid"
-        /// FCM does not take the request.
         case invalidField = "invalid_field"
         /// FCM does not take the gateway's own credential, or there is none to show.
         case upstreamCredentials = "upstream_credentials"
-        /// FCM failed.
         case upstreamInternal = "upstream_internal"
         /// FCM can't be reached, gave no answer or is overloaded.
         case upstreamUnavailable = "upstream_unavailable"
-        /// The answer can't be understood.
         case upstreamProtocol = "upstream_protocol"
     }
 
     package var kind: Kind
-    /// Seconds to wait before a retry, if known.
+    /// Seconds.
     package var retryAfter: Int?
     /// FCM's own words, where it refused the request itself; or the gateway's, where it lacks a credential.
     package var text: String?
@@ -59,24 +55,25 @@ package struct GroupFailure: Error, Sendable, Hashable {
     package var isRetryable: Bool { self.outcomeCode.isRetryable && self.kind != .groupExists }
 
     /// Whether FCM is known to have done nothing.
-    package var isDefinite: Bool {
-        switch self.kind {
-        case .groupExists, .groupNotFound, .noValidTokens, .groupKeyInvalid, .invalidField, .upstreamCredentials: true
-        case .upstreamInternal, .upstreamUnavailable, .upstreamProtocol: false
-        }
-    }
+    package var isDefinite: Bool { self.row.isDefinite }
 
-    /// The failure in the words of the REST contract.
-    package var outcomeCode: OutcomeCode {
+    package var outcomeCode: OutcomeCode { self.row.code }
+
+    /// The status that clients of `/fcm/notification` get.
+    fileprivate var status: Int { self.row.status }
+
+    private var row: (code: OutcomeCode, isDefinite: Bool, status: Int) {
         switch self.kind {
-        case .groupExists: .groupConflict
-        case .groupNotFound: .notFound
-        case .noValidTokens: .noValidTokens
-        case .groupKeyInvalid, .upstreamProtocol: .upstreamProtocol
-        case .invalidField: .invalidField
-        case .upstreamCredentials: .upstreamCredentials
-        case .upstreamInternal: .upstreamInternal
-        case .upstreamUnavailable: .upstreamUnavailable
+        case .groupExists: (.groupConflict, true, 400)
+        case .groupNotFound: (.notFound, true, 400)
+        case .noValidTokens: (.noValidTokens, true, 400)
+        case .groupKeyInvalid: (.upstreamProtocol, true, 400)
+        case .invalidField: (.invalidField, true, 400)
+        // A client can do nothing about the gateway's own credential or a foreign answer: an internal error to it.
+        case .upstreamCredentials: (.upstreamCredentials, true, 500)
+        case .upstreamProtocol: (.upstreamProtocol, false, 500)
+        case .upstreamInternal: (.upstreamInternal, false, 500)
+        case .upstreamUnavailable: (.upstreamUnavailable, false, 503)
         }
     }
 }
@@ -89,19 +86,17 @@ package enum GroupResponseReader {
     }
 
     private static func answer(_ response: UpstreamResponse, now: Int) -> Result<String, GroupFailure> {
-        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+        let delay = response.delay(now: now)
         switch response.status {
         case 200:
-            guard let key = Self.root(response)?["notification_key"]?.string, AnswerBounds.isToken(key) else {
+            guard let key = response.json()?["notification_key"]?.string, AnswerBounds.isToken(key) else {
                 return .failure(GroupFailure(.upstreamProtocol))
             }
             return .success(key)
         case 400: return .failure(Self.refusal(response))
         case 401, 403: return .failure(GroupFailure(.upstreamCredentials))
         case 429:
-            return .failure(
-                GroupFailure(.upstreamUnavailable, retryAfter: delay ?? RetryAfter.afterTooManyRequests)
-            )
+            return .failure(GroupFailure(.upstreamUnavailable, retryAfter: delay ?? RetryAfter.afterTooManyRequests))
         case 500: return .failure(GroupFailure(.upstreamInternal, retryAfter: delay))
         case 501...599: return .failure(GroupFailure(.upstreamUnavailable, retryAfter: delay))
         default: return .failure(GroupFailure(.upstreamProtocol))
@@ -109,7 +104,7 @@ package enum GroupResponseReader {
     }
 
     private static func refusal(_ response: UpstreamResponse) -> GroupFailure {
-        let text = Self.root(response)?["error"]?.string ?? Self.plainText(response)
+        let text = response.json()?["error"]?.string ?? Self.plainText(response)
         guard let text, !text.isEmpty else { return GroupFailure(.invalidField, text: "BadRequest") }
         let beginning = AnswerBounds.beginning(of: text)
         return GroupFailure(Self.kind(of: beginning.lowercased()), text: beginning)
@@ -125,38 +120,29 @@ package enum GroupResponseReader {
 
     /// A body that is text; a page for people tells a client nothing.
     private static func plainText(_ response: UpstreamResponse) -> String? {
-        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (0x09...0x0D).contains(byte) }
-        func endsLine(_ byte: UInt8) -> Bool { (0x0A...0x0D).contains(byte) }
         let bytes = response.body.readableBytesView
         guard !bytes.contains(UInt8(ascii: "<")) else { return nil }
-        return String(decoding: bytes.drop(while: isBlank).prefix { !endsLine($0) }, as: UTF8.self)
-    }
-
-    private static func root(_ response: UpstreamResponse) -> JSONValue? {
-        (try? JSONDocument(parsing: response.body))?.root
+        let line = bytes.drop(while: \.isBlank).prefix { !(0x0A...0x0D).contains($0) }
+        return String(decoding: line, as: UTF8.self)
     }
 }
 
 /// Writes the answers of `/fcm/notification`.
 package enum GroupReplyWriter {
-    /// The answer of FCM.
-    ///
-    /// A client can do nothing about the gateway's own credential or a foreign answer: both are an internal error to
-    /// it.
     package static func reply(to result: GroupResult) -> Reply {
         switch result.answer {
         case .success(let key):
-            return Reply(status: 200, member: "notification_key", key)
+            return Reply(member: "notification_key", key)
         case .failure(let failure):
             let code = failure.outcomeCode
-            switch failure.kind {
-            case .groupExists, .groupNotFound, .noValidTokens, .groupKeyInvalid, .invalidField:
+            switch failure.status {
+            case 400:
                 return Reply(status: 400, member: "error", failure.text ?? failure.kind.rawValue, code: code)
-            case .upstreamCredentials, .upstreamInternal, .upstreamProtocol:
+            case 503:
+                return Self.unavailable(code, retryAfter: failure.retryAfter)
+            default:
                 let name = LegacyErrorName.internalServerError.rawValue
                 return Reply(status: 500, member: "error", name, retryAfter: failure.retryAfter, code: code)
-            case .upstreamUnavailable:
-                return Self.unavailable(code, retryAfter: failure.retryAfter)
             }
         }
     }
@@ -173,7 +159,6 @@ package enum GroupReplyWriter {
         }
     }
 
-    /// FCM or the gateway can't serve the request now.
     package static func unavailable(_ code: OutcomeCode, retryAfter: Int?) -> Reply {
         let name = LegacyErrorName.unavailable.rawValue
         return Reply(status: 503, member: "error", name, retryAfter: retryAfter, code: code)

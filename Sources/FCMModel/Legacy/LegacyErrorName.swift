@@ -23,7 +23,6 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
     private static let byFoldedName = Dictionary(
         uniqueKeysWithValues: Self.allCases.map { (Array($0.rawValue.lowercased().utf8), $0) }
     )
-    /// Far longer than any name.
     private static let maxNameBytes = 64
 
     /// Recognises a name as upstreams spell it: without regard to case, blanks and underscores, and only up to the
@@ -46,11 +45,8 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
         let code: OutcomeCode
         /// The status of a form's answer (TB-PLAIN).
         var formStatus = 200
-        /// The name of T9 that replaces a word of the predecessor.
         var successor: LegacyErrorName?
-        /// The field that v1 names for it.
         var field: String?
-        /// v1's description of that field.
         var description = ""
     }
 
@@ -91,7 +87,6 @@ package enum LegacyErrorName: String, Sendable, Hashable, CaseIterable {
 
     /// The name that today's clients know: a word of the predecessor gives way to that of T9.
     package var current: LegacyErrorName { self.row.successor ?? self }
-    /// The REST code with the same meaning.
     package var outcomeCode: OutcomeCode { self.row.code }
     var formStatus: Int { self.row.formStatus }
     /// The field that a v1 client is told of, where the reason concerns one.

@@ -5,13 +5,10 @@ package import NIOCore
 /// The checks run in the protocol page's order: decoding, `registration_id`, `dry_run`, `time_to_live`, data keys,
 /// size.
 package enum LegacyFormDecoder {
-    /// Decodes a body, or throws the first failing check.
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> LegacySendRequest {
-        guard let parameters = FormParameters(body) else {
-            throw Refusal(
-                .invalidField,
-                "The form holds a broken escape, is not UTF-8, or has more than 2,000 parameters"
-            )
+        guard let parameters = FormParameters.read(body) else {
+            let detail = "The form holds a broken escape, is not UTF-8, or has more than 2,000 parameters"
+            throw Refusal(.invalidField, detail)
         }
         let fields = Fields(parameters)
         let target = try fields.target()
@@ -36,10 +33,10 @@ package enum LegacyFormDecoder {
         /// occurs; an empty value is data.
         private(set) var message = Message()
 
-        init(_ parameters: FormParameters) {
+        init(_ parameters: [FormParameters.Parameter]) {
             // By bytes: as texts, composed and decomposed letters would be one key.
             var places: [[UInt8]: Int] = [:]
-            for parameter in parameters.all {
+            for parameter in parameters {
                 // The last value of a repeated parameter counts (P-REPEAT); an empty one is absent (P-EMPTY).
                 let option = parameter.value.isEmpty ? nil : parameter.value
                 switch parameter.name.protocolWord {
@@ -66,12 +63,8 @@ package enum LegacyFormDecoder {
             guard self.tokens.count <= 1 else {
                 throw Refusal(.invalidField, "registration_id is given more than once")
             }
-            guard let token = self.tokens.first, !token.isEmpty else {
-                throw Refusal(.invalidTarget)
-            }
-            guard !TopicName.hasLegacyPrefix(token) else {
-                throw Refusal(.invalidToken)
-            }
+            guard let token = self.tokens.first, !token.isEmpty else { throw Refusal(.invalidTarget) }
+            guard !TopicName.hasLegacyPrefix(token) else { throw Refusal(.invalidToken) }
             return .token(token)
         }
 
@@ -93,23 +86,18 @@ package enum LegacyFormDecoder {
     }
 }
 
-/// The parameters of a form or a query in the order of the text, decoded (P-DECODE).
-struct FormParameters {
-    /// One parameter; without `=` its value is empty.
-    struct Parameter {
-        let name: String
-        let value: String
-    }
+/// Reads the parameters of a form or a query in the order of the text, decoded (P-DECODE).
+enum FormParameters {
+    /// Without `=` the value is empty.
+    typealias Parameter = (name: String, value: String)
 
     /// As many as a JSON text may have members; a parameter between two `&` counts even where it is empty.
     private static let maxSegments = 2_000
 
-    let all: [Parameter]
-
-    /// Reads a form; `nil` for a broken percent escape or bytes that are not UTF-8, wherever they stand, and for more
-    /// than 2,000 parameters.
-    init?(_ body: ByteBuffer) {
-        var all: [Parameter] = []
+    /// The parameters; `nil` for a broken percent escape or bytes that are not UTF-8, wherever they stand, and for more
+    /// than 2,000.
+    static func read(_ body: ByteBuffer) -> [Parameter]? {
+        var parameters: [Parameter] = []
         var rest = body.readableBytesView
         var segmentCount = 0
         while !rest.isEmpty {
@@ -122,9 +110,9 @@ struct FormParameters {
             guard let name = Self.decode(segment[..<end]), let value = Self.decode(segment[end...].dropFirst()) else {
                 return nil
             }
-            all.append(Parameter(name: name, value: value))
+            parameters.append((name, value))
         }
-        self.all = all
+        return parameters
     }
 
     private static func decode(_ bytes: ByteBufferView) -> String? {

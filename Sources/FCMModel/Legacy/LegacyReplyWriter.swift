@@ -1,4 +1,5 @@
 import Crypto
+import NIOCore
 import StrictJSON
 
 /// Writes the answer of the legacy protocol to one request, whichever upstream served it (TB-*).
@@ -10,7 +11,6 @@ package struct LegacyReplyWriter: Sendable {
         /// T6: a single `error` or `message_id`, for topics and conditions.
         case single
 
-        /// The shape that answers a message to this target.
         package init(target: Target) {
             switch target {
             case .topic, .condition: self = .single
@@ -22,26 +22,16 @@ package struct LegacyReplyWriter: Sendable {
 
     private let shape: Shape
     private let format: LegacyFormat
-    /// Entries that failed without being sent, by index.
     private let localErrors: [Int: LegacyErrorName]
     private let multicastID: Int
 
     /// A writer for a request that could be read; the multicast id is a positive integer below 2⁵³.
     package init(answering request: LegacySendRequest, format: LegacyFormat, multicastID: Int) {
-        self.init(
-            shape: Shape(target: request.target),
-            format: format,
-            localErrors: request.localErrors,
-            multicastID: multicastID
-        )
+        let shape = Shape(target: request.target)
+        self.init(shape: shape, format: format, localErrors: request.localErrors, multicastID: multicastID)
     }
 
-    package init(
-        shape: Shape,
-        format: LegacyFormat,
-        localErrors: [Int: LegacyErrorName] = [:],
-        multicastID: Int
-    ) {
+    package init(shape: Shape, format: LegacyFormat, localErrors: [Int: LegacyErrorName] = [:], multicastID: Int) {
         self.shape = shape
         self.format = format
         self.localErrors = localErrors
@@ -71,9 +61,7 @@ package struct LegacyReplyWriter: Sendable {
             writer.beginObject()
             writer.member("success", group.success)
             writer.member("failure", group.failure)
-            if !group.failedTokens.isEmpty {
-                writer.member("failed_registration_ids", group.failedTokens)
-            }
+            if !group.failedTokens.isEmpty { writer.member("failed_registration_ids", group.failedTokens) }
             writer.endObject()
             return Reply(json: writer)
         }
@@ -113,24 +101,15 @@ package struct LegacyReplyWriter: Sendable {
         case _ where self.format == .form:
             return Self.formFailure(name, code: refusal.code)
         case .malformedJSON:
-            return Reply(
-                status: 400,
-                text: "JSON_PARSING_ERROR: \(refusal.detail ?? "")\n",
-                code: refusal.code
-            )
+            return Reply(status: 400, text: "JSON_PARSING_ERROR: \(refusal.detail ?? "")\n", code: refusal.code)
         case _ where name == .invalidParameters:
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.member("error", name.rawValue)
-            writer.member("reason", refusal.detail ?? refusal.code.title)
-            writer.endObject()
-            return Reply(status: 400, json: writer, code: refusal.code)
+            let reason = refusal.detail ?? refusal.code.title
+            return Reply(status: 400, member: "error", name.rawValue, reason: reason, code: refusal.code)
         default:
             return self.replyToAll(Rejection(code: refusal.code, legacyName: refusal.legacyName))
         }
     }
 
-    /// The answer to a request that the server is too busy to read; when to come back is in `Retry-After`.
     package static func overloaded(retryAfter: Int) -> Reply {
         Reply(status: 503, text: "Service Unavailable", retryAfter: retryAfter, code: .overloaded)
     }
@@ -142,21 +121,15 @@ package struct LegacyReplyWriter: Sendable {
 
     // MARK: Shapes
 
-    /// One rejection for all recipients.
     private func replyToAll(_ rejection: Rejection) -> Reply {
         let count = if case .results(let count) = self.shape { count - self.localErrors.count } else { 1 }
         return self.reply(with: Array(repeating: .rejected(rejection), count: max(0, count)))
     }
 
-    /// T6: a topic or a condition.
     private func single(_ outcome: RecipientOutcome) -> Reply {
         switch outcome {
         case .accepted(let acceptance):
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.member("message_id", Self.messageNumber(acceptance.messageID))
-            writer.endObject()
-            return Reply(json: writer)
+            return Reply(ByteBuffer(string: #"{"message_id":\#(Self.messageNumber(acceptance.messageID))}"#))
         case .rejected(let rejection):
             let name = rejection.legacyErrorName
             // Without results, a bad request is one as a whole.
@@ -174,7 +147,6 @@ package struct LegacyReplyWriter: Sendable {
         return max(1, Int(prefix % (1 << 53)))
     }
 
-    /// T5: one result for each recipient.
     private func results(_ given: [RecipientOutcome], count: Int) -> Reply {
         let outcomes = given.prefix(max(0, count - self.localErrors.count))
         var success = 0
@@ -219,17 +191,11 @@ package struct LegacyReplyWriter: Sendable {
     private func line(_ outcome: RecipientOutcome) -> Reply {
         switch outcome {
         case .accepted(let acceptance):
-            Reply(
-                status: 200,
-                text: "id=\(acceptance.messageID)"
-                    + (acceptance.replacementToken.map { "\nregistration_id=\($0)" } ?? "")
-            )
+            let replacement = acceptance.replacementToken.map { "\nregistration_id=\($0)" } ?? ""
+            return Reply(status: 200, text: "id=\(acceptance.messageID)\(replacement)")
         case .rejected(let rejection):
-            Self.formFailure(
-                rejection.legacyErrorName,
-                retryAfter: self.retryAfter([outcome]),
-                code: rejection.code
-            )
+            let name = rejection.legacyErrorName
+            return Self.formFailure(name, retryAfter: self.retryAfter([outcome]), code: rejection.code)
         }
     }
 
@@ -239,15 +205,10 @@ package struct LegacyReplyWriter: Sendable {
         retryAfter: Int? = nil,
         code: OutcomeCode? = nil
     ) -> Reply {
-        Reply(
-            status: name.formStatus,
-            text: "Error=\(name.rawValue)",
-            retryAfter: retryAfter,
-            code: code ?? name.outcomeCode
-        )
+        let code = code ?? name.outcomeCode
+        return Reply(status: name.formStatus, text: "Error=\(name.rawValue)", retryAfter: retryAfter, code: code)
     }
 
-    /// One error for the request as a whole.
     private func whole(_ name: LegacyErrorName, status: Int, retryAfter: Int?, code: OutcomeCode) -> Reply {
         switch self.format {
         case .form: Reply(status: status, text: "Error=\(name.rawValue)", retryAfter: retryAfter, code: code)
@@ -258,13 +219,7 @@ package struct LegacyReplyWriter: Sendable {
     /// The longest delay among the rejections that can be retried (TB-RETRYAFTER).
     ///
     /// None once a recipient succeeded: a popular client resends to everybody when it sees the header.
-    private func retryAfter(_ outcomes: some Sequence<RecipientOutcome>) -> Int? {
-        var longest: Int?
-        for outcome in outcomes {
-            guard case .rejected(let rejection) = outcome else { return nil }
-            guard rejection.code.isRetryable, let delay = rejection.retryAfter else { continue }
-            longest = max(longest ?? 0, delay)
-        }
-        return longest
+    private func retryAfter(_ outcomes: some Collection<RecipientOutcome>) -> Int? {
+        outcomes.contains { $0.code == nil } ? nil : outcomes.longestDelay
     }
 }

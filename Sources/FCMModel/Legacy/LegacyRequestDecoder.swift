@@ -33,7 +33,6 @@ package struct LegacySendRequest: Sendable, Hashable {
         return sent.isEmpty ? nil : .tokens(sent)
     }
 
-    /// The request, unless its payload is too big: the last check of either format.
     func checkingSize() throws(Refusal) -> LegacySendRequest {
         guard self.payloadBytes <= self.target.maxPayloadBytes else {
             throw Refusal(.messageTooBig, "The payload has \(self.payloadBytes) bytes")
@@ -52,7 +51,7 @@ package enum LegacyRequestDecoder {
         _ body: ByteBuffer,
         shape: inout LegacyReplyWriter.Shape
     ) throws(Refusal) -> LegacySendRequest {
-        let fields = try LegacyRequestFields(Self.parse(body))
+        let fields = try LegacyRequestFields(body)
         let (target, localErrors) = try fields.target()
         shape = LegacyReplyWriter.Shape(target: target)
 
@@ -87,14 +86,6 @@ package enum LegacyRequestDecoder {
         var shape = LegacyReplyWriter.Shape.results(count: 1)
         return try Self.decode(body, shape: &shape)
     }
-
-    private static func parse(_ body: ByteBuffer) throws(Refusal) -> JSONDocument {
-        do {
-            return try JSONDocument(parsing: body)
-        } catch {
-            throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset).")
-        }
-    }
 }
 
 /// The members of a legacy request with their types checked and nothing else.
@@ -110,37 +101,41 @@ private struct LegacyRequestFields {
     private var timeToLive: JSONNumber?
     private(set) var data: JSONMembers?
     private(set) var notification: JSONMembers?
-    /// The options that can have no wrong value.
     private(set) var message = Message()
 
-    init(_ document: JSONDocument) throws(Refusal) {
-        guard let members = document.root.members else {
-            throw Refusal(.malformedJSON, "The request must be a JSON object")
+    init(_ body: ByteBuffer) throws(Refusal) {
+        let root: JSONValue
+        do {
+            root = try JSONDocument(parsing: body).root
+        } catch {
+            throw Refusal(.malformedJSON, "\(error.reason) at position \(error.offset).")
         }
+        guard let members = root.members else { throw Refusal(.malformedJSON, "The request must be a JSON object") }
         for member in members where !member.value.isNull {
-            guard let key = member.key.protocolWord else { continue }
-            try self.read(key, member.value)
+            try self.read(member)
         }
     }
 
-    private mutating func read(_ key: String, _ value: JSONValue) throws(Refusal) {
-        switch key {
-        case "to": self.to = try Self.text(key, value)
-        case "registration_ids": self.registrationIDs = try Self.texts(key, value)
-        case "condition": self.condition = try Self.text(key, value)
-        case "notification_key": self.notificationKey = try Self.text(key, value)
-        case "collapse_key": self.message.collapseKey = try Self.text(key, value)
-        case "priority": self.priority = try Self.text(key, value)
-        case "content_available": self.message.contentAvailable = try Self.flag(key, value)
-        case "mutable_content": self.message.mutableContent = try Self.flag(key, value)
+    private mutating func read(_ member: JSONMember) throws(Refusal) {
+        switch member.key.protocolWord {
+        case "to": self.to = try member.text()
+        case "registration_ids":
+            guard let texts = member.value.texts else { throw member.refusal("an array of strings") }
+            self.registrationIDs = texts
+        case "condition": self.condition = try member.text()
+        case "notification_key": self.notificationKey = try member.text()
+        case "collapse_key": self.message.collapseKey = try member.text()
+        case "priority": self.priority = try member.text()
+        case "content_available": self.message.contentAvailable = try member.flag()
+        case "mutable_content": self.message.mutableContent = try member.flag()
         case "time_to_live":
-            guard let number = value.number else { throw Refusal(.invalidField, "\(key) must be a number") }
+            guard let number = member.value.number else { throw member.refusal("a number") }
             self.timeToLive = number
-        case "restricted_package_name": self.message.restrictedPackageName = try Self.text(key, value)
-        case "dry_run": self.message.dryRun = try Self.flag(key, value)
-        case "data": self.data = try Self.object(key, value)
+        case "restricted_package_name": self.message.restrictedPackageName = try member.text()
+        case "dry_run": self.message.dryRun = try member.flag()
+        case "data": self.data = try member.object()
         case "notification":
-            let members = try Self.object(key, value)
+            let members = try member.object()
             for member in members where !member.value.isNull {
                 try LegacyNotificationDecoder.checkType(of: member)
             }
@@ -149,43 +144,16 @@ private struct LegacyRequestFields {
         }
     }
 
-    // MARK: Types
-
-    private static func text(_ key: String, _ value: JSONValue) throws(Refusal) -> String? {
-        guard let text = value.string else { throw Refusal(.invalidField, "\(key) must be a string") }
-        return text.isEmpty ? nil : text
-    }
-
-    private static func texts(_ key: String, _ value: JSONValue) throws(Refusal) -> [String] {
-        guard let elements = value.elements else { throw Refusal(.invalidField, "\(key) must be an array of strings") }
-        var texts: [String] = []
-        texts.reserveCapacity(elements.count)
-        for element in elements {
-            guard let text = element.string else { throw Refusal(.invalidField, "\(key) must be an array of strings") }
-            texts.append(text)
-        }
-        return texts
-    }
-
-    private static func flag(_ key: String, _ value: JSONValue) throws(Refusal) -> Bool {
-        guard let flag = value.bool else { throw Refusal(.invalidField, "\(key) must be a boolean") }
-        return flag
-    }
-
-    private static func object(_ key: String, _ value: JSONValue) throws(Refusal) -> JSONMembers {
-        guard let members = value.members else { throw Refusal(.invalidField, "\(key) must be an object") }
-        return members
-    }
-
-    // MARK: Values
-
-    /// The request's target, and the entries of a list that fail without being sent.
     func target() throws(Refusal) -> (Target, [Int: LegacyErrorName]) {
         guard [self.to != nil, self.registrationIDs != nil, self.condition != nil].count(where: { $0 }) <= 1 else {
             throw Refusal(.invalidField, "Exactly one of to, registration_ids and condition is allowed")
         }
         if let to = self.to {
-            return (try Self.recipient(to), [:])
+            guard TopicName.hasLegacyPrefix(to) else { return (.token(to), [:]) }
+            guard let topic = TopicName(legacy: to) else {
+                throw Refusal(.invalidField, "to holds an invalid topic name")
+            }
+            return (.topic(topic), [:])
         }
         if let tokens = self.registrationIDs {
             guard (1...Target.maxRecipients).contains(tokens.count) else {
@@ -199,18 +167,8 @@ private struct LegacyRequestFields {
             }
             return (.condition(condition), [:])
         }
-        if let key = self.notificationKey {
-            return (.notificationKey(key), [:])
-        }
+        if let key = self.notificationKey { return (.notificationKey(key), [:]) }
         throw Refusal(.invalidTarget)
-    }
-
-    private static func recipient(_ to: String) throws(Refusal) -> Target {
-        guard TopicName.hasLegacyPrefix(to) else { return .token(to) }
-        guard let topic = TopicName(legacy: to) else {
-            throw Refusal(.invalidField, "to holds an invalid topic name")
-        }
-        return .topic(topic)
     }
 
     private static func localErrors(in tokens: [String]) -> [Int: LegacyErrorName] {
@@ -240,7 +198,6 @@ private struct LegacyRequestFields {
     }
 }
 
-/// Reads the `notification` object of a legacy request.
 private enum LegacyNotificationDecoder {
     private static let badge = "badge"
     private static let locArgs: Set<String> = ["title_loc_args", "body_loc_args"]
@@ -250,15 +207,11 @@ private enum LegacyNotificationDecoder {
         guard let key = member.key.protocolWord else { return }
         let kind = member.value.kind
         if NotificationKey(rawValue: key) != nil {
-            guard kind == .string else { throw Refusal(.invalidField, "\(key) must be a string") }
+            guard kind == .string else { throw member.refusal("a string") }
         } else if key == Self.badge {
-            guard kind == .string || kind == .number else {
-                throw Refusal(.invalidField, "\(key) must be a string or an integer")
-            }
+            guard kind == .string || kind == .number else { throw member.refusal("a string or an integer") }
         } else if Self.locArgs.contains(key) {
-            guard kind == .string || kind == .array else {
-                throw Refusal(.invalidField, "\(key) must be an array or a string that holds one")
-            }
+            guard kind == .string || kind == .array else { throw member.refusal("an array or a string that holds one") }
         }
     }
 
@@ -306,11 +259,7 @@ private enum LegacyNotificationDecoder {
     }
 
     /// Reads a list that is a JSON array or a string holding one (L-LOCARGS).
-    private static func arguments(
-        _ value: JSONValue,
-        _ written: String,
-        key: String
-    ) throws(Refusal) -> [String] {
+    private static func arguments(_ value: JSONValue, _ written: String, key: String) throws(Refusal) -> [String] {
         let refusal = Refusal(.invalidField, "\(key) must be a JSON array of texts")
         let elements =
             value.kind == .string
@@ -329,7 +278,42 @@ private enum LegacyNotificationDecoder {
     }
 }
 
+/// Members by their types, in the legacy protocol's words; asked only of those whose names are known, which are no
+/// caller's text.
+extension JSONMember {
+    /// A text; `nil` for the empty one, which is absent.
+    func text() throws(Refusal) -> String? {
+        guard let text = self.value.string else { throw self.refusal("a string") }
+        return text.isEmpty ? nil : text
+    }
+
+    fileprivate func flag() throws(Refusal) -> Bool {
+        guard let flag = self.value.bool else { throw self.refusal("a boolean") }
+        return flag
+    }
+
+    fileprivate func object() throws(Refusal) -> JSONMembers {
+        guard let members = self.value.members else { throw self.refusal("an object") }
+        return members
+    }
+
+    func refusal(_ demand: String) -> Refusal { Refusal(.invalidField, "\(self.key) must be \(demand)") }
+}
+
+extension JSONValue {
+    /// The texts of a list of nothing else.
+    var texts: [String]? {
+        guard let elements = self.elements else { return nil }
+        var texts: [String] = []
+        texts.reserveCapacity(elements.count)
+        for element in elements {
+            guard let text = element.string else { return nil }
+            texts.append(text)
+        }
+        return texts
+    }
+}
+
 extension Refusal {
-    /// `InvalidTtl`, an invalid field among others.
     static var invalidTTL: Refusal { Refusal(.invalidField, legacyName: .invalidTTL) }
 }

@@ -6,9 +6,7 @@ import StrictJSON
 package enum LegacyRequestEncoder {
     /// Why a message can't travel by the legacy protocol.
     package enum Inexpressible: Error, Sendable, Hashable {
-        /// The legacy protocol knows no installation ids.
         case installationTarget
-        /// The expression holds a negation or more than two operators.
         case condition
         /// The message stands in v1's own words and has to be translated first.
         case passThrough

@@ -24,7 +24,7 @@ package enum LegacyResponseReader {
     ) -> UpstreamResult {
         let reading = Self.reading(of: response, for: target, isIdempotent: isIdempotent)
         let ownDelay = response.status == 429 ? RetryAfter.afterTooManyRequests : nil
-        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } ?? ownDelay
+        let delay = response.delay(now: now) ?? ownDelay
         return UpstreamResult(
             answer: reading.answer,
             retryAfter: Self.isRetryable(reading.answer) ? delay : nil,
@@ -37,19 +37,16 @@ package enum LegacyResponseReader {
     private struct Reading {
         var answer: UpstreamResult.Answer
         var word: String?
-        /// The named error that a call failed with as a whole.
         var name: LegacyErrorName?
 
         init(_ answer: UpstreamResult.Answer) {
             self.answer = answer
         }
 
-        /// A call that failed as a whole.
         init(failed code: OutcomeCode) {
             self.answer = .failed(code)
         }
 
-        /// A call that failed as a whole with a named error.
         init(failedWith wireText: some StringProtocol) {
             let name = LegacyErrorName(wireText: wireText)
             self.init(failed: name?.outcomeCode ?? .upstreamProtocol)
@@ -58,55 +55,39 @@ package enum LegacyResponseReader {
         }
     }
 
-    private static func reading(
-        of response: UpstreamResponse,
-        for target: Target,
-        isIdempotent: Bool
-    ) -> Reading {
+    private static func reading(of response: UpstreamResponse, for target: Target, isIdempotent: Bool) -> Reading {
         switch response.status {
-        case 200: Self.success(response.body, target)
-        case 400: Self.badRequest(response.body)
+        case 200: Self.success(response, target)
+        case 400: Self.badRequest(response)
         case 401, 403: Reading(failed: .upstreamCredentials)
         case 500: Reading(failed: .upstreamInternal)
         case 429, 503: Reading(failed: .upstreamUnavailable)
         case 501...599:
             // Unlike 500 and 503 these are not FCM's, and a proxy's may stand for a message that arrived.
-            Reading(failed: isIdempotent && !Self.namesError(response.body) ? .outcomeUnknown : .upstreamUnavailable)
+            Reading(failed: isIdempotent && !Self.namesError(response) ? .outcomeUnknown : .upstreamUnavailable)
         default: Reading(failed: .upstreamProtocol)
         }
     }
 
     // MARK: Status 200
 
-    private static func success(_ body: ByteBuffer, _ target: Target) -> Reading {
-        guard body.readableBytes > 0 else { return Self.emptySuccess(target) }
-        guard let root = (try? JSONDocument(parsing: body, limits: Self.limits))?.root else {
-            return Self.plainText(body, target)
+    private static func success(_ response: UpstreamResponse, _ target: Target) -> Reading {
+        guard response.body.readableBytes > 0 else {
+            // A group whose members have all gone answers with nothing (N-GROUP); for all else that proves nothing.
+            return Reading(failed: target.kind == .group ? .unregistered : .upstreamProtocol)
         }
-        if let results = root["results"]?.elements {
-            return Self.results(results, target)
-        }
+        guard let root = response.json(Self.limits) else { return Self.plainText(response.body, target) }
+        if let results = root["results"]?.elements { return Self.results(results, target) }
         if root["multicast_id"] == nil, let success = root["success"]?.number?.integer,
             let failure = root["failure"]?.number?.integer
         {
             return Self.group(root, success: success, failure: failure)
         }
-        if let text = root["error"]?.string {
-            return Reading(failedWith: text)
-        }
+        if let text = root["error"]?.string { return Reading(failedWith: text) }
         if target.recipientCount == 1, let id = root["message_id"].flatMap(Self.messageID) {
             return Reading(.recipients([.accepted(Acceptance(messageID: id))]))
         }
         return Reading(failed: .upstreamProtocol)
-    }
-
-    /// A group whose members have all gone answers with nothing (N-GROUP); for anything else that proves nothing.
-    private static func emptySuccess(_ target: Target) -> Reading {
-        switch target {
-        case .notificationKey: Reading(failed: .unregistered)
-        case .token, .tokens, .installation, .installations, .topic, .condition:
-            Reading(failed: .upstreamProtocol)
-        }
     }
 
     private static func results(_ results: JSONElements, _ target: Target) -> Reading {
@@ -197,42 +178,30 @@ package enum LegacyResponseReader {
     // MARK: Status 400
 
     /// A 400 speaks JSON or, on the real service, text (N-400).
-    private static func badRequest(_ body: ByteBuffer) -> Reading {
-        if let text = (try? JSONDocument(parsing: body, limits: Self.limits))?.root["error"]?.string {
-            return Reading(failedWith: text)
-        }
-        let text = Self.reason(in: body)
-        if text.hasPrefix("JSON_PARSING_ERROR") {
-            return Reading(failed: .malformedJSON)
-        }
+    private static func badRequest(_ response: UpstreamResponse) -> Reading {
+        if let text = response.json(Self.limits)?["error"]?.string { return Reading(failedWith: text) }
+        let text = Self.reason(in: response.body)
+        if text.hasPrefix("JSON_PARSING_ERROR") { return Reading(failed: .malformedJSON) }
         if text.hasPrefix("\"data\" key"), text.contains("is a reserved keyword") {
             return Reading(failed: .invalidDataKey)
         }
         if text == "to" || text.hasPrefix("Missing \"registration_ids\" field") {
             return Reading(failed: .invalidTarget)
         }
-        if LegacyErrorName(wireText: text) != nil {
-            return Reading(failedWith: text)
-        }
-        return Reading(failed: .invalidField)
+        return LegacyErrorName(wireText: text) == nil ? Reading(failed: .invalidField) : Reading(failedWith: text)
     }
 
-    /// Whether a body names one of FCM's errors, as JSON or as text.
-    private static func namesError(_ body: ByteBuffer) -> Bool {
-        if let text = (try? JSONDocument(parsing: body, limits: Self.limits))?.root["error"]?.string {
-            return LegacyErrorName(wireText: text) != nil
-        }
+    private static func namesError(_ response: UpstreamResponse) -> Bool {
+        if let text = response.json(Self.limits)?["error"]?.string { return LegacyErrorName(wireText: text) != nil }
         let prefix = "Error="
-        guard body.readableBytes <= 64 else { return false }
-        let text = Self.reason(in: body)[...]
+        guard response.body.readableBytes <= 64 else { return false }
+        let text = Self.reason(in: response.body)[...]
         return LegacyErrorName(wireText: text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text) != nil
     }
 
-    /// The beginning of a text without the blanks around it.
     private static func reason(in body: ByteBuffer) -> String {
-        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || (0x09...0x0D).contains(byte) }
-        var bytes = body.readableBytesView.drop(while: isBlank).prefix(Self.maxReasonBytes)
-        while let last = bytes.last, isBlank(last) { bytes = bytes.dropLast() }
+        var bytes = body.readableBytesView.drop(while: \.isBlank).prefix(Self.maxReasonBytes)
+        while let last = bytes.last, last.isBlank { bytes = bytes.dropLast() }
         return String(decoding: bytes, as: UTF8.self)
     }
 

@@ -8,30 +8,21 @@ import StrictJSON
 package struct Message: Sendable, Hashable {
     /// How urgently a message is delivered (T1 `priority`).
     package enum Priority: String, Sendable, Hashable, CaseIterable {
-        case normal
-        case high
+        case normal, high
     }
 
     /// The longest time that FCM keeps a message for an offline device, in seconds: four weeks.
     package static let maxTimeToLive = 2_419_200
 
-    /// `nil` where no key is set.
     package var notification: Notification?
-    /// Custom pairs, in the caller's order, without repeated keys.
     package var data: [DataEntry] = []
-    /// Delivery urgency; absent means the protocols' shared default.
     package var priority: Priority?
     /// Seconds that FCM may keep the message, 0 to ``maxTimeToLive``; absent means four weeks.
     package var timeToLive: Int?
-    /// Messages that share a key may replace one another while a device is away.
     package var collapseKey: String?
-    /// Wakes an idle Apple app.
     package var contentAvailable = false
-    /// Lets an Apple service extension rewrite the notification.
     package var mutableContent = false
-    /// Delivers only to tokens of this Android package.
     package var restrictedPackageName: String?
-    /// Asks for validation without delivery.
     package var dryRun = false
 
     /// The message of a caller of HTTP v1, for an upstream that speaks v1 too (V-FACADE): its members but for the
@@ -56,7 +47,6 @@ package struct Message: Sendable, Hashable {
 package struct DataEntry: Sendable, Hashable {
     /// The name; never empty or reserved once validated.
     package var key: String
-    /// The text; may be empty.
     package var value: String
 
     var payloadBytes: Int { self.key.utf8.count + self.value.utf8.count }
@@ -69,25 +59,19 @@ package struct DataEntry: Sendable, Hashable {
 
 /// The user-visible part of a message: the union of the platforms' predefined keys (T2a, T2b, T2c and `image`).
 package struct Notification: Sendable, Hashable {
-    /// The texts that are set, by key.
-    ///
     /// A notification carries few of the many keys, so a short list beats a field for each.
     package private(set) var texts: [Text] = []
     /// The number on the app's icon, 0 to 2,147,483,647; 0 removes it.
     package var badge: Int?
-    /// Values for the placeholders of the localised title.
     package var titleLocArgs: [String]?
-    /// Values for the placeholders of the localised body.
     package var bodyLocArgs: [String]?
 
     package init() {}
 
-    /// Whether no key is set.
     package var isEmpty: Bool {
         self.texts.isEmpty && self.badge == nil && self.titleLocArgs == nil && self.bodyLocArgs == nil
     }
 
-    /// The text of a key; setting `nil` removes it.
     package subscript(key: NotificationKey) -> String? {
         get { self.texts.first { $0.key == key }?.value }
         set {
@@ -99,42 +83,24 @@ package struct Notification: Sendable, Hashable {
         }
     }
 
-    /// The notification's share of the payload in bytes (L-SIZE).
     package var payloadBytes: Int {
-        var bytes = 0
-        for text in self.texts {
-            bytes += text.key.rawValue.utf8.count + text.value.utf8.count
-        }
-        if let badge = self.badge {
-            bytes += "badge".utf8.count + String(badge).utf8.count
-        }
-        if let arguments = self.titleLocArgs {
-            bytes += "title_loc_args".utf8.count + JSONWriter.byteCount(of: arguments)
-        }
-        if let arguments = self.bodyLocArgs {
-            bytes += "body_loc_args".utf8.count + JSONWriter.byteCount(of: arguments)
-        }
+        var bytes = self.texts.reduce(0) { $0 + $1.key.rawValue.utf8.count + $1.value.utf8.count }
+        if let badge = self.badge { bytes += "badge".utf8.count + String(badge).utf8.count }
+        if let list = self.titleLocArgs { bytes += "title_loc_args".utf8.count + JSONWriter.byteCount(of: list) }
+        if let list = self.bodyLocArgs { bytes += "body_loc_args".utf8.count + JSONWriter.byteCount(of: list) }
         return bytes
     }
 
     /// One text of a notification.
     package struct Text: Sendable, Hashable {
         package let key: NotificationKey
-        /// The text; never empty.
         package fileprivate(set) var value: String
     }
 }
 
 /// The notification keys that hold a plain text; raw values are the names on the wire of REST and legacy alike.
 package enum NotificationKey: String, Sendable, Hashable, CaseIterable {
-    case title
-    case body
-    case image
-    case subtitle
-    case sound
-    case icon
-    case color
-    case tag
+    case title, body, image, subtitle, sound, icon, color, tag
     case clickAction = "click_action"
     case androidChannelID = "android_channel_id"
     case titleLocKey = "title_loc_key"
@@ -142,7 +108,6 @@ package enum NotificationKey: String, Sendable, Hashable, CaseIterable {
 }
 
 extension JSONWriter {
-    /// The member `data`, where a message has any.
     mutating func data(of message: Message) {
         guard !message.data.isEmpty else { return }
         self.beginObject("data")

@@ -41,9 +41,7 @@ package struct MessageDigest {
     }
 
     package mutating func add(_ message: Message) {
-        self.add("notification", message.notification) { digest, notification in
-            digest.add(notification)
-        }
+        self.add("notification", message.notification) { $0.add($1) }
         self.add("data", message.data.isEmpty ? nil : message.data) { digest, entries in
             digest.begin(.object, entries.count)
             for entry in entries.sorted(by: { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }) {
@@ -77,12 +75,7 @@ package struct MessageDigest {
         self.add("body_loc_args", notification.bodyLocArgs) { $0.add($1) }
     }
 
-    /// Adds a field under its name, unless it is absent.
-    private mutating func add<Value>(
-        _ name: String,
-        _ value: Value?,
-        by adding: (inout MessageDigest, Value) -> Void
-    ) {
+    private mutating func add<Value>(_ name: String, _ value: Value?, by adding: (inout MessageDigest, Value) -> Void) {
         guard let value else { return }
         self.add(name)
         adding(&self, value)
@@ -108,7 +101,6 @@ package struct MessageDigest {
         for text in texts { self.add(text) }
     }
 
-    /// Adds a value of JSON; its depth is bounded by ``JSONLimits``.
     private mutating func add(_ value: JSONValue) {
         if let members = value.members {
             self.begin(.object, members.count)

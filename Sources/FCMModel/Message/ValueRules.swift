@@ -1,6 +1,5 @@
 /// Rules on single values that every surface shares.
 package enum ValueRules {
-    /// The largest badge: a positive 32-bit number.
     package static let maxBadge = 2_147_483_647
 
     /// Whether a text is `#` and six hexadecimal digits (L-COLOR).
@@ -15,8 +14,6 @@ package enum ValueRules {
 
     /// Whether FCM refuses a key of `data` (L-RESERVED, L-EMPTYKEY): empty, `from`, `message_type`, or starting with
     /// `google` or `gcm`.
-    ///
-    /// Case counts.
     package static func isRefusedDataKey(_ key: String) -> Bool {
         // Bytes, not characters: a combining mark after the prefix changes its last character, but FCM sees the prefix.
         let bytes = key.utf8
@@ -28,7 +25,6 @@ package enum ValueRules {
         }
     }
 
-    /// Whether a time to live lies within FCM's four weeks, in seconds.
     package static func isTimeToLive(_ seconds: Int) -> Bool {
         (0...Message.maxTimeToLive).contains(seconds)
     }

@@ -84,18 +84,13 @@ extension OutcomeCode {
         case call
     }
 
-    /// The HTTP status of a problem with this code.
     package var status: Int { self.row.columns.status }
-    /// The action that a retry needs; `nil` where nothing general can be advised.
     package var action: CallerAction? { self.row.columns.action }
-    /// Whether a retry of the unchanged request can succeed later.
     package var isRetryable: Bool { self.row.columns.retry == .later }
     /// Whether nothing was taken, for a cause that waiting or an operator ends: a retry under the same idempotency key
     /// then sends.
     package var freesKey: Bool { self.row.columns.retry != .never }
-    /// Whether the cause is shared by all recipients of a call.
     package var isShared: Bool { self.row.columns.cause == .call }
-    /// Whether the cause is shared by all devices whose subscriptions a call changes.
     package var isSharedBySubscriptions: Bool { self.row.columns.cause != .recipient }
     /// The legacy protocol's name (T9).
     ///
@@ -108,7 +103,6 @@ extension OutcomeCode {
     var v1Error: V1Error { self.row.columns.v1 }
     /// A problem's title: the same words for every occurrence (RFC 9457, 3.1.3).
     package var title: String { self.row.title }
-    /// A problem's detail where nothing more is known of this occurrence: the cause and its remedy.
     package var explanation: String { self.row.advice }
 }
 

@@ -22,9 +22,7 @@ package struct Refusal: Error, Sendable, Hashable {
 
     /// Where a body is no JSON of the allowed form.
     package struct Position: Sendable, Hashable {
-        /// In bytes.
         package var offset: Int
-        /// A JSON pointer.
         package var pointer: String
     }
 
@@ -33,16 +31,13 @@ package struct Refusal: Error, Sendable, Hashable {
     ///
     /// Never holds a token, key or payload.
     package var detail: String?
-    /// Seconds to wait before a retry, if known.
+    /// Seconds.
     package var retryAfter: Int?
     /// The owner of the exhausted quota, for the rate codes.
     package var limitedBy: Rejection.LimitSource?
-    /// The name of the gateway's limit that was hit.
     package var limit: String?
-    /// The fields at fault.
     package var fields: [Field] = []
     package var position: Position?
-    /// The legacy protocol's name for the cause, where it says more than the code.
     package var legacyName: LegacyErrorName?
     /// Whether the body's form is wrong (its JSON, a name, a type) and no value: v1's front end refuses that before FCM
     /// sees it, and without an `FcmError`.
@@ -67,7 +62,6 @@ package struct Refusal: Error, Sendable, Hashable {
         if let field { self.fields = [Field(code, at: "/\(field)", detail ?? code.title)] }
     }
 
-    /// A body that is no JSON of the allowed form.
     package init(_ error: JSONParseError) {
         self.init(OutcomeCode(error.code), error.reason)
         self.position = Position(offset: error.offset, pointer: error.pointer.description)
@@ -87,27 +81,15 @@ package struct Refusal: Error, Sendable, Hashable {
         self.fields = fields
     }
 
-    /// A request whose only recipient was refused.
     package init(_ rejection: Rejection) {
-        self.init(
-            rejection.code,
-            retryAfter: rejection.retryAfter,
-            limitedBy: rejection.limitedBy,
-            legacyName: rejection.legacyName
-        )
+        self.init(rejection.code, retryAfter: rejection.retryAfter, limitedBy: rejection.limitedBy)
+        self.legacyName = rejection.legacyName
     }
 
-    /// The rejection of each recipient of the request.
     package var rejection: Rejection {
-        Rejection(
-            code: self.code,
-            retryAfter: self.retryAfter,
-            limitedBy: self.limitedBy,
-            legacyName: self.legacyName
-        )
+        Rejection(code: self.code, retryAfter: self.retryAfter, limitedBy: self.limitedBy, legacyName: self.legacyName)
     }
 
-    /// The legacy protocol's name for the cause.
     package var legacyErrorName: LegacyErrorName { self.legacyName ?? self.code.legacyErrorName }
 }
 
@@ -116,12 +98,10 @@ package enum RecipientOutcome: Sendable, Hashable {
     case accepted(Acceptance)
     case rejected(Rejection)
 
-    /// A rejection that carries nothing but its code.
     package static func rejected(_ code: OutcomeCode) -> RecipientOutcome {
         .rejected(Rejection(code: code))
     }
 
-    /// Why the message was not taken; `nil` where it was.
     package var code: OutcomeCode? {
         switch self {
         case .accepted: nil
@@ -129,15 +109,23 @@ package enum RecipientOutcome: Sendable, Hashable {
         }
     }
 
-    /// Whether the same can be tried again.
     package var isRetryable: Bool { self.code?.isRetryable == true }
+}
+
+extension Sequence<RecipientOutcome> {
+    /// The longest delay, in seconds, among the rejections that can be retried.
+    var longestDelay: Int? {
+        var longest: Int?
+        for case .rejected(let rejection) in self where rejection.code.isRetryable {
+            if let delay = rejection.retryAfter { longest = Swift.max(longest ?? 0, delay) }
+        }
+        return longest
+    }
 }
 
 /// FCM took the message for one recipient.
 package struct Acceptance: Sendable, Hashable {
-    /// FCM's own id of the message, as text.
     package var messageID: String
-    /// The token that replaces the one used, where FCM reported one.
     package var replacementToken: String?
 
     package init(messageID: String, replacementToken: String? = nil) {
@@ -150,14 +138,12 @@ package struct Acceptance: Sendable, Hashable {
 package struct Rejection: Sendable, Hashable {
     /// The owner of a quota.
     package enum LimitSource: String, Sendable, Hashable {
-        case gateway
-        case fcm
+        case gateway, fcm
     }
 
     package var code: OutcomeCode
-    /// Seconds to wait before a retry, if known.
+    /// Seconds.
     package var retryAfter: Int?
-    /// The owner of the exhausted quota, for the rate codes.
     package var limitedBy: LimitSource?
     /// The legacy protocol's name for the reason, where it says more than the code: `InvalidTtl` is an invalid field
     /// among others, `InvalidApnsCredential` a credential among others.
@@ -177,10 +163,7 @@ package struct Rejection: Sendable, Hashable {
         self.legacyName = name == code.legacyErrorName ? nil : name
     }
 
-    /// The legacy protocol's name for the reason.
-    package var legacyErrorName: LegacyErrorName {
-        self.legacyName ?? self.code.legacyErrorName
-    }
+    package var legacyErrorName: LegacyErrorName { self.legacyName ?? self.code.legacyErrorName }
 }
 
 extension OutcomeCode {

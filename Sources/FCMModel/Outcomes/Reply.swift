@@ -6,6 +6,7 @@ import StrictJSON
 /// Each protocol has a writer: `LegacyReplyWriter`, `V1ReplyWriter`, `InstanceIDReplyWriter`, `GroupReplyWriter`.
 package struct Reply: Sendable, Hashable {
     static let json = "application/json; charset=UTF-8"
+    static let emptyObject = Reply(ByteBuffer(string: "{}"))
 
     package let status: Int
     package let contentType: String
@@ -29,27 +30,27 @@ package struct Reply: Sendable, Hashable {
         self.code = code
     }
 
-    /// JSON.
     init(status: Int = 200, json writer: consuming JSONWriter, retryAfter: Int? = nil, code: OutcomeCode? = nil) {
         self.init(status: status, writer.finish(), retryAfter: retryAfter, code: code)
     }
 
-    /// A JSON object of one text.
+    /// A JSON object of one text, and of a reason where there is one.
     init(
-        status: Int,
+        status: Int = 200,
         member: StaticString,
         _ text: String,
+        reason: String? = nil,
         retryAfter: Int? = nil,
         code: OutcomeCode? = nil
     ) {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member(member, text)
+        if let reason { writer.member("reason", reason) }
         writer.endObject()
         self.init(status: status, json: writer, retryAfter: retryAfter, code: code)
     }
 
-    /// Plain text.
     init(status: Int, text: String, retryAfter: Int? = nil, code: OutcomeCode? = nil) {
         self.init(
             status: status,

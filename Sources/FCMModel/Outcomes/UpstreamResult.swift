@@ -1,9 +1,9 @@
 package import NIOCore
+import StrictJSON
 
 /// An upstream's answer as it came off the wire, by either protocol.
 package struct UpstreamResponse: Sendable, Hashable {
     package var status: Int
-    /// The value of `Retry-After`.
     package var retryAfter: String?
     /// The value of `Content-Type`; of interest only where the answer is passed through.
     package var contentType: String?
@@ -14,6 +14,14 @@ package struct UpstreamResponse: Sendable, Hashable {
         self.retryAfter = retryAfter
         self.contentType = contentType
         self.body = body
+    }
+
+    /// The seconds that `Retry-After` asks to wait; a date counts from now, in seconds since 1970.
+    func delay(now: Int) -> Int? { self.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } }
+
+    /// The body's root; `nil` where it is no JSON within the limits.
+    func json(_ limits: JSONLimits = JSONLimits()) -> JSONValue? {
+        (try? JSONDocument(parsing: self.body, limits: limits))?.root
     }
 }
 
@@ -27,10 +35,8 @@ package enum AnswerBounds {
     package static let maxMembers = 1_000
     /// Bytes of a message id, and of a text about a device, such as its platform.
     static let maxLabelBytes = 512
-    /// Characters of a refusal's text that are shown to people.
     private static let maxTextLength = 200
 
-    /// Whether a text can be FCM's id of a message.
     package static func isMessageID(_ text: String) -> Bool {
         text.utf8.count <= Self.maxLabelBytes && Self.isVisible(text)
     }
@@ -42,7 +48,6 @@ package enum AnswerBounds {
         RegistrationToken.isPlausible(text) && Self.isVisible(text)
     }
 
-    /// Whether a text that FCM tells of a device is short enough to be passed through.
     static func isLabel(_ text: String?) -> Bool {
         text.map { $0.utf8.count <= Self.maxLabelBytes } ?? true
     }
@@ -67,7 +72,6 @@ package struct UpstreamResult: Sendable, Hashable {
     package enum Answer: Sendable, Hashable {
         /// One outcome for each recipient, in the request's order; a topic or a condition counts as one recipient.
         case recipients([RecipientOutcome])
-        /// Counts for a device group, which FCM answers instead of single outcomes.
         case group(GroupOutcome)
         /// The call failed as a whole, for every recipient alike.
         case failed(OutcomeCode)
@@ -81,10 +85,8 @@ package struct UpstreamResult: Sendable, Hashable {
     /// The legacy protocol's name for why the call failed as a whole, where it says more than the code: `InvalidTtl` is
     /// an invalid field among others.
     package private(set) var legacyName: LegacyErrorName?
-    /// FCM's own answer, where a caller of the v1 facade gets it as it came.
     package var passThrough: PassThrough?
 
-    /// A result; the legacy protocol's name is stored only where the code alone would be called something else.
     package init(
         answer: Answer,
         retryAfter: Int? = nil,
@@ -119,16 +121,12 @@ package indirect enum PassThrough: Sendable, Hashable {
 ///
 /// Counts are kept within 0 and ``AnswerBounds/maxMembers``, so that they can be added up.
 package struct GroupOutcome: Sendable, Hashable {
-    /// Members that FCM accepted the message for.
     package let success: Int
-    /// Members that FCM could not accept it for.
     package let failure: Int
-    /// The failed members that FCM named; worth a retry with backoff.
     package var failedTokens: [String]
     /// FCM's own id of the message, where it named one beside or in place of counts.
     package var messageID: String?
 
-    /// Whether a retry to the failed members makes sense.
     package var isRetryable: Bool { self.failure > 0 }
 
     package init(success: Int, failure: Int, failedTokens: [String], messageID: String? = nil) {

@@ -1,24 +1,17 @@
 /// The recipients of a message.
 package enum Target: Sendable, Hashable {
-    /// One registration token.
     case token(String)
     /// 1 to 1,000 registration tokens; repeated ones are separate recipients.
     case tokens([String])
-    /// One Firebase installation id, which only HTTP v1 knows.
     case installation(String)
-    /// 1 to 1,000 Firebase installation ids.
     case installations([String])
-    /// All subscribers of a topic.
     case topic(TopicName)
-    /// All devices whose subscriptions satisfy an expression.
     case condition(TopicCondition)
     /// A device group by FCM's own opaque key.
     case notificationKey(String)
 
-    /// The most recipients that one request may list.
     package static let maxRecipients = 1_000
 
-    /// The kind without the value, for metrics, audit and answers.
     package var kind: TargetKind {
         switch self {
         case .token: .token
@@ -57,20 +50,16 @@ package enum Target: Sendable, Hashable {
 
 /// The kinds of target, a bounded set.
 package enum TargetKind: String, Sendable, Hashable, CaseIterable {
-    case token
-    case tokens
+    case token, tokens
     case installation = "fid"
     case installations = "fids"
-    case topic
-    case condition
-    case group
+    case topic, condition, group
 }
 
 /// A validated topic name, without the `/topics/` prefix (L-TOPIC).
 package struct TopicName: Sendable, Hashable, CustomStringConvertible {
     /// The longest name that FCM's client libraries allow.
     package static let maxLength = 900
-    /// The beginning of a topic's address in a legacy `to`.
     package static let legacyPrefix = "/topics/"
 
     package let text: String
@@ -85,7 +74,6 @@ package struct TopicName: Sendable, Hashable, CustomStringConvertible {
         self.text = text
     }
 
-    /// The topic that a legacy `to` addresses; `nil` where it addresses none, or its name is malformed.
     init?(legacy to: String) {
         guard Self.hasLegacyPrefix(to) else { return nil }
         self.init(String(decoding: to.utf8.dropFirst(Self.legacyPrefix.utf8.count), as: UTF8.self))

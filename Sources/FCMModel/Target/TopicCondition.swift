@@ -21,31 +21,23 @@ package struct TopicCondition: Sendable, Hashable {
         case tooDeep(offset: Int)
     }
 
-    /// The deepest nesting of parentheses.
     package static let maxDepth = 32
 
     /// Single quotes, lower-case keywords, one blank around operators, parentheses as written (C-CANON).
     package let canonical: String
-    /// The topics in order of appearance, repeats included.
     package let topics: [TopicName]
-    /// The number of `&&` and `||`.
-    package let operatorCount: Int
-    /// Whether `!` appears.
-    package let containsNegation: Bool
 
-    /// Parses an expression of either profile.
-    ///
-    /// - Throws: the first departure from the grammar.
     package init(parsing text: String) throws(ParseError) {
         var parser = TopicConditionParser(text)
         try parser.parse()
         self.canonical = parser.canonical
         self.topics = parser.topics
-        self.operatorCount = parser.operatorCount
-        self.containsNegation = parser.containsNegation
     }
 
-    /// Whether the expression is allowed under a profile.
+    /// The number of `&&` and `||`: each stands between two topics.
+    package var operatorCount: Int { self.topics.count - 1 }
+    package var containsNegation: Bool { self.canonical.utf8.contains(UInt8(ascii: "!")) }
+
     package func fits(_ profile: Profile) -> Bool {
         switch profile {
         case .legacy: self.operatorCount <= 2 && !self.containsNegation
@@ -73,8 +65,6 @@ private struct TopicConditionParser {
 
     private(set) var canonical = ""
     private(set) var topics: [TopicName] = []
-    private(set) var operatorCount = 0
-    private(set) var containsNegation = false
 
     init(_ text: String) {
         self.bytes = Array(text.utf8)
@@ -88,7 +78,6 @@ private struct TopicConditionParser {
     private mutating func expression() throws(TopicCondition.ParseError) {
         try self.term()
         while let symbol = self.operatorSymbol() {
-            self.operatorCount += 1
             self.canonical += symbol
             try self.term()
         }
@@ -100,7 +89,6 @@ private struct TopicConditionParser {
         switch self.peek() {
         case UInt8(ascii: "!"):
             self.position += 1
-            self.containsNegation = true
             self.canonical += "!"
             self.skipBlanks()
             guard self.peek() == UInt8(ascii: "(") else { throw .syntax(offset: self.position) }
@@ -152,7 +140,6 @@ private struct TopicConditionParser {
         }
     }
 
-    /// The operator at the position in canonical form, or `nil` where the expression ends.
     private mutating func operatorSymbol() -> String? {
         guard let first = self.peek(), self.position + 1 < self.bytes.count,
             first == UInt8(ascii: "&") || first == UInt8(ascii: "|"), self.bytes[self.position + 1] == first

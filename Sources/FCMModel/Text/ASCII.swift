@@ -1,11 +1,8 @@
 extension UInt8 {
-    /// `0` to `9`.
     package var isDigit: Bool { UInt8(ascii: "0") <= self && self <= UInt8(ascii: "9") }
 
-    /// `a` to `z` and `A` to `Z`.
     package var isLetter: Bool { UInt8(ascii: "a") <= self | 0x20 && self | 0x20 <= UInt8(ascii: "z") }
 
-    /// `a` to `z` and `0` to `9`.
     package var isLowerAlphanumeric: Bool {
         (UInt8(ascii: "a") <= self && self <= UInt8(ascii: "z")) || self.isDigit
     }
@@ -17,6 +14,9 @@ extension UInt8 {
         default: self.isLetter || self.isDigit
         }
     }
+
+    /// A blank, or an end of a line or page.
+    var isBlank: Bool { self == UInt8(ascii: " ") || (0x09...0x0D).contains(self) }
 
     /// The value of a hexadecimal digit in either case.
     package var hexValue: UInt8? {
@@ -92,9 +92,7 @@ package enum PercentEncoding {
                 decoded.append(byte)
                 continue
             }
-            guard let high = rest.next()?.hexValue, let low = rest.next()?.hexValue else {
-                return nil
-            }
+            guard let high = rest.next()?.hexValue, let low = rest.next()?.hexValue else { return nil }
             decoded.append(high << 4 | low)
         }
         return String(validating: decoded, as: UTF8.self)

@@ -9,7 +9,6 @@ package struct CivilDate: Sendable, Hashable {
     package let month: Int
     package let day: Int
 
-    /// The day a number of days after 1 January 1970, or before it.
     package init(daysSince1970: Int) {
         // Years are reckoned from March, so that a leap day is the last of its year and moves no other.
         let days = daysSince1970 + Self.daysTo1970
@@ -23,7 +22,6 @@ package struct CivilDate: Sendable, Hashable {
         self.year = yearOfEra + era * 400 + (self.month <= 2 ? 1 : 0)
     }
 
-    /// A day by its numbers; `nil` when the calendar has no such day.
     package init?(year: Int, month: Int, day: Int) {
         guard (0...9_999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
         (self.year, self.month, self.day) = (year, month, day)
@@ -31,7 +29,6 @@ package struct CivilDate: Sendable, Hashable {
         guard CivilDate(daysSince1970: self.daysSince1970) == self else { return nil }
     }
 
-    /// The number of days after 1 January 1970; negative before it.
     package var daysSince1970: Int {
         let year = self.month <= 2 ? self.year - 1 : self.year
         let era = (year >= 0 ? year : year - 399) / 400

@@ -2,7 +2,6 @@ import StrictJSON
 
 /// Writes answers in the shapes of the Instance ID API.
 package enum InstanceIDReplyWriter {
-    /// One result for each device of a batch, empty where it is done.
     package static func reply(to outcomes: [SubscriptionOutcome]) -> Reply {
         // Once a device is done, none: clients repeat the request for all when they see the header (TB-RETRYAFTER).
         var longestDelay: Int?
@@ -53,13 +52,7 @@ package enum InstanceIDReplyWriter {
         return Reply(json: writer)
     }
 
-    /// An empty object: the one device of the request is as was asked for.
-    package static var done: Reply {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.endObject()
-        return Reply(json: writer)
-    }
+    package static let done = Reply.emptyObject
 
     /// A request that can't be read, or may not be made; all but the latter are told why.
     package static func reply(to refusal: Refusal) -> Reply {
@@ -75,15 +68,12 @@ package enum InstanceIDReplyWriter {
     package static func reply(refusing refusal: Refusal) -> Reply {
         let code = refusal.code
         let name = code.instanceIDErrorName
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.member("error", name.rawValue)
-        if let reason = refusal.detail { writer.member("reason", reason) }
-        writer.endObject()
         let waits = name == .unavailable || name == .resourceExhausted
         return Reply(
             status: code == .methodNotAllowed ? 405 : code == .unsupportedMediaType ? 415 : name.httpStatus,
-            json: writer,
+            member: "error",
+            name.rawValue,
+            reason: refusal.detail,
             retryAfter: refusal.retryAfter ?? (waits ? 5 : nil),
             code: code
         )

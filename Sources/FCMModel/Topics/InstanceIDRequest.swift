@@ -3,10 +3,8 @@ import StrictJSON
 
 /// Writes requests to the Instance ID API.
 package enum InstanceIDRequest {
-    /// The most devices that one request may name.
     package static let maxTokens = 1_000
 
-    /// Changes the subscriptions of 1 to 1,000 devices to one topic.
     package static func batch(_ change: SubscriptionChange, _ tokens: [String], _ topic: TopicName) -> TopicRequest {
         var writer = JSONWriter(reservingCapacity: 128 + tokens.reduce(0) { $0 + $1.utf8.count + 4 })
         writer.beginObject()
@@ -27,7 +25,6 @@ package enum InstanceIDRequest {
         )
     }
 
-    /// Asks for the record of a device, its subscriptions included.
     package static func info(_ token: String) -> TopicRequest {
         TopicRequest(.get, "/iid/info/\(PercentEncoding.encoded(token))?details=true", of: "/iid/info/{token}")
     }
@@ -54,21 +51,13 @@ package struct InstanceIDBatch: Sendable, Hashable {
         guard PercentEncoding.isAddressable(topic.text) else {
             throw Refusal(.invalidField, "to must not name a topic of dots alone")
         }
-        guard let elements = root["registration_tokens"]?.elements,
-            (1...InstanceIDRequest.maxTokens).contains(elements.count)
-        else {
-            throw Refusal(
-                .invalidField,
-                "registration_tokens must be an array of 1 to \(InstanceIDRequest.maxTokens) strings"
-            )
+        let list = root["registration_tokens"]
+        let most = InstanceIDRequest.maxTokens
+        guard let count = list?.elements?.count, (1...most).contains(count) else {
+            throw Refusal(.invalidField, "registration_tokens must be an array of 1 to \(most) strings")
         }
-        var tokens: [String] = []
-        tokens.reserveCapacity(elements.count)
-        for element in elements {
-            guard let token = element.string else {
-                throw Refusal(.invalidField, "registration_tokens must hold strings alone")
-            }
-            tokens.append(token)
+        guard let tokens = list?.texts else {
+            throw Refusal(.invalidField, "registration_tokens must hold strings alone")
         }
         self.topic = topic
         self.tokens = tokens

@@ -1,4 +1,3 @@
-import NIOCore
 import StrictJSON
 
 /// Reads the answers of the Instance ID API (V-IID).
@@ -8,9 +7,8 @@ package enum InstanceIDResponseReader {
     /// Two thousand topics with their dates, and room beside them.
     private static let limits = JSONLimits(maxMembers: 10_000)
 
-    /// Reads the answer to a batch of so many devices: one outcome for each, or why there is none.
     package static func batch(_ response: UpstreamResponse, count: Int, now: Int) -> TopicReading {
-        let root = Self.root(of: response)
+        let root = response.json(Self.limits)
         guard (200...299).contains(response.status) else { return Self.refusal(response, root, now: now) }
         guard let results = root?["results"]?.elements, results.count == count else {
             return TopicReading(rejected: .upstreamProtocol, upstreamCode: String(response.status))
@@ -28,9 +26,9 @@ package enum InstanceIDResponseReader {
                 continue
             }
             let name = error.string.flatMap(RPCStatus.init(rawValue:))
-            if let name, let rejection = name.rejection {
+            if let name, let code = name.deviceCode {
                 firstError = firstError ?? name.rawValue
-                outcomes.append(.rejected(rejection))
+                outcomes.append(.rejected(Rejection(code: code, limitedBy: code == .tenantRateExceeded ? .fcm : nil)))
             } else {
                 outcomes.append(.rejected(.upstreamProtocol))
             }
@@ -38,9 +36,8 @@ package enum InstanceIDResponseReader {
         return TopicReading(.changed(outcomes), upstreamCode: firstError ?? String(response.status))
     }
 
-    /// Reads the answer to a question about one device.
     package static func info(_ response: UpstreamResponse, now: Int) -> TopicReading {
-        let root = Self.root(of: response)
+        let root = response.json(Self.limits)
         let status = String(response.status)
         guard (200...299).contains(response.status) else {
             switch (response.status, root?["error"]?.string) {
@@ -72,52 +69,36 @@ package enum InstanceIDResponseReader {
         return TopicReading(.registration(info, nextPage: nil), upstreamCode: status)
     }
 
-    private static func root(of response: UpstreamResponse) -> JSONValue? {
-        (try? JSONDocument(parsing: response.body, limits: Self.limits))?.root
-    }
-
     /// A request that was refused as a whole; without a text in `error` it may have been something else that answered.
     private static func refusal(_ response: UpstreamResponse, _ root: JSONValue?, now: Int) -> TopicReading {
-        let status = String(response.status)
-        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
-        switch response.status {
-        case 400 where root?["error"]?.string != nil:
-            return TopicReading(rejected: .invalidField, upstreamCode: status)
-        case 401:
-            return TopicReading(rejected: .upstreamCredentials, signal: .tokenRefused, upstreamCode: status)
-        case 403:
-            return TopicReading(rejected: .upstreamCredentials, signal: .holdsForAll, upstreamCode: status)
-        case 404:
-            return TopicReading(rejected: .upstreamProtocol, signal: .apiMissing, upstreamCode: status)
-        case 429:
-            return TopicReading(
-                rejected: .tenantRateExceeded,
-                retryAfter: delay ?? RetryAfter.afterTooManyRequests,
-                signal: .holdsForAll,
-                upstreamCode: status
-            )
-        case 500:
-            return TopicReading(rejected: .upstreamInternal, retryAfter: delay, upstreamCode: status)
-        case 501...599:
-            return TopicReading(rejected: .upstreamUnavailable, retryAfter: delay, upstreamCode: status)
-        default:
-            return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
-        }
+        let (code, signal): (OutcomeCode, TopicReading.Signal) =
+            switch response.status {
+            case 400 where root?["error"]?.string != nil: (.invalidField, .none)
+            case 401: (.upstreamCredentials, .tokenRefused)
+            case 403: (.upstreamCredentials, .holdsForAll)
+            case 404: (.upstreamProtocol, .apiMissing)
+            case 429: (.tenantRateExceeded, .holdsForAll)
+            case 500: (.upstreamInternal, .none)
+            case 501...599: (.upstreamUnavailable, .none)
+            default: (.upstreamProtocol, .none)
+            }
+        let word = String(response.status)
+        return TopicReading(rejected: code, delay: response.delay(now: now), signal: signal, upstreamCode: word)
     }
 }
 
 extension RPCStatus {
-    /// The rejection of a device in a batch; `nil` for an error that the API does not have.
-    fileprivate var rejection: Rejection? {
+    /// The meaning for a device of a batch; `nil` for an error that the API does not have.
+    fileprivate var deviceCode: OutcomeCode? {
         switch self {
-        case .notFound: Rejection(code: .unregistered)
-        case .invalidArgument: Rejection(code: .invalidToken)
-        case .permissionDenied: Rejection(code: .senderMismatch)
-        case .tooManyTopics: Rejection(code: .tooManyTopics)
-        case .resourceExhausted: Rejection(code: .tenantRateExceeded, limitedBy: .fcm)
-        case .deadlineExceeded, .unavailable: Rejection(code: .upstreamUnavailable)
-        case .internal, .unknown: Rejection(code: .upstreamInternal)
-        case .unauthenticated: Rejection(code: .upstreamCredentials)
+        case .notFound: .unregistered
+        case .invalidArgument: .invalidToken
+        case .permissionDenied: .senderMismatch
+        case .tooManyTopics: .tooManyTopics
+        case .resourceExhausted: .tenantRateExceeded
+        case .deadlineExceeded, .unavailable: .upstreamUnavailable
+        case .internal, .unknown: .upstreamInternal
+        case .unauthenticated: .upstreamCredentials
         case .aborted: nil
         }
     }

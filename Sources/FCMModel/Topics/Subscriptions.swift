@@ -2,18 +2,15 @@ package import NIOCore
 
 /// A change of a device's subscription to a topic.
 package enum SubscriptionChange: String, Sendable, Hashable, CaseIterable {
-    case subscribe
-    case unsubscribe
+    case subscribe, unsubscribe
 }
 
 /// The outcome of a change of one device's subscription.
 package enum SubscriptionOutcome: Sendable, Hashable {
     /// It is as was asked for, whether or not it was so before.
     case done
-    /// It could not be changed.
     case rejected(Rejection)
 
-    /// A rejection that carries nothing but its code.
     package static func rejected(_ code: OutcomeCode) -> SubscriptionOutcome {
         .rejected(Rejection(code: code))
     }
@@ -21,7 +18,6 @@ package enum SubscriptionOutcome: Sendable, Hashable {
 
 /// One topic that a device is subscribed to.
 package struct TopicSubscription: Sendable, Hashable {
-    /// The topic's name, without `/topics/`.
     package var topic: String
     /// When the subscription began as FCM tells it: a date by the Instance ID API, a time by HTTP v1.
     package var since: String?
@@ -39,7 +35,6 @@ package struct TopicSubscription: Sendable, Hashable {
 package struct RegistrationInfo: Sendable, Hashable {
     /// The app's package or bundle; only the Instance ID API tells it, as all but the subscriptions.
     package var application: String?
-    /// The app's version.
     package var applicationVersion: String?
     /// The sender id that the device registered with.
     package var authorizedEntity: String?
@@ -67,9 +62,7 @@ package struct RegistrationInfo: Sendable, Hashable {
 package struct TopicRequest: Sendable, Hashable {
     /// The methods in use.
     package enum Method: Sendable, Hashable {
-        case get
-        case post
-        case delete
+        case get, post, delete
     }
 
     package let method: Method
@@ -104,7 +97,6 @@ package struct TopicReading: Sendable, Hashable {
         case changed([SubscriptionOutcome])
         /// FCM's record of the device, and the token of the next page, if there is more.
         case registration(RegistrationInfo, nextPage: String?)
-        /// The call was refused as a whole.
         case rejected(Rejection)
     }
 
@@ -121,7 +113,6 @@ package struct TopicReading: Sendable, Hashable {
 
     package var answer: Answer
     package var signal: Signal
-    /// FCM's error name or the HTTP status, a bounded set.
     package var upstreamCode: String
 
     package init(_ answer: Answer, signal: Signal = .none, upstreamCode: String) {
@@ -135,6 +126,17 @@ package struct TopicReading: Sendable, Hashable {
         let isQuota = code == .tenantRateExceeded
         self.init(
             .rejected(Rejection(code: code, retryAfter: retryAfter, limitedBy: isQuota ? .fcm : nil)),
+            signal: signal,
+            upstreamCode: upstreamCode
+        )
+    }
+
+    /// A call that FCM refused as a whole; its delay, or a minute for a quota, is told only where waiting helps.
+    init(rejected code: OutcomeCode, delay: Int?, signal: Signal, upstreamCode: String) {
+        let delay = code == .tenantRateExceeded ? delay ?? RetryAfter.afterTooManyRequests : delay
+        self.init(
+            rejected: code,
+            retryAfter: code.isRetryable ? delay : nil,
             signal: signal,
             upstreamCode: upstreamCode
         )

@@ -10,7 +10,6 @@ package struct V1TopicRequest: Sendable {
 
     private let registrations: String
 
-    /// Requests for a project, by its id or number.
     package init(project: String) {
         self.registrations = "/v1/projects/\(PercentEncoding.encoded(project))/registrations/"
     }
@@ -18,27 +17,24 @@ package struct V1TopicRequest: Sendable {
     /// Changes a device's subscription to a topic; ending one that there is not counts as done.
     package func change(_ change: SubscriptionChange, _ token: String, _ topic: TopicName) -> TopicRequest {
         let topic = PercentEncoding.encoded(topic.text)
-        let subscriptions = self.subscriptions(of: token)
-        return switch change {
+        let path = self.subscriptions(of: token)
+        let most = Target.maxAnswerBytes(recipients: 1)
+        switch change {
         case .subscribe:
-            TopicRequest(
+            let body = ByteBuffer(string: "{}")
+            return TopicRequest(
                 .post,
-                "\(subscriptions)?topic_name=\(topic)",
+                "\(path)?topic_name=\(topic)",
                 of: Self.template,
-                body: ByteBuffer(string: "{}"),
-                maxAnswerBytes: Target.maxAnswerBytes(recipients: 1)
+                body: body,
+                maxAnswerBytes: most
             )
         case .unsubscribe:
-            TopicRequest(
-                .delete,
-                "\(subscriptions)/\(topic)?allow_missing=true",
-                of: "\(Self.template)/{topic}",
-                maxAnswerBytes: Target.maxAnswerBytes(recipients: 1)
-            )
+            let template = "\(Self.template)/{topic}"
+            return TopicRequest(.delete, "\(path)/\(topic)?allow_missing=true", of: template, maxAnswerBytes: most)
         }
     }
 
-    /// Asks for a device's subscriptions, from the page that the last one named.
     package func list(_ token: String, page: String? = nil) -> TopicRequest {
         let next = page.map { "&page_token=\(PercentEncoding.encoded($0))" } ?? ""
         let path = "\(self.subscriptions(of: token))?page_size=\(Self.pageSize)\(next)"
@@ -57,7 +53,6 @@ package enum V1TopicResponseReader {
     /// A page of subscriptions with three members each, and room beside them.
     private static let limits = JSONLimits(maxMembers: 20_000, maxElements: 10_000)
 
-    /// Reads the answer to a change of one device's subscription.
     package static func change(_ response: UpstreamResponse, _ change: SubscriptionChange, now: Int) -> TopicReading {
         let status = String(response.status)
         guard (200...299).contains(response.status) else {
@@ -68,21 +63,20 @@ package enum V1TopicResponseReader {
             }
             return Self.refusal(response, body, now: now)
         }
-        guard Self.saysObject(response.body) else {
+        // Empty or an object: a page for people is no sign that something was done.
+        guard response.body.readableBytes == 0 || response.json()?.members != nil else {
             return TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
         }
         return TopicReading(.changed([.done]), upstreamCode: status)
     }
 
-    /// Reads a page of a device's subscriptions.
     package static func list(_ response: UpstreamResponse, now: Int) -> TopicReading {
         let status = String(response.status)
         guard (200...299).contains(response.status) else {
             return Self.refusal(response, V1ErrorBody(response.body), now: now)
         }
         let unreadable = TopicReading(rejected: .upstreamProtocol, upstreamCode: status)
-        guard let root = (try? JSONDocument(parsing: response.body, limits: Self.limits))?.root, root.members != nil
-        else { return unreadable }
+        guard let root = response.json(Self.limits), root.members != nil else { return unreadable }
         var subscriptions: [TopicSubscription] = []
         if let list = root.field("topic_subscriptions", or: "topicSubscriptions") {
             guard let elements = list.elements else { return unreadable }
@@ -113,16 +107,10 @@ package enum V1TopicResponseReader {
         return String(name[range.upperBound...])
     }
 
-    /// Whether a body is empty or an object: a page for people is no sign that something was done.
-    private static func saysObject(_ body: ByteBuffer) -> Bool {
-        body.readableBytes == 0 || (try? JSONDocument(parsing: body))?.root.members != nil
-    }
-
     // MARK: Refusals
 
     private static func refusal(_ response: UpstreamResponse, _ body: V1ErrorBody, now: Int) -> TopicReading {
         let cause = V1Classification(status: response.status, body: body, kind: .token)
-        let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) } ?? body.retryDelay
         var code = cause.code
         var signal = TopicReading.Signal.none
         if Self.tellsOfTooManyTopics(body) {
@@ -146,8 +134,7 @@ package enum V1TopicResponseReader {
         }
         return TopicReading(
             rejected: code,
-            retryAfter: code == .tenantRateExceeded
-                ? delay ?? RetryAfter.afterTooManyRequests : code.isRetryable ? delay : nil,
+            delay: response.delay(now: now) ?? body.retryDelay,
             signal: signal,
             upstreamCode: body.knownWord ?? String(response.status)
         )

@@ -22,7 +22,6 @@ struct V1LegacyTranslation {
         self.message.dryRun = dryRun
     }
 
-    /// Translates a `message` object, or throws the first field that can't be carried.
     mutating func message(from content: JSONValue) throws(Refusal) -> Message {
         for (name, value) in Self.fields(of: content, .message) {
             switch name {
@@ -48,7 +47,6 @@ struct V1LegacyTranslation {
         self.notification[key] = try Self.agreed(self.notification[key], text, path)
     }
 
-    /// Takes a priority over, in the words of legacy.
     private mutating func carryPriority(_ word: String, from path: String) throws(Refusal) {
         guard let priority = (word.protocolWord?.lowercased()).flatMap(Message.Priority.init) else {
             throw .notCarried(path)
@@ -57,14 +55,12 @@ struct V1LegacyTranslation {
         self.message.priority = priority
     }
 
-    /// Takes a time to live over, in seconds.
     private mutating func carryTimeToLive(_ seconds: Int, from path: String) throws(Refusal) {
         guard ValueRules.isTimeToLive(seconds) else { throw .notCarried(path) }
         guard self.message.timeToLive ?? seconds == seconds else { throw .disagreement(path) }
         self.message.timeToLive = seconds
     }
 
-    /// Takes a collapse key over.
     private mutating func carryCollapseKey(_ key: String, from path: String) throws(Refusal) {
         self.message.collapseKey = try Self.agreed(self.message.collapseKey, key, path)
     }
@@ -75,11 +71,17 @@ struct V1LegacyTranslation {
         return text
     }
 
-    /// Arguments that other platforms may carry too.
-    private static func agreed(_ present: [String]?, _ texts: [String], _ path: String) throws(Refusal) -> [String] {
-        let agree = present?.elementsEqual(texts) { $0.utf8.elementsEqual($1.utf8) } ?? true
-        guard agree else { throw .disagreement(path) }
-        return texts
+    /// Takes a list of texts over, unless it is empty, which is absent.
+    private mutating func carry(
+        _ value: JSONValue,
+        as arguments: WritableKeyPath<Notification, [String]?>,
+        from path: String
+    ) throws(Refusal) {
+        guard let texts = value.texts else { throw .notCarried(path) }
+        guard !texts.isEmpty else { return }
+        let present = self.notification[keyPath: arguments] ?? texts
+        guard present.elementsEqual(texts, by: { $0.utf8.elementsEqual($1.utf8) }) else { throw .disagreement(path) }
+        self.notification[keyPath: arguments] = texts
     }
 
     // MARK: Headers of APNs
@@ -172,8 +174,8 @@ struct V1LegacyTranslation {
         for (name, value) in Self.fields(of: value, .androidNotification) {
             let path = "message.android.notification.\(name)"
             switch name {
-            case "title_loc_args": try self.carryTitleLocArgs(value, from: path)
-            case "body_loc_args": try self.carryBodyLocArgs(value, from: path)
+            case "title_loc_args": try self.carry(value, as: \.titleLocArgs, from: path)
+            case "body_loc_args": try self.carry(value, as: \.bodyLocArgs, from: path)
             default:
                 guard let key = Self.key(ofAndroid: name) else { throw .notCarried(path) }
                 try self.carry(value.string ?? "", as: key, from: path)
@@ -204,10 +206,7 @@ struct V1LegacyTranslation {
     }
 
     private mutating func readAPNSHeaders(_ value: JSONValue) throws(Refusal) {
-        guard let headers = value.members else { return }
-        for header in headers {
-            guard let text = header.value.string else { continue }
-            let name = header.key
+        for (name, text) in Self.headers(value) {
             let path = Refusal.path("message.apns.headers", name)
             switch name.protocolWord?.lowercased() {
             case "apns-priority": self.apnsPriority = try Self.agreed(self.apnsPriority, text, path)
@@ -266,8 +265,8 @@ struct V1LegacyTranslation {
         case "body": try self.carry(Self.text(value, path), as: .body, from: path)
         case "loc-key": try self.carry(Self.text(value, path), as: .bodyLocKey, from: path)
         case "title-loc-key": try self.carry(Self.text(value, path), as: .titleLocKey, from: path)
-        case "loc-args": try self.carryBodyLocArgs(value, from: path)
-        case "title-loc-args": try self.carryTitleLocArgs(value, from: path)
+        case "loc-args": try self.carry(value, as: \.bodyLocArgs, from: path)
+        case "title-loc-args": try self.carry(value, as: \.titleLocArgs, from: path)
         default: throw .notCarried(path)
         }
     }
@@ -296,10 +295,7 @@ struct V1LegacyTranslation {
     }
 
     private mutating func readWebpushHeaders(_ value: JSONValue) throws(Refusal) {
-        guard let headers = value.members else { return }
-        for header in headers {
-            guard let text = header.value.string else { continue }
-            let name = header.key
+        for (name, text) in Self.headers(value) {
             let path = Refusal.path("message.webpush.headers", name)
             switch name.protocolWord?.lowercased() {
             case "ttl":
@@ -313,25 +309,8 @@ struct V1LegacyTranslation {
 
     // MARK: Values
 
-    private mutating func carryTitleLocArgs(_ value: JSONValue, from path: String) throws(Refusal) {
-        guard let texts = try Self.texts(value, path) else { return }
-        self.notification.titleLocArgs = try Self.agreed(self.notification.titleLocArgs, texts, path)
-    }
-
-    private mutating func carryBodyLocArgs(_ value: JSONValue, from path: String) throws(Refusal) {
-        guard let texts = try Self.texts(value, path) else { return }
-        self.notification.bodyLocArgs = try Self.agreed(self.notification.bodyLocArgs, texts, path)
-    }
-
-    /// A list of texts; `nil` for an empty one, which is absent.
-    private static func texts(_ value: JSONValue, _ path: String) throws(Refusal) -> [String]? {
-        guard let elements = value.elements else { throw .notCarried(path) }
-        var texts: [String] = []
-        for element in elements {
-            guard let text = element.string else { throw .notCarried(path) }
-            texts.append(text)
-        }
-        return texts.isEmpty ? nil : texts
+    private static func headers(_ value: JSONValue) -> [(name: String, text: String)] {
+        value.members?.compactMap { header in header.value.string.map { (name: header.key, text: $0) } } ?? []
     }
 
     /// A text where v1 takes anything; legacy has no empty ones.

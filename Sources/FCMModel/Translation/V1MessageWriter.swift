@@ -10,7 +10,6 @@ struct V1MessageWriter {
     static let maxCollapseIDBytes = 64
 
     private let message: Message
-    /// `nil` where no known key is set.
     private let notification: Notification?
     private let now: Int
 
@@ -20,7 +19,6 @@ struct V1MessageWriter {
         self.now = now
     }
 
-    /// Writes the members into an object that is open.
     func writeMembers(to writer: inout JSONWriter) {
         writer.data(of: self.message)
         self.writeCommonNotification(to: &writer)
@@ -66,8 +64,8 @@ struct V1MessageWriter {
                 guard let key = Self.androidKey(for: text.key) else { continue }
                 writer.member(key, text.value)
             }
-            if let texts = notification.usefulTitleLocArgs { writer.member("title_loc_args", texts) }
-            if let texts = notification.usefulBodyLocArgs { writer.member("body_loc_args", texts) }
+            if let texts = notification.arguments(of: .titleLocKey) { writer.member("title_loc_args", texts) }
+            if let texts = notification.arguments(of: .bodyLocKey) { writer.member("body_loc_args", texts) }
             writer.endObject()
         }
         writer.endObject()
@@ -90,24 +88,13 @@ struct V1MessageWriter {
 
     // MARK: Apple
 
-    /// Writes `apns`, where anything concerns Apple devices.
     private func writeAPNS(to writer: inout JSONWriter) {
         let hasHeaders = self.hasAPNSHeaders
         let hasPayload = self.hasAPS
         guard hasHeaders || hasPayload else { return }
         writer.beginObject("apns")
-        if hasHeaders {
-            writer.beginObject("headers")
-            self.writeAPNSHeaders(to: &writer)
-            writer.endObject()
-        }
-        if hasPayload {
-            writer.beginObject("payload")
-            writer.beginObject("aps")
-            self.writeAPS(to: &writer)
-            writer.endObject()
-            writer.endObject()
-        }
+        if hasHeaders { self.writeAPNSHeaders(to: &writer) }
+        if hasPayload { self.writePayload(to: &writer) }
         writer.endObject()
     }
 
@@ -126,6 +113,7 @@ struct V1MessageWriter {
     }
 
     private func writeAPNSHeaders(to writer: inout JSONWriter) {
+        writer.beginObject("headers")
         if let seconds = self.message.timeToLive {
             // The present second would be past on arrival; APNs knows 0 as "try once".
             writer.member("apns-expiration", seconds == 0 ? "0" : String(self.now + seconds))
@@ -142,6 +130,7 @@ struct V1MessageWriter {
             case nil: break
             }
         }
+        writer.endObject()
     }
 
     /// Whether an alert of its own is needed: FCM builds one from the common notification, but knows only title and
@@ -158,30 +147,32 @@ struct V1MessageWriter {
             || notification[.clickAction] != nil || self.hasAlert
     }
 
-    private func writeAPS(to writer: inout JSONWriter) {
+    private func writePayload(to writer: inout JSONWriter) {
+        writer.beginObject("payload")
+        writer.beginObject("aps")
         if let notification = self.notification {
-            if self.hasAlert {
-                writer.beginObject("alert")
-                Self.writeAlert(notification, to: &writer)
-                writer.endObject()
-            }
+            if self.hasAlert { Self.writeAlert(notification, to: &writer) }
             if let badge = notification.badge { writer.member("badge", badge) }
             if let sound = notification[.sound] { writer.member("sound", sound) }
             if let category = notification[.clickAction] { writer.member("category", category) }
         }
         if self.message.contentAvailable { writer.member("content-available", 1) }
         if self.message.mutableContent, self.notification != nil { writer.member("mutable-content", 1) }
+        writer.endObject()
+        writer.endObject()
     }
 
     /// An alert object replaces the common texts whole, so it holds them too (TR-ALERT).
     private static func writeAlert(_ notification: Notification, to writer: inout JSONWriter) {
+        writer.beginObject("alert")
         if let title = notification[.title] { writer.member("title", title) }
         if let subtitle = notification[.subtitle] { writer.member("subtitle", subtitle) }
         if let body = notification[.body] { writer.member("body", body) }
         if let key = notification[.bodyLocKey] { writer.member("loc-key", key) }
-        if let texts = notification.usefulBodyLocArgs { writer.member("loc-args", texts) }
+        if let texts = notification.arguments(of: .bodyLocKey) { writer.member("loc-args", texts) }
         if let key = notification[.titleLocKey] { writer.member("title-loc-key", key) }
-        if let texts = notification.usefulTitleLocArgs { writer.member("title-loc-args", texts) }
+        if let texts = notification.arguments(of: .titleLocKey) { writer.member("title-loc-args", texts) }
+        writer.endObject()
     }
 
     // MARK: Web
@@ -200,34 +191,25 @@ struct V1MessageWriter {
             if let priority = message.priority { writer.member("Urgency", priority.rawValue) }
             writer.endObject()
         }
-        if let icon { Self.write("notification", "icon", icon, to: &writer) }
-        if let link { Self.write("fcm_options", "link", link, to: &writer) }
-        writer.endObject()
-    }
-
-    /// Writes an object of one text.
-    private static func write(
-        _ key: StaticString,
-        _ inner: StaticString,
-        _ text: String,
-        to writer: inout JSONWriter
-    ) {
-        writer.beginObject(key)
-        writer.member(inner, text)
+        if let icon {
+            writer.beginObject("notification")
+            writer.member("icon", icon)
+            writer.endObject()
+        }
+        if let link {
+            writer.beginObject("fcm_options")
+            writer.member("link", link)
+            writer.endObject()
+        }
         writer.endObject()
     }
 }
 
 extension Notification {
-    /// The arguments of the title; `nil` without any, or without the key that they belong to (TR-LOC).
-    fileprivate var usefulTitleLocArgs: [String]? {
-        guard let arguments = self.titleLocArgs, !arguments.isEmpty, self[.titleLocKey] != nil else { return nil }
-        return arguments
-    }
-
-    /// The arguments of the body; `nil` without any, or without the key that they belong to (TR-LOC).
-    fileprivate var usefulBodyLocArgs: [String]? {
-        guard let arguments = self.bodyLocArgs, !arguments.isEmpty, self[.bodyLocKey] != nil else { return nil }
+    /// The arguments of a localised text; `nil` without any, or without the key that they belong to (TR-LOC).
+    fileprivate func arguments(of key: NotificationKey) -> [String]? {
+        let arguments = key == .titleLocKey ? self.titleLocArgs : self.bodyLocArgs
+        guard let arguments, !arguments.isEmpty, self[key] != nil else { return nil }
         return arguments
     }
 }

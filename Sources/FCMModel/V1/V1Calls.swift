@@ -3,97 +3,23 @@ import StrictJSON
 
 /// The calls of v1's `messages:send` that one message becomes: one for each recipient, in order, repeated ones included
 /// (TR-FANOUT).
-package struct V1Calls: Sendable {
-    private enum Recipients {
-        case one(V1Recipient)
-        case tokens([String])
-        case installations([String])
-    }
-
-    private let template: V1BodyTemplate
-    private let recipients: Recipients
-
-    /// The calls of a message; the target of a legacy request is its ``LegacySendRequest/sentTarget``, now is in
-    /// seconds since 1970.
-    package init(_ message: Message, to target: Target, now: Int) {
-        self.template = V1BodyTemplate(message, now: now)
-        self.recipients =
-            switch target {
-            case .token(let token), .notificationKey(let token): .one(.token(token))
-            case .tokens(let tokens): .tokens(tokens)
-            case .installation(let id): .one(.installation(id))
-            case .installations(let ids): .installations(ids)
-            case .topic(let topic): .one(.topic(topic))
-            case .condition(let condition): .one(.condition(condition))
-            }
-    }
-
-    package var count: Int {
-        switch self.recipients {
-        case .one: 1
-        case .tokens(let texts), .installations(let texts): texts.count
-        }
-    }
-
-    /// The target of the call at an index below ``count``.
-    package func recipient(at index: Int) -> V1Recipient {
-        switch self.recipients {
-        case .one(let recipient):
-            precondition(index == 0, "there is one call, and none at \(index)")
-            return recipient
-        case .tokens(let tokens): return .token(tokens[index])
-        case .installations(let ids): return .installation(ids[index])
-        }
-    }
-
-    /// The body of the call at an index below ``count``, made anew each time.
-    package func body(at index: Int) -> ByteBuffer {
-        self.template.body(for: self.recipient(at: index))
-    }
-}
-
-/// The target of one call: v1 has no lists (http-v1, section 3).
-package enum V1Recipient: Sendable, Hashable {
-    /// A registration token, or the notification key of a device group.
-    case token(String)
-    case installation(String)
-    case topic(TopicName)
-    case condition(TopicCondition)
-
-    /// The member of the message that names the target.
-    fileprivate var key: StaticString {
-        switch self {
-        case .token: "token"
-        case .installation: "fid"
-        case .topic: "topic"
-        case .condition: "condition"
-        }
-    }
-
-    fileprivate var text: String {
-        switch self {
-        case .token(let text), .installation(let text): text
-        case .topic(let topic): topic.text
-        case .condition(let condition): condition.canonical
-        }
-    }
-}
-
-/// The body of a call but for its target: written once, shared by all calls of a fan-out.
 ///
-/// Nothing can be inexpressible: v1 knows every target, and every field has its place or is dropped where the
-/// translation page says so.
-package struct V1BodyTemplate: Sendable, Hashable {
-    /// The bytes before the member that names the target.
-    private let prefix: ByteBuffer
-    /// The bytes after it, to the end of the body.
-    private let suffix: ByteBuffer
-
+/// All share one body but for the member that names the target, since v1 has no lists (http-v1, section 3). Nothing can
+/// be inexpressible: v1 knows every target, and every field has its place or is dropped where the translation page says
+/// so.
+package struct V1Calls: Sendable {
     private static let sending = ByteBuffer(string: #"{"message":{"#)
     private static let validating = ByteBuffer(string: #"{"validate_only":true,"message":{"#)
 
-    /// The bodies of a message; its time to live counts from now, in seconds since 1970 (TR-TTL).
-    package init(_ message: Message, now: Int) {
+    private let target: Target
+    /// The bodies' bytes before the member that names the target.
+    private let prefix: ByteBuffer
+    /// The bytes after it, to the end.
+    private let suffix: ByteBuffer
+
+    /// The calls of a message; the target of a legacy request is its ``LegacySendRequest/sentTarget``, and the time to
+    /// live counts from now, in seconds since 1970 (TR-TTL).
+    package init(_ message: Message, to target: Target, now: Int) {
         var suffix: ByteBuffer
         if let members = message.passThrough {
             suffix = members
@@ -111,14 +37,28 @@ package struct V1BodyTemplate: Sendable, Hashable {
             suffix.setInteger(UInt8(ascii: ","), at: suffix.readerIndex)
             suffix.writeInteger(UInt8(ascii: "}"))
         }
+        self.target = target
         self.prefix = message.dryRun ? Self.validating : Self.sending
         self.suffix = suffix
     }
 
-    /// The body of the call to one recipient.
-    package func body(for recipient: V1Recipient) -> ByteBuffer {
-        let key = recipient.key
-        let text = recipient.text
+    package var count: Int { self.target.recipientCount }
+
+    /// The body of the call at an index below ``count``, made anew each time.
+    package func body(at index: Int) -> ByteBuffer {
+        precondition((0..<self.count).contains(index), "there are \(self.count) calls, and none at \(index)")
+        return switch self.target {
+        // A device group's key takes a token's place.
+        case .token(let text), .notificationKey(let text): self.body("token", text)
+        case .tokens(let tokens): self.body("token", tokens[index])
+        case .installation(let id): self.body("fid", id)
+        case .installations(let ids): self.body("fid", ids[index])
+        case .topic(let topic): self.body("topic", topic.text)
+        case .condition(let condition): self.body("condition", condition.canonical)
+        }
+    }
+
+    private func body(_ key: StaticString, _ text: String) -> ByteBuffer {
         var body = ByteBuffer()
         // Two pairs of quotes and a colon.
         let around = self.prefix.readableBytes + key.utf8CodeUnitCount + 5 + self.suffix.readableBytes

@@ -4,7 +4,6 @@ import StrictJSON
 /// An error as the v1 facade tells it (`google.rpc.Status`); which one answers which code is in ``OutcomeCode``'s
 /// table.
 struct V1Error: Sendable, Hashable {
-    /// When a client is told to come back.
     enum Delay: Hashable {
         case never
         /// Where the cause names a delay.
@@ -13,11 +12,9 @@ struct V1Error: Sendable, Hashable {
         case seconds(Int)
     }
 
-    /// The canonical code, which decides the HTTP status.
     let status: RPCStatus
     /// FCM's own code; `nil` where Google's front end would speak instead of FCM.
     let code: V1ErrorCode?
-    /// A sentence for a developer.
     let message: String
     let delay: Delay
 
@@ -71,7 +68,6 @@ package enum RPCStatus: String, Sendable, Hashable {
     case unknown = "UNKNOWN"
     case tooManyTopics = "TOO_MANY_TOPICS"
 
-    /// The HTTP status that Google's front end gives to the code.
     var httpStatus: Int {
         switch self {
         case .invalidArgument, .tooManyTopics: 400
@@ -114,7 +110,6 @@ enum V1ErrorCode: String {
 struct V1FieldViolation {
     /// The path to the field, such as `message.android.ttl`; empty for the body as a whole.
     var field: String
-    /// For a developer.
     var description: String
 }
 
@@ -123,17 +118,14 @@ package struct V1ErrorBody {
     /// FCM's own code, which the front end's refusals lack.
     enum Code {
         case absent
-        /// A code that we do not know.
         case unknown
         case known(V1ErrorCode)
     }
 
     private(set) var code = Code.absent
-    /// The canonical code, such as `NOT_FOUND`.
     private(set) var status: String?
     /// Google's word for the cause, such as `SERVICE_DISABLED`.
     package private(set) var reason: String?
-    /// Whether the project's quota of requests is used up.
     private(set) var isProjectQuota = false
     /// Seconds to wait, where the body names them.
     private(set) var retryDelay: Int?
@@ -141,10 +133,8 @@ package struct V1ErrorBody {
 
     package init(_ body: ByteBuffer) {
         self.error = (try? JSONDocument(parsing: body))?.root["error"]
-        guard let error = self.error else { return }
-        self.status = error["status"]?.string
-        guard let details = error["details"]?.elements else { return }
-        for detail in details {
+        self.status = self.error?["status"]?.string
+        for detail in self.error?["details"]?.elements.map(Array.init) ?? [] {
             self.read(detail)
         }
     }
@@ -165,7 +155,6 @@ package struct V1ErrorBody {
         }
     }
 
-    /// Whether the body carries a code of FCM's own, known or not.
     var hasCode: Bool {
         switch self.code {
         case .absent: false
@@ -173,7 +162,6 @@ package struct V1ErrorBody {
         }
     }
 
-    /// FCM's own word for the refusal, where it is one of those that we know.
     var knownWord: String? {
         if self.isProjectQuota { return "RATE_LIMIT_EXCEEDED" }
         return if case .known(let code) = self.code { code.rawValue } else { nil }
@@ -186,7 +174,6 @@ package struct V1ErrorBody {
         self.hasCode || self.status.map { $0 != RPCStatus.deadlineExceeded.rawValue } ?? false
     }
 
-    /// The fields that the answer finds fault with.
     var violations: [V1FieldViolation] {
         var violations: [V1FieldViolation] = []
         for detail in self.error?["details"]?.elements.map(Array.init) ?? [] {
@@ -194,23 +181,15 @@ package struct V1ErrorBody {
                 let entries = detail["fieldViolations"]?.elements
             else { continue }
             for entry in entries {
-                violations.append(
-                    V1FieldViolation(
-                        field: entry["field"]?.string ?? "",
-                        description: entry["description"]?.string ?? ""
-                    )
-                )
+                let field = entry["field"]?.string ?? ""
+                violations.append(V1FieldViolation(field: field, description: entry["description"]?.string ?? ""))
             }
         }
         return violations
     }
 
-    /// The answer's own sentence, for developers.
-    package var message: String {
-        self.error?["message"]?.string ?? ""
-    }
+    package var message: String { self.error?["message"]?.string ?? "" }
 
-    /// Whether a type's address ends in a name.
     private static func names(_ type: String, _ name: String) -> Bool {
         let end = type.utf8.suffix(name.utf8.count)
         let before = type.utf8.dropLast(name.utf8.count).last

@@ -1,7 +1,6 @@
-import NIOCore
 import StrictJSON
 
-/// Writes answers in v1's shapes: those of `messages:send` and of topic subscriptions.
+/// Writes answers in v1's shapes (V-FACADE): those of `messages:send` and of topic subscriptions.
 package struct V1ReplyWriter: Sendable {
     /// The project as it stands in the request's path.
     private let project: String
@@ -12,24 +11,18 @@ package struct V1ReplyWriter: Sendable {
 
     // MARK: messages:send
 
-    /// The outcome of a message to one target.
     package func reply(to outcome: RecipientOutcome) -> Reply {
         switch outcome {
         case .accepted(let acceptance):
-            var writer = JSONWriter()
-            writer.beginObject()
-            writer.member("name", "projects/\(self.project)/messages/\(acceptance.messageID)")
-            writer.endObject()
-            return Reply(json: writer)
+            Reply(member: "name", "projects/\(self.project)/messages/\(acceptance.messageID)")
         case .rejected(let rejection):
-            return Self.reply(refusing: rejection)
+            Self.reply(refusing: rejection)
         }
     }
 
     /// A message that was taken for a device group: v1 tells nothing, not even of failed members.
-    package static let groupAcceptance = Reply(ByteBuffer(string: "{}"))
+    package static let groupAcceptance = Reply.emptyObject
 
-    /// A message that was not taken, whichever upstream refused it or the gateway itself (V-FACADE).
     package static func reply(refusing rejection: Rejection) -> Reply {
         let name = rejection.legacyErrorName
         let isAPNS = rejection.code == .upstreamCredentials && name == .invalidAPNSCredential
@@ -39,7 +32,6 @@ package struct V1ReplyWriter: Sendable {
         return Self.reply(error, violation, retryAfter: rejection.retryAfter, code: rejection.code)
     }
 
-    /// A request that can't be read, holds a bad value, or may not be made.
     package static func reply(to refusal: Refusal) -> Reply {
         let detail = refusal.detail ?? refusal.code.title
         if let field = refusal.fields.first {
@@ -73,15 +65,8 @@ package struct V1ReplyWriter: Sendable {
         return Reply(json: writer)
     }
 
-    /// An empty object: there is no such subscription any more.
-    package static var unsubscribed: Reply {
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.endObject()
-        return Reply(json: writer)
-    }
+    package static let unsubscribed = Reply.emptyObject
 
-    /// A page of a device's subscriptions, and the token of the next one.
     package func reply(
         listing subscriptions: some Sequence<TopicSubscription>,
         of token: String,
@@ -99,7 +84,6 @@ package struct V1ReplyWriter: Sendable {
         return Reply(json: writer)
     }
 
-    /// A subscription that was not changed or not told.
     package static func reply(refusingSubscription rejection: Rejection) -> Reply {
         guard rejection.code == .invalidToken else { return Self.reply(refusing: rejection) }
         let text = "The registration token is not a valid FCM registration token"
@@ -108,10 +92,8 @@ package struct V1ReplyWriter: Sendable {
 
     private func write(_ subscription: TopicSubscription, of token: String, to writer: inout JSONWriter) {
         writer.beginObject()
-        writer.member(
-            "name",
-            "projects/\(self.project)/registrations/\(token)/topicSubscriptions/\(subscription.topic)"
-        )
+        let device = "projects/\(self.project)/registrations/\(token)"
+        writer.member("name", "\(device)/topicSubscriptions/\(subscription.topic)")
         writer.member("topicName", subscription.topic)
         if let since = subscription.since {
             // The Instance ID API tells the day alone.

@@ -9,7 +9,6 @@ package struct V1SendRequest: Sendable {
     package let message: Message
     /// The payload's size in bytes (V-SIZE).
     package let payloadBytes: Int
-    /// The `message` object, checked.
     fileprivate let content: JSONValue
 
     /// The request in the words of the legacy protocol, for a legacy upstream, with nothing lost; throws the first
@@ -42,7 +41,6 @@ package enum V1RequestDecoder {
     /// None of these has a second spelling.
     private static let targetKeys = ["token", "fid", "topic", "condition"]
 
-    /// Decodes a body, or throws the first failing check.
     package static func decode(_ body: ByteBuffer) throws(Refusal) -> V1SendRequest {
         let root = try Self.parse(body)
         var checker = V1SchemaChecker()
@@ -55,9 +53,7 @@ package enum V1RequestDecoder {
             throw .badDataKey(member.key)
         }
         let payloadBytes = Self.payloadBytes(of: content)
-        guard payloadBytes <= target.maxPayloadBytes else {
-            throw .tooBig(payloadBytes, limit: target.maxPayloadBytes)
-        }
+        guard payloadBytes <= target.maxPayloadBytes else { throw .tooBig(payloadBytes, limit: target.maxPayloadBytes) }
         var message = Message()
         message.dryRun = root.field("validate_only", or: "validateOnly")?.bool ?? false
         message.passThrough = Self.passThrough(members, maxBytes: body.readableBytes)
@@ -145,7 +141,6 @@ package enum V1RequestDecoder {
         return writer.finish()
     }
 
-    /// Reads the options that limits and shedding need.
     private static func readOptions(of content: JSONValue, into message: inout Message) {
         let android = content.field("android")
         message.collapseKey =
@@ -187,25 +182,21 @@ extension Refusal {
 
     // MARK: Refused by Google's front end
 
-    /// A body that can't be read.
     static func unreadable(_ error: JSONParseError) -> Refusal {
         let text = "Invalid JSON payload received. \(error.reason) at position \(error.offset)."
         let names = error.pointer.description.split(separator: "/").map(String.init)
         return .v1(OutcomeCode(error.code), names.reduce("") { Self.path($0, $1) }, text, isSyntactic: true)
     }
 
-    /// A field that v1 does not have.
     static func unknown(_ field: String) -> Refusal {
         let text = "Invalid JSON payload received. Cannot find field: \(field)"
         return .v1(.unknownField, field, text, isSyntactic: true)
     }
 
-    /// A field whose value has another type.
     static func wrongType(_ field: String, _ type: String) -> Refusal {
         .v1(.invalidField, field, "Invalid value at '\(field)' (\(type))", isSyntactic: true)
     }
 
-    /// A field given in both spellings of its name.
     static func repeated(_ field: String) -> Refusal {
         let text = "Invalid JSON payload received. '\(field)' is given twice"
         return .v1(.duplicateKey, field, text, isSyntactic: true)
@@ -213,23 +204,18 @@ extension Refusal {
 
     // MARK: Refused by FCM
 
-    /// A value that its field can't have.
     static func badValue(_ field: String, _ demand: String) -> Refusal {
         .v1(.invalidField, field, "Invalid value at '\(field)': \(demand)")
     }
 
-    /// A message without a target.
     static var noTarget: Refusal { .v1(.invalidTarget, "message", "Recipient of the message is not set.") }
 
-    /// A message to two targets, or to a malformed one.
     static func badTarget(_ field: String, _ text: String) -> Refusal { .v1(.invalidTarget, field, text) }
 
-    /// A reserved or empty key of `data`.
     static func badDataKey(_ key: String) -> Refusal {
         .v1(.invalidDataKey, "message.data", "Invalid data payload key: \(Self.path("", key))")
     }
 
-    /// A payload over its limit.
     static func tooBig(_ bytes: Int, limit: Int) -> Refusal {
         .v1(
             .messageTooBig,
@@ -240,7 +226,6 @@ extension Refusal {
 
     // MARK: Refused by the gateway
 
-    /// A field for which the legacy protocol has no place.
     static func notCarried(_ field: String) -> Refusal {
         .v1(.invalidField, field, "'\(field)' can't be sent by the legacy protocol, which serves this project")
     }
@@ -273,7 +258,6 @@ extension JSONValue {
 struct V1Duration: Sendable, Hashable {
     /// The whole seconds; the fraction is cut.
     let seconds: Int
-    /// Whether something was cut.
     let hasFraction: Bool
 
     /// The seconds, a fraction counting as a whole one: for delays, which must not end too early.

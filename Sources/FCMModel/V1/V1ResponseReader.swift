@@ -1,4 +1,3 @@
-import NIOCore
 import StrictJSON
 
 /// The meaning of an answer to `messages:send`, or of none.
@@ -29,9 +28,7 @@ package struct V1Reading: Sendable, Hashable {
 
     package var answer: Answer
     package var signal: Signal
-    /// FCM's error code or the HTTP status, a bounded set.
     package var upstreamCode: String
-    /// The answer itself, where a caller of the v1 facade gets it as it came.
     package var passThrough: PassThrough?
 
     package init(answer: Answer, signal: Signal = .none, upstreamCode: String) {
@@ -80,30 +77,23 @@ package enum V1ResponseReader {
     ) -> V1Reading {
         guard (200...299).contains(response.status) else {
             let body = V1ErrorBody(response.body)
-            let delay = response.retryAfter.flatMap { RetryAfter.seconds($0, now: now) }
+            let delay = response.delay(now: now)
             var reading = Self.refusal(response.status, body, for: kind, delay: delay, isIdempotent: isIdempotent)
             if keepsAnswer, body.hasCode || response.status == 400 {
-                let reply = Reply(
-                    status: response.status,
-                    contentType: response.contentType ?? Reply.json,
-                    response.body,
-                    retryAfter: delay
-                )
+                let type = response.contentType ?? Reply.json
+                let reply = Reply(status: response.status, contentType: type, response.body, retryAfter: delay)
                 reading.passThrough = .answer(reply)
             }
             return reading
         }
-        return V1Reading(
-            answer: Self.success(response.body, mayBeGroup: mayBeGroup),
-            upstreamCode: String(response.status)
-        )
+        return V1Reading(answer: Self.success(response, mayBeGroup: mayBeGroup), upstreamCode: String(response.status))
     }
 
     /// Reads a 2xx; one that says nothing is not taken for a delivery (TB-SUCCESS).
     ///
     /// A blank body is never a group's answer: it may be a proxy's.
-    private static func success(_ body: ByteBuffer, mayBeGroup: Bool) -> V1Reading.Answer {
-        let root = (try? JSONDocument(parsing: body))?.root
+    private static func success(_ response: UpstreamResponse, mayBeGroup: Bool) -> V1Reading.Answer {
+        let root = response.json()
         if let name = root?["name"]?.string, let id = Self.messageID(in: name) {
             return .accepted(messageID: id)
         }
@@ -119,9 +109,8 @@ package enum V1ResponseReader {
         guard let end = rest.firstIndex(of: UInt8(ascii: "/")), end > rest.startIndex,
             rest[end...].starts(with: messages)
         else { return nil }
-        let id = rest[end...].dropFirst(messages.count)
-        let text = String(Substring(id))
-        return AnswerBounds.isMessageID(text) ? text : nil
+        let id = String(Substring(rest[end...].dropFirst(messages.count)))
+        return AnswerBounds.isMessageID(id) ? id : nil
     }
 
     private static func refusal(
@@ -162,20 +151,16 @@ struct V1Classification {
     ///
     /// Where the message must not be sent twice, a 5xx that is not FCM's own leaves open whether it arrived (R-LOST).
     init(status: Int, body: V1ErrorBody, kind: TargetKind, isIdempotent: Bool = false) {
+        let minute = RetryAfter.afterTooManyRequests
         if body.isProjectQuota {
             // Neither a device nor a topic is at fault, and the sends that follow are told the same.
-            self.init(
-                .unavailable,
-                code: .tenantRateExceeded,
-                delay: RetryAfter.afterTooManyRequests,
-                signal: .projectQuota
-            )
+            self.init(.unavailable, code: .tenantRateExceeded, delay: minute, signal: .projectQuota)
         } else if case .known(let code) = body.code {
             self.init(code, body, kind)
         } else if status == 400, body.status == RPCStatus.invalidArgument.rawValue, case .absent = body.code {
             self.init(Self.invalidArgument(body, kind))
         } else if status == 429 || body.status == RPCStatus.resourceExhausted.rawValue {
-            self.init(.unavailable, delay: RetryAfter.afterTooManyRequests, signal: .none)
+            self.init(.unavailable, delay: minute, signal: .none)
         } else if isIdempotent, (500...599).contains(status), !body.isFailureOfFCM {
             self.init(.internalServerError, code: .outcomeUnknown, signal: .trouble)
         } else {
@@ -190,19 +175,18 @@ struct V1Classification {
         case .thirdPartyAuthError: self.init(.invalidAPNSCredential)
         case .quotaExceeded:
             // FCM does not say which quota; legacy knows exactly these two (TB-QUOTA).
-            switch kind {
-            case .topic, .condition:
-                self.init(.topicsMessageRateExceeded, delay: RetryAfter.afterTooManyRequests, signal: .targetQuota)
-            case .token, .tokens, .installation, .installations, .group:
-                self.init(.deviceMessageRateExceeded, delay: RetryAfter.afterTooManyRequests, signal: .targetQuota)
-            }
+            let name: LegacyErrorName =
+                switch kind {
+                case .topic, .condition: .topicsMessageRateExceeded
+                case .token, .tokens, .installation, .installations, .group: .deviceMessageRateExceeded
+                }
+            self.init(name, delay: RetryAfter.afterTooManyRequests, signal: .targetQuota)
         case .unavailable: self.init(.unavailable, delay: nil, signal: .trouble)
         case .internal, .unspecifiedError: self.init(.internalServerError, delay: nil, signal: .trouble)
         case .invalidArgument: self.init(Self.invalidArgument(body, kind))
         }
     }
 
-    /// Classifies by the HTTP status alone.
     private init(status: Int, hasCode: Bool) {
         switch status {
         case 400:
@@ -231,7 +215,6 @@ struct V1Classification {
         self.signal = signal
     }
 
-    /// A refusal whose delay is taken over.
     private init(_ name: LegacyErrorName, code: OutcomeCode? = nil, delay: Int?, signal: V1Reading.Signal) {
         self.init(name, code: code, signal: signal)
         self.takesDelay = true
@@ -252,21 +235,11 @@ struct V1Classification {
         if violations.contains(where: { $0.field == "message" && $0.description.contains("not set") }) {
             return .missingRegistration
         }
-        if Self.mayBlameToken(kind, violations.map(\.field), texts) {
-            return .invalidRegistration
-        }
-        if violations.contains(where: { Self.isPackageName($0.field) }) {
-            return .invalidPackageName
-        }
-        if violations.contains(where: { $0.field.hasSuffix("android.ttl") }) {
-            return .invalidTTL
-        }
-        if texts.contains(where: { $0.hasPrefix("invalid data payload key") }) {
-            return .invalidDataKey
-        }
-        if texts.contains(where: { $0.contains("too big") }) {
-            return .messageTooBig
-        }
+        if Self.mayBlameToken(kind, violations.map(\.field), texts) { return .invalidRegistration }
+        if violations.contains(where: { Self.isPackageName($0.field) }) { return .invalidPackageName }
+        if violations.contains(where: { $0.field.hasSuffix("android.ttl") }) { return .invalidTTL }
+        if texts.contains(where: { $0.hasPrefix("invalid data payload key") }) { return .invalidDataKey }
+        if texts.contains(where: { $0.contains("too big") }) { return .messageTooBig }
         return .invalidParameters
     }
 
@@ -309,50 +282,27 @@ extension UpstreamResult {
     ///
     /// Where all failed for one shared cause, such as an upstream that is down, the call failed as a whole.
     package init(gathering readings: [V1Reading]) {
-        var outcomes: [RecipientOutcome] = []
-        outcomes.reserveCapacity(readings.count)
-        var longestDelay: Int?
-        var upstreamCode: String?
-        var common: CommonCause = .none
-        for reading in readings {
-            let outcome = reading.outcome
-            common.meet(outcome)
-            if case .rejected(let rejection) = outcome {
-                upstreamCode = upstreamCode ?? reading.upstreamCode
-                if rejection.code.isRetryable, let delay = rejection.retryAfter {
-                    longestDelay = max(longestDelay ?? 0, delay)
-                }
-            }
-            outcomes.append(outcome)
-        }
-        let answer: Answer = if case .one(let code) = common { .failed(code) } else { .recipients(outcomes) }
+        let outcomes = readings.map(\.outcome)
+        let cause = outcomes.first?.sharedCause
+        let isShared = cause != nil && outcomes.allSatisfy { $0.sharedCause == cause }
+        let answer: Answer = if let cause, isShared { .failed(cause) } else { .recipients(outcomes) }
+        // The first refusal's word stands for all.
+        let told = outcomes.firstIndex { $0.code != nil } ?? 0
         self.init(
             answer: answer,
-            retryAfter: longestDelay,
-            upstreamCode: upstreamCode ?? readings.first?.upstreamCode ?? "none"
+            retryAfter: outcomes.longestDelay,
+            upstreamCode: readings.indices.contains(told) ? readings[told].upstreamCode : "none"
         )
     }
+}
 
-    /// The cause that all outcomes met so far share.
-    private enum CommonCause {
-        /// None was met. Next: `one`, `several`.
-        case none
-        /// All failed for this. Next: `several`.
-        case one(OutcomeCode)
-        /// They differ, or are a recipient's own. Final.
-        case several
-
-        mutating func meet(_ outcome: RecipientOutcome) {
-            // A reason that legacy calls by a name of its own would be lost with the list.
-            guard case .rejected(let rejection) = outcome, rejection.code.isShared, rejection.legacyName == nil else {
-                self = .several
-                return
-            }
-            switch self {
-            case .none: self = .one(rejection.code)
-            case .one(rejection.code): break
-            case .one, .several: self = .several
-            }
+extension RecipientOutcome {
+    /// The cause where it may be shared by all of a call; a reason that legacy calls by a name of its own would be lost
+    /// with the list.
+    fileprivate var sharedCause: OutcomeCode? {
+        guard case .rejected(let rejection) = self, rejection.code.isShared, rejection.legacyName == nil else {
+            return nil
         }
+        return rejection.code
     }
 }

@@ -2,16 +2,13 @@ import StrictJSON
 
 /// The fields that one message type of v1 has, found by either spelling of their names.
 struct V1Schema: Sendable {
-    /// The types of a field.
     indirect enum Kind: Sendable {
         case text
         /// `#` and six hexadecimal digits.
         case color
         /// A label for analytics: 1 to 50 characters of those that topics have.
         case label
-        /// An address with https.
         case link
-        /// One of some words.
         case choice([String], inAnyCase: Bool)
         case duration
         /// A duration of at most four weeks.
@@ -40,7 +37,6 @@ struct V1Schema: Sendable {
     let count: Int
     private let fields: [String: Field]
 
-    /// A message type of fields by their names in `snake_case`.
     init(_ fields: KeyValuePairs<String, Kind>) {
         var known: [String: Field] = [:]
         for (index, field) in fields.enumerated() {
@@ -52,27 +48,18 @@ struct V1Schema: Sendable {
         self.count = fields.count
     }
 
-    /// The field of a name in either spelling.
     subscript(name: String) -> Field? {
         name.protocolWord.flatMap { self.fields[$0] }
     }
 
-    /// The spelling `lowerCamelCase` of a name.
     private static func camelCase(_ name: String) -> String {
         let words = name.split(separator: "_")
-        return words.prefix(1).joined() + words.dropFirst().map(\.capitalized).joined()
-    }
-}
-
-extension Substring {
-    /// The word with its first letter in upper case.
-    fileprivate var capitalized: String {
-        self.prefix(1).uppercased() + self.dropFirst()
+        let others = words.dropFirst().map { "\($0.prefix(1).uppercased())\($0.dropFirst())" }
+        return words.prefix(1).joined() + others.joined()
     }
 }
 
 extension V1Schema {
-    /// The body of `messages:send`.
     static let request = V1Schema(["validate_only": .flag, "message": .message(Self.message)])
 
     /// A message (http-v1, section 3).

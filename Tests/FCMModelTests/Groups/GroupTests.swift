@@ -165,8 +165,7 @@ struct GroupRequestTests {
         ]
     )
     func foreign(status: Int, body: String) {
-        let response = UpstreamResponse(status: status, retryAfter: nil, body: ByteBuffer(string: body))
-        let result = GroupResponseReader.read(response, now: 0)
+        let result = GroupResponseReader.read(UpstreamResponse(status, body), now: 0)
         #expect(result.answer == .failure(GroupFailure(.upstreamProtocol)))
         #expect(result.upstreamCode == String(status))
     }
@@ -174,10 +173,8 @@ struct GroupRequestTests {
     @Test("FCM's own words are passed on cut, and pages not at all")
     func words() throws {
         func text(_ body: String) throws -> String? {
-            let response = UpstreamResponse(status: 400, retryAfter: nil, body: ByteBuffer(string: body))
-            let failure = try #require(throws: GroupFailure.self) {
-                try GroupResponseReader.read(response, now: 0).answer.get()
-            }
+            let result = GroupResponseReader.read(UpstreamResponse(400, body), now: 0)
+            let failure = try #require(throws: GroupFailure.self) { try result.answer.get() }
             return failure.text
         }
         #expect(try text(String(repeating: "x", count: 9_000))?.count == 200)

@@ -27,25 +27,16 @@ struct LegacyOutcomeVector: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { self.id }
 
-    /// The vectors of this direction; the other direction is no concern of the legacy protocol's reader.
     static func all() throws -> [LegacyOutcomeVector] {
-        try VectorFile.read("responses")
-            .compactMap { value in
-                var members = try value.members()
-                switch try members.take("direction").text() {
-                case "legacy_to_outcome": return try LegacyOutcomeVector(&members)
-                case "v1_to_legacy": return nil
-                case let direction: throw VectorProblem("unknown direction \(direction)")
-                }
-            }
+        try VectorFile.responses("legacy_to_outcome").map { try LegacyOutcomeVector($0) }
     }
 
-    private init(_ members: inout VectorMembers) throws {
+    private init(_ vector: VectorMembers) throws {
+        var members = vector
         self.id = try members.takeHeading()
         self.now = try members.take("now").integer()
-        let tokens = try members.take("tokens").elements().map { try $0.text() }
-        self.target = try Self.target(members.take("target").text(), tokens)
-        self.response = try Self.response(members.take("response"))
+        self.target = try Self.target(members.take("target").text(), members.take("tokens").texts())
+        self.response = try members.take("response").object { try UpstreamResponse(&$0) }
         var expect = try members.take("expect").members()
         if let results = expect.takeIfPresent("results") {
             self.expectation = .results(try results.elements().map { try Self.result($0) })
@@ -65,65 +56,40 @@ struct LegacyOutcomeVector: Sendable, CustomTestStringConvertible {
         case ("topic", nil, _):
             guard let name = TopicName("news") else { break }
             return .topic(name)
-        case ("condition", nil, _):
-            return .condition(try TopicCondition(parsing: "'news' in topics"))
+        case ("condition", nil, _): return .condition(try TopicCondition(parsing: "'news' in topics"))
         default: break
         }
         throw VectorProblem("unknown target \(kind) with \(tokens.count) tokens")
     }
 
-    private static func response(_ value: VectorJSON) throws -> UpstreamResponse {
-        var members = try value.members()
-        let status = try members.take("status").integer()
-        let body: ByteBuffer
-        switch try members.take("body") {
-        case .string(let text): body = ByteBuffer(string: text)
-        case let json: body = json.serialised()
-        }
-        var retryAfter: String?
-        var headers = try members.take("headers").members()
-        for header in headers.takeAll() {
-            guard header.key.lowercased() == "retry-after", retryAfter == nil else {
-                throw VectorProblem("unknown header \(header.key)")
-            }
-            retryAfter = try header.value.text()
-        }
-        try members.finish()
-        return UpstreamResponse(status: status, retryAfter: retryAfter, body: body)
-    }
-
     private static func result(_ value: VectorJSON) throws -> Result {
-        var members = try value.members()
-        let result: Result
-        switch try members.take("status").text() {
-        case "accepted":
-            result = .accepted(
-                messageID: try members.take("message_id").text(),
-                replacementToken: try members.takeIfPresent("replacement_token")?.text()
-            )
-        case "rejected":
-            result = .rejected(
-                code: try members.take("code").text(),
-                isRetryable: try members.take("retryable").flag(),
-                action: try members.takeIfPresent("action")?.text()
-            )
-        case let status:
-            throw VectorProblem("unknown status \(status)")
+        try value.object { members in
+            switch try members.take("status").text() {
+            case "accepted":
+                return .accepted(
+                    messageID: try members.take("message_id").text(),
+                    replacementToken: try members.takeIfPresent("replacement_token")?.text()
+                )
+            case "rejected":
+                return .rejected(
+                    code: try members.take("code").text(),
+                    isRetryable: try members.take("retryable").flag(),
+                    action: try members.takeIfPresent("action")?.text()
+                )
+            case let status: throw VectorProblem("unknown status \(status)")
+            }
         }
-        try members.finish()
-        return result
     }
 
     private static func group(_ value: VectorJSON) throws -> Expectation {
-        var members = try value.members()
-        let group = Expectation.group(
-            success: try members.take("success").integer(),
-            failure: try members.take("failure").integer(),
-            failedTokens: try members.take("failed_tokens").elements().map { try $0.text() },
-            isRetryable: try members.take("retryable").flag()
-        )
-        try members.finish()
-        return group
+        try value.object { members in
+            .group(
+                success: try members.take("success").integer(),
+                failure: try members.take("failure").integer(),
+                failedTokens: try members.take("failed_tokens").texts(),
+                isRetryable: try members.take("retryable").flag()
+            )
+        }
     }
 }
 
@@ -151,29 +117,25 @@ struct V1AnswerVector: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { self.id }
 
-    /// The vectors of this direction; the other one is the legacy reader's.
     static func all() throws -> [V1AnswerVector] {
-        try VectorFile.read("responses")
-            .compactMap { value in
-                var members = try value.members()
-                switch try members.take("direction").text() {
-                case "v1_to_legacy": return try V1AnswerVector(&members)
-                case "legacy_to_outcome": return nil
-                case let direction: throw VectorProblem("unknown direction \(direction)")
-                }
-            }
+        try VectorFile.responses("v1_to_legacy").map { try V1AnswerVector($0) }
     }
 
-    private init(_ members: inout VectorMembers) throws {
+    private init(_ vector: VectorMembers) throws {
+        var members = vector
         self.id = try members.takeHeading()
         self.now = try members.take("now").integer()
 
         var target = try members.take("target").members()
-        let kind = try Self.kind(target.take("kind").text())
+        let word = try target.take("kind").text()
+        let kinds: [String: TargetKind] = [
+            "multicast": .tokens, "token": .token, "topic": .topic, "condition": .condition, "group": .group,
+        ]
+        guard let kind = kinds[word] else { throw VectorProblem("unknown target \(word)") }
         self.kind = kind
         let recipients = kind == .tokens ? try target.take("recipients").integer() : 1
         self.shape = kind == .topic || kind == .condition ? .single : .results(count: recipients)
-        self.localErrors = try TranslationVector.localErrors(target.takeIfPresent("local_errors"))
+        self.localErrors = try target.takeIfPresent("local_errors").textsByIndex()
             .mapValues { name in
                 guard let error = LegacyErrorName(rawValue: name) else { throw VectorProblem("unknown error \(name)") }
                 return error
@@ -191,58 +153,16 @@ struct V1AnswerVector: Sendable, CustomTestStringConvertible {
         var expect = try members.take("expect").members()
         self.status = try expect.take("status").integer()
         self.body = try expect.take("body")
-        self.retryAfter = try Self.headers(expect.take("headers"))["retry-after"]
+        self.retryAfter = try expect.take("headers").headers()["retry-after"]
         try expect.finish()
         try members.finish()
     }
 
-    private static func kind(_ name: String) throws -> TargetKind {
-        switch name {
-        case "multicast": return .tokens
-        case "token", "topic", "condition", "group":
-            guard let kind = TargetKind(rawValue: name) else { break }
-            return kind
-        default: break
-        }
-        throw VectorProblem("unknown target \(name)")
-    }
-
     private static func answer(_ value: VectorJSON) throws -> Answer {
-        var members = try value.members()
-        if let transport = members.takeIfPresent("transport") {
-            try members.finish()
-            return .transport(try transport.text())
+        try value.object { members in
+            if let reason = members.takeIfPresent("transport") { return .transport(try reason.text()) }
+            return .response(try UpstreamResponse(&members))
         }
-        let status = try members.take("status").integer()
-        let body: ByteBuffer
-        switch try members.take("body") {
-        case .string(let text): body = ByteBuffer(string: text)
-        case let json: body = json.serialised()
-        }
-        let headers = try members.takeIfPresent("headers").map { try Self.headers($0) } ?? [:]
-        try members.finish()
-        return .response(
-            UpstreamResponse(
-                status: status,
-                retryAfter: headers["retry-after"],
-                contentType: headers["content-type"],
-                body: body
-            )
-        )
-    }
-
-    /// Headers by their names in lower case; others than these two would go unnoticed.
-    private static func headers(_ value: VectorJSON) throws -> [String: String] {
-        var headers: [String: String] = [:]
-        var members = try value.members()
-        for header in members.takeAll() {
-            let name = header.key.lowercased()
-            guard ["retry-after", "content-type"].contains(name), headers[name] == nil else {
-                throw VectorProblem("unknown header \(name)")
-            }
-            headers[name] = try header.value.text()
-        }
-        return headers
     }
 }
 
@@ -306,13 +226,8 @@ enum GroupVector: Sendable {
         let auth = try members.take("auth").text()
         var headers = try members.take("headers").members()
         let contentType = try headers.takeIfPresent("Content-Type")?.text() ?? "application/json"
-        let others = headers.takeAll()
-        let body: ByteBuffer
-        if let text = members.takeIfPresent("raw_body") {
-            body = ByteBuffer(string: try text.text())
-        } else {
-            body = members.takeIfPresent("body")?.serialised() ?? ByteBuffer()
-        }
+        let namesSender = headers.takeAll().contains { $0.key == "project_id" }
+        let body = (members.takeIfPresent("raw_body") ?? members.takeIfPresent("body"))?.body() ?? ByteBuffer()
         let query = try members.takeIfPresent("query")?.text()
         var expect = try members.take("expect").members()
         let action = try expect.take("action").text()
@@ -330,53 +245,92 @@ enum GroupVector: Sendable {
             upstream: upstream,
             status: status,
             replyBody: replyBody,
-            isRouteLevel: auth != "valid" || method == "PUT"
-                || (others.contains { $0.key == "project_id" } && status == 401)
+            isRouteLevel: auth != "valid" || method == "PUT" || (namesSender && status == 401)
         )
     }
 
     private static func response(_ id: String, _ members: inout VectorMembers) throws -> Response {
         let now = try members.take("now").integer()
         var upstream = try members.take("upstream").members()
-        var answer: UpstreamResponse?
-        if upstream.takeIfPresent("transport") == nil {
-            let status = try upstream.take("status").integer()
-            let retryAfter = try upstream.takeIfPresent("headers").map { try Self.retryAfter(in: $0) } ?? nil
-            let body: ByteBuffer
-            switch try upstream.take("body") {
-            case .string(let text): body = ByteBuffer(string: text)
-            case let json: body = json.serialised()
-            }
-            answer = UpstreamResponse(status: status, retryAfter: retryAfter, body: body)
-        }
+        let answer = try upstream.takeIfPresent("transport") == nil ? UpstreamResponse(&upstream) : nil
         try upstream.finish()
         var expect = try members.take("expect").members()
-        let status = try expect.take("status").integer()
-        let retryAfter = try Self.retryAfter(in: expect.take("headers"))
-        let body = try expect.take("body")
-        let error: String? =
-            switch try expect.take("error") {
-            case .null: nil
-            case let name: try name.text()
-            }
-        let isRetryable = try expect.take("retryable").flag()
-        try expect.finish()
-        return Response(
+        let error = try expect.take("error")
+        let response = Response(
             id: id,
             now: now,
             answer: answer,
-            status: status,
-            retryAfter: retryAfter,
-            body: body,
-            error: error,
-            isRetryable: isRetryable
+            status: try expect.take("status").integer(),
+            retryAfter: try expect.take("headers").headers()["retry-after"],
+            body: try expect.take("body"),
+            error: try error.isNull ? nil : error.text(),
+            isRetryable: try expect.take("retryable").flag()
+        )
+        try expect.finish()
+        return response
+    }
+}
+
+extension UpstreamResponse {
+    /// An answer that a vector's members describe.
+    fileprivate init(_ members: inout VectorMembers) throws {
+        let headers = try members.takeIfPresent("headers")?.headers() ?? [:]
+        self.init(
+            status: try members.take("status").integer(),
+            retryAfter: headers["retry-after"],
+            contentType: headers["content-type"],
+            body: try members.take("body").body()
         )
     }
+}
 
-    private static func retryAfter(in headers: VectorJSON) throws -> String? {
-        var members = try headers.members()
-        let retryAfter = try members.takeIfPresent("Retry-After")?.text()
-        try members.finish()
-        return retryAfter
+extension UpstreamResponse {
+    init(_ status: Int, _ body: String, retryAfter: String? = nil, contentType: String? = nil) {
+        let body = ByteBuffer(string: body)
+        self.init(status: status, retryAfter: retryAfter, contentType: contentType, body: body)
+    }
+}
+
+extension V1Reading {
+    var rejection: Rejection? { if case .rejected(let rejection) = self.answer { rejection } else { nil } }
+}
+
+extension TopicReading {
+    var rejection: Rejection? { if case .rejected(let rejection) = self.answer { rejection } else { nil } }
+}
+
+extension VectorJSON {
+    /// A body: a text as it is, anything else as JSON.
+    func body() -> ByteBuffer {
+        if case .string(let text) = self { ByteBuffer(string: text) } else { self.serialised() }
+    }
+
+    /// Headers by their names in lower case; others than these two would go unnoticed.
+    fileprivate func headers() throws -> [String: String] {
+        var headers: [String: String] = [:]
+        var members = try self.members()
+        for header in members.takeAll() {
+            let name = header.key.lowercased()
+            guard ["retry-after", "content-type"].contains(name), headers[name] == nil else {
+                throw VectorProblem("unknown header \(name)")
+            }
+            headers[name] = try header.value.text()
+        }
+        return headers
+    }
+}
+
+extension VectorFile {
+    /// The vectors of `responses.json` of one of its two directions.
+    fileprivate static func responses(_ direction: String) throws -> [VectorMembers] {
+        try Self.read("responses")
+            .compactMap { vector in
+                var members = try vector.members()
+                let own = try members.take("direction").text()
+                guard ["legacy_to_outcome", "v1_to_legacy"].contains(own) else {
+                    throw VectorProblem("unknown direction \(own)")
+                }
+                return own == direction ? members : nil
+            }
     }
 }

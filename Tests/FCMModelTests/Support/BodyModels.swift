@@ -56,12 +56,14 @@ struct V1BodyModel {
     private let message: Message
     private let notification: Notification?
 
-    /// The members that a message has in v1, and no others.
-    static func body(of message: Message, to recipient: V1Recipient, now: Int) throws -> VectorJSON {
+    /// The members that the call of a message has in v1, and no others.
+    static func body(of message: Message, to target: Target, at index: Int = 0, now: Int) throws -> VectorJSON {
         var model = V1BodyModel(message)
-        switch recipient {
-        case .token(let text): model.set("message.token", .string(text))
+        switch target {
+        case .token(let text), .notificationKey(let text): model.set("message.token", .string(text))
+        case .tokens(let texts): model.set("message.token", .string(texts[index]))
         case .installation(let text): model.set("message.fid", .string(text))
+        case .installations(let texts): model.set("message.fid", .string(texts[index]))
         case .topic(let name): model.set("message.topic", .string(name.text))
         case .condition(let condition): model.set("message.condition", .string(condition.canonical))
         }

@@ -8,9 +8,6 @@ struct SplitMix64: RandomNumberGenerator {
 
     private var state: UInt64
 
-    /// Creates a generator.
-    ///
-    /// - Parameter seed: Decides all that follows.
     init(seed: UInt64) {
         self.state = seed
     }
@@ -23,18 +20,11 @@ struct SplitMix64: RandomNumberGenerator {
         return mixed ^ (mixed &>> 31)
     }
 
-    /// Draws a number; the slight bias is of no concern here, speed in a debug build is.
-    ///
-    /// - Parameter bound: One more than the largest.
-    /// - Returns: A number from 0 to the bound, exclusive.
+    /// A number from 0 to the bound, exclusive; the slight bias is of no concern here, speed in a debug build is.
     mutating func below(_ bound: Int) -> Int {
         Int(truncatingIfNeeded: (self.next() &>> 33) % UInt64(bound))
     }
 
-    /// Draws an element.
-    ///
-    /// - Parameter choices: What to draw from; not empty.
-    /// - Returns: One of them.
     mutating func pick<Choice>(_ choices: [Choice]) -> Choice {
         choices[self.below(choices.count)]
     }
@@ -50,12 +40,7 @@ enum RandomText {
         0x1F3FB...0x1F3FF, 0x10000...0x10FFFF,
     ]
 
-    /// Draws a text.
-    ///
-    /// - Parameters:
-    ///   - lengths: how many code points it may have.
-    ///   - random: where chance comes from.
-    /// - Returns: a text of so many code points.
+    /// Draws a text of so many code points.
     static func draw(_ lengths: ClosedRange<Int>, using random: inout SplitMix64) -> String {
         var text = String.UnicodeScalarView()
         for _ in 0..<(lengths.lowerBound + random.below(lengths.count)) {
@@ -135,23 +120,11 @@ enum RandomMessage {
 }
 
 extension RandomMessage {
-    /// Draws a message of which nothing gets lost in v1, and the recipient of one call.
-    static func forV1(using random: inout SplitMix64) throws -> (Message, V1Recipient) {
-        let target: Target
-        let recipient: V1Recipient
-        switch try Self.target(using: &random) {
-        case .topic(let name):
-            target = .topic(name)
-            recipient = .topic(name)
-        case .condition(let condition):
-            target = .condition(condition)
-            recipient = .condition(condition)
-        default:
-            let token = "t" + RandomText.draw(0...30, using: &random)
-            target = .token(token)
-            recipient = .token(token)
-        }
-        return (Self.forV1(Self.message(for: target, using: &random), using: &random), recipient)
+    /// Draws a message of which nothing gets lost in v1, and a target that is one call.
+    static func forV1(using random: inout SplitMix64) throws -> (Message, Target) {
+        var target = try Self.target(using: &random)
+        if case .tokens(let tokens) = target { target = .token(tokens[0]) }
+        return (Self.forV1(Self.message(for: target, using: &random), using: &random), target)
     }
 
     /// A message without what v1 drops on purpose, and now and then with the addresses that browsers get.
@@ -169,82 +142,6 @@ extension RandomMessage {
         }
         if message.notification == nil { message.mutableContent = false }
         return message
-    }
-}
-
-/// A topic expression written carelessly, beside what it must be read as.
-struct RandomCondition {
-    private(set) var written = ""
-    private(set) var canonical = ""
-    private(set) var topics: [String] = []
-    private(set) var operators = 0
-
-    /// Appends an expression of one to three terms.
-    mutating func drawExpression(depth: Int, using random: inout SplitMix64) {
-        self.drawTerm(depth: depth, using: &random)
-        for _ in 0..<random.below(3) {
-            let symbol = random.pick(["&&", "||"])
-            self.operators += 1
-            self.written += symbol
-            self.canonical += " \(symbol) "
-            self.drawTerm(depth: depth, using: &random)
-        }
-    }
-
-    private mutating func drawTerm(depth: Int, using random: inout SplitMix64) {
-        self.written += Self.blanks(0, using: &random)
-        let form = depth < 4 ? random.below(4) : 3
-        if form < 2 {
-            if form == 0 {
-                self.written += "!" + Self.blanks(0, using: &random)
-                self.canonical += "!"
-            }
-            self.written += "("
-            self.canonical += "("
-            self.drawExpression(depth: depth + 1, using: &random)
-            self.written += ")"
-            self.canonical += ")"
-        } else {
-            let name = RandomText.topic(1...6, using: &random)
-            let quote = random.pick(["'", "\""])
-            let keywords = ["in", "topics"].map { Self.anyCase($0, using: &random) }
-            let blanks = [Self.blanks(1, using: &random), Self.blanks(1, using: &random)]
-            self.written += quote + name + quote + blanks[0] + keywords[0] + blanks[1] + keywords[1]
-            self.canonical += "'\(name)' in topics"
-            self.topics.append(name)
-        }
-        self.written += Self.blanks(0, using: &random)
-    }
-
-    private static func blanks(_ least: Int, using random: inout SplitMix64) -> String {
-        (0..<(least + random.below(3))).map { _ in random.pick([" ", "\t", "\r", "\n"]) }.joined()
-    }
-
-    private static func anyCase(_ word: String, using random: inout SplitMix64) -> String {
-        word.map { random.below(2) == 0 ? $0.uppercased() : String($0) }.joined()
-    }
-}
-
-/// Damages bodies as networks, proxies and careless clients do.
-enum BodyMutator {
-    /// A copy with one to four damages.
-    static func mutate(_ body: ByteBuffer, using random: inout SplitMix64) -> ByteBuffer {
-        var bytes = Array(body.readableBytesView)
-        for _ in 0...random.below(4) {
-            let place = random.below(bytes.count + 1)
-            switch random.below(6) {
-            case 0: bytes.insert(UInt8(random.below(256)), at: place)
-            case 1: bytes.insert(random.pick(Array("{}[]\",:0\\e-.n".utf8)), at: place)
-            case 2 where place < bytes.count: bytes.remove(at: place)
-            case 3 where place < bytes.count: bytes[place] = UInt8(random.below(256))
-            case 4: bytes.removeLast(bytes.count - place)
-            default:
-                // A piece of the body once more, somewhere else.
-                let piece = bytes[place..<min(bytes.count, place + random.below(20))]
-                bytes.insert(contentsOf: Array(piece), at: random.below(bytes.count + 1))
-            }
-        }
-        return ByteBuffer(bytes: bytes)
     }
 }
 

@@ -91,7 +91,7 @@ struct ValidationVector: Sendable, CustomTestStringConvertible {
                     target: try members.take("target").text(),
                     recipients: try members.take("recipients").integer(),
                     payloadBytes: try members.take("payload_bytes").integer(),
-                    localErrors: try Self.localErrors(members.takeIfPresent("local_errors"))
+                    localErrors: try members.takeIfPresent("local_errors").textsByIndex()
                 )
             )
         case "rejected":
@@ -109,16 +109,6 @@ struct ValidationVector: Sendable, CustomTestStringConvertible {
         }
         try members.finish()
         return expectation
-    }
-
-    private static func localErrors(_ value: VectorJSON?) throws -> [Int: String] {
-        var errors: [Int: String] = [:]
-        guard var members = try value?.members() else { return errors }
-        for member in members.takeAll() {
-            guard let index = Int(member.key) else { throw VectorProblem("\(member.key) is no index") }
-            errors[index] = try member.value.text()
-        }
-        return errors
     }
 }
 
@@ -148,10 +138,8 @@ struct FormVector: Sendable, CustomTestStringConvertible {
     private init(_ value: VectorJSON) throws {
         var members = try value.members()
         self.id = try members.takeHeading()
-        switch try members.take("content_type") {
-        case .null: self.contentType = nil
-        case let type: self.contentType = try type.text()
-        }
+        let type = try members.take("content_type")
+        self.contentType = try type.isNull ? nil : type.text()
         self.body = ByteBuffer(string: try members.take("body").text())
         let auth = try members.takeIfPresent("auth")?.text()
         var expect = try members.take("expect").members()
@@ -187,18 +175,11 @@ struct ConditionVector: Sendable, CustomTestStringConvertible {
         let topics: [String]
     }
 
-    /// A device's topics and whether the expression selects it; a matter of the emulator's tests.
-    struct Evaluation: Sendable {
-        let subscribed: [String]
-        let matches: Bool
-    }
-
     let id: String
     let condition: String
     let isLegacyValid: Bool
     let isV1Valid: Bool
     let reading: Reading?
-    let evaluations: [Evaluation]
 
     var testDescription: String { self.id }
 
@@ -216,24 +197,14 @@ struct ConditionVector: Sendable, CustomTestStringConvertible {
             self.reading = Reading(
                 canonical: try members.take("canonical").text(),
                 operators: try members.take("operators").integer(),
-                topics: try members.take("topics").elements().map { try $0.text() }
+                topics: try members.take("topics").texts()
             )
-            self.evaluations = try members.takeIfPresent("evaluate")?.elements().map { try Self.evaluation($0) } ?? []
+            // Which devices it selects is a matter of the emulator's tests.
+            _ = members.takeIfPresent("evaluate")
         } else {
             self.reading = nil
-            self.evaluations = []
         }
         try members.finish()
-    }
-
-    private static func evaluation(_ value: VectorJSON) throws -> Evaluation {
-        var members = try value.members()
-        let evaluation = Evaluation(
-            subscribed: try members.take("subscribed").elements().map { try $0.text() },
-            matches: try members.take("matches").flag()
-        )
-        try members.finish()
-        return evaluation
     }
 }
 
@@ -255,26 +226,11 @@ struct TranslationVector: Sendable, CustomTestStringConvertible {
         var members = try value.members()
         self.id = try members.takeHeading()
         self.now = try members.take("now").integer()
-        if let request = members.takeIfPresent("request") {
-            self.body = request.serialised()
-        } else {
-            self.body = ByteBuffer(string: try members.take("body").text())
-        }
+        self.body = try (members.takeIfPresent("request") ?? members.take("body")).body()
         var expect = try members.take("expect").members()
         self.calls = try expect.take("calls").elements()
-        self.localErrors = try Self.localErrors(expect.takeIfPresent("local_errors"))
+        self.localErrors = try expect.takeIfPresent("local_errors").textsByIndex()
         try expect.finish()
         try members.finish()
-    }
-
-    /// Reads errors by index.
-    static func localErrors(_ value: VectorJSON?) throws -> [Int: String] {
-        var errors: [Int: String] = [:]
-        guard var members = try value?.members() else { return errors }
-        for member in members.takeAll() {
-            guard let index = Int(member.key) else { throw VectorProblem("\(member.key) is no index") }
-            errors[index] = try member.value.text()
-        }
-        return errors
     }
 }

@@ -25,7 +25,6 @@ indirect enum VectorJSON: Sendable {
         try self.init(JSONDocument(parsing: text, limits: Self.limits).root)
     }
 
-    /// Reads a text.
     init(parsing text: String) throws {
         try self.init(parsing: ByteBuffer(string: text))
     }
@@ -48,7 +47,6 @@ indirect enum VectorJSON: Sendable {
         }
     }
 
-    /// A whole number.
     static func integer(_ value: Int) throws -> VectorJSON {
         guard let number = JSONNumber(text: String(value)) else { throw VectorProblem("\(value) is no number") }
         return .number(number)
@@ -82,14 +80,13 @@ indirect enum VectorJSON: Sendable {
     }
 }
 
+/// The value as what it must be; anything else is a problem.
 extension VectorJSON {
-    /// The text; anything else is a problem.
     func text() throws -> String {
         guard case .string(let text) = self else { throw VectorProblem("no string: \(self)") }
         return text
     }
 
-    /// The whole number; anything else is a problem.
     func integer() throws -> Int {
         guard case .number(let number) = self, let integer = number.integer else {
             throw VectorProblem("no integer: \(self)")
@@ -97,22 +94,45 @@ extension VectorJSON {
         return integer
     }
 
-    /// The truth value; anything else is a problem.
     func flag() throws -> Bool {
         guard case .bool(let flag) = self else { throw VectorProblem("no boolean: \(self)") }
         return flag
     }
 
-    /// The elements; anything else is a problem.
+    var isNull: Bool { if case .null = self { true } else { false } }
+
     func elements() throws -> [VectorJSON] {
         guard case .array(let elements) = self else { throw VectorProblem("no array: \(self)") }
         return elements
     }
 
-    /// The members, each of which must be taken; anything else is a problem.
+    func texts() throws -> [String] { try self.elements().map { try $0.text() } }
+
+    /// The members, each of which must be taken.
     func members() throws -> VectorMembers {
         guard case .object(let members) = self else { throw VectorProblem("no object: \(self)") }
         return VectorMembers(members)
+    }
+
+    /// What is made of the members, all of which it must take.
+    func object<Content>(_ read: (inout VectorMembers) throws -> Content) throws -> Content {
+        var members = try self.members()
+        let content = try read(&members)
+        try members.finish()
+        return content
+    }
+}
+
+extension VectorJSON? {
+    /// Texts by an index, such as `{"1": "InvalidRegistration"}`; none where there is no value.
+    func textsByIndex() throws -> [Int: String] {
+        var texts: [Int: String] = [:]
+        guard var members = try self?.members() else { return texts }
+        for member in members.takeAll() {
+            guard let index = Int(member.key) else { throw VectorProblem("\(member.key) is no index") }
+            texts[index] = try member.value.text()
+        }
+        return texts
     }
 }
 
@@ -162,12 +182,8 @@ extension VectorJSON {
 }
 
 extension VectorJSON {
-    /// Compares an answer with this expectation: member order is free, numbers are equal by value, `$any` is a matcher.
-    ///
-    /// - Parameters:
-    ///   - actual: the answer.
-    ///   - allowingMore: whether the outermost object may have members beside the expected ones.
-    /// - Returns: what differs, each with the path to it; empty if nothing does.
+    /// What differs in an answer from this expectation, each with the path to it: member order is free, numbers are
+    /// equal by value, `$any` is a matcher, and the outermost object may be allowed further members.
     func mismatches(in actual: VectorJSON, allowingMore: Bool = false) -> [String] {
         var found: [String] = []
         self.compare(with: actual, at: "$", allowingMore: allowingMore, found: &found)
@@ -184,12 +200,8 @@ extension VectorJSON {
                     found.append("\(path).\(member.key) is missing")
                     continue
                 }
-                member.value.compare(
-                    with: other.value,
-                    at: "\(path).\(member.key)",
-                    allowingMore: false,
-                    found: &found
-                )
+                let path = "\(path).\(member.key)"
+                member.value.compare(with: other.value, at: path, allowingMore: false, found: &found)
             }
             for member in members where !allowingMore && !expected.contains(where: { Self.same($0.key, member.key) }) {
                 found.append("\(path).\(member.key) is too much")
@@ -261,26 +273,17 @@ struct VectorMembers {
         self.left = members
     }
 
-    /// Whether a member is there and not yet taken.
-    func contains(_ key: String) -> Bool {
-        self.left.contains { $0.key == key }
-    }
-
-    /// Takes a member that may be missing.
     mutating func takeIfPresent(_ key: String) -> VectorJSON? {
         guard let index = self.left.firstIndex(where: { $0.key == key }) else { return nil }
         return self.left.remove(at: index).value
     }
 
-    /// Takes a member that must be there.
     mutating func take(_ key: String) throws -> VectorJSON {
         guard let value = self.takeIfPresent(key) else { throw VectorProblem("the member \(key) is missing") }
         return value
     }
 
-    /// Takes what every vector begins with.
-    ///
-    /// - Returns: the vector's id.
+    /// Takes what every vector begins with, and returns its id.
     mutating func takeHeading() throws -> String {
         let id = try self.take("id").text()
         guard try !self.take("why").text().isEmpty else { throw VectorProblem("\(id) has no reason") }

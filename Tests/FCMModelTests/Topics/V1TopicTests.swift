@@ -5,21 +5,13 @@ import Testing
 struct V1TopicResponseReaderTests {
     private static let fcmError = #""@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode""#
 
-    private func response(_ status: Int, _ body: String, retryAfter: String? = nil) -> UpstreamResponse {
-        UpstreamResponse(status: status, retryAfter: retryAfter, body: ByteBuffer(string: body))
-    }
-
     private func change(
         _ status: Int,
         _ body: String,
         _ change: SubscriptionChange = .subscribe,
         retryAfter: String? = nil
     ) -> TopicReading {
-        V1TopicResponseReader.change(self.response(status, body, retryAfter: retryAfter), change, now: 0)
-    }
-
-    private func code(_ reading: TopicReading) -> OutcomeCode? {
-        if case .rejected(let rejection) = reading.answer { rejection.code } else { nil }
+        V1TopicResponseReader.change(UpstreamResponse(status, body, retryAfter: retryAfter), change, now: 0)
     }
 
     @Test(
@@ -43,13 +35,13 @@ struct V1TopicResponseReaderTests {
     )
     func twice(body: String) {
         #expect(self.change(409, body).answer == .changed([.done]))
-        #expect(self.code(self.change(409, body, .unsubscribe)) == .upstreamUnavailable)
+        #expect(self.change(409, body, .unsubscribe).rejection?.code == .upstreamUnavailable)
     }
 
     @Test("A conflict with another change can be repeated")
     func aborted() {
         let reading = self.change(409, #"{"error":{"code":409,"status":"ABORTED"}}"#)
-        #expect(self.code(reading) == .upstreamUnavailable)
+        #expect(reading.rejection?.code == .upstreamUnavailable)
     }
 
     @Test(
@@ -64,7 +56,7 @@ struct V1TopicResponseReaderTests {
     )
     func codes(status: Int, name: String, code: OutcomeCode, signal: TopicReading.Signal) {
         let reading = self.change(status, #"{"error":{"status":"X","details":[{\#(Self.fcmError):"\#(name)"}]}}"#)
-        #expect(self.code(reading) == code)
+        #expect(reading.rejection?.code == code)
         #expect(reading.signal == signal)
         #expect(reading.upstreamCode == name)
     }
@@ -87,7 +79,7 @@ struct V1TopicResponseReaderTests {
     )
     func statuses(status: Int, body: String, code: OutcomeCode, signal: TopicReading.Signal) {
         let reading = self.change(status, body)
-        #expect(self.code(reading) == code)
+        #expect(reading.rejection?.code == code)
         #expect(reading.signal == signal)
         #expect(reading.upstreamCode == String(status))
     }
@@ -107,21 +99,18 @@ struct V1TopicResponseReaderTests {
     )
     func argument(members: String, code: OutcomeCode) {
         let body = #"{"error":{"code":400,"status":"INVALID_ARGUMENT",\#(members)}}"#
-        #expect(self.code(self.change(400, body)) == code)
+        #expect(self.change(400, body).rejection?.code == code)
     }
 
     @Test("The delay is FCM's own, from the header first")
     func delay() {
         let info = #"{"@type":"t/google.rpc.RetryInfo","retryDelay":"9.2s"}"#
         let body = #"{"error":{"status":"RESOURCE_EXHAUSTED","details":[\#(info)]}}"#
-        func delay(_ reading: TopicReading) -> Int? {
-            if case .rejected(let rejection) = reading.answer { rejection.retryAfter } else { nil }
-        }
-        #expect(delay(self.change(429, body)) == 10)
-        #expect(delay(self.change(429, body, retryAfter: "3")) == 3)
-        #expect(delay(self.change(429, "")) == 60)
-        #expect(delay(self.change(503, "", retryAfter: "3")) == 3)
-        #expect(delay(self.change(403, "", retryAfter: "3")) == nil)
+        #expect(self.change(429, body).rejection?.retryAfter == 10)
+        #expect(self.change(429, body, retryAfter: "3").rejection?.retryAfter == 3)
+        #expect(self.change(429, "").rejection?.retryAfter == 60)
+        #expect(self.change(503, "", retryAfter: "3").rejection?.retryAfter == 3)
+        #expect(self.change(403, "", retryAfter: "3").rejection?.retryAfter == nil)
     }
 
     @Test(
@@ -142,14 +131,14 @@ struct V1TopicResponseReaderTests {
             TopicSubscription(topic: "a"), TopicSubscription(topic: "b", since: "2026-01-15T01:30:15Z"),
         ])
         #expect(
-            V1TopicResponseReader.list(self.response(200, body), now: 0)
+            V1TopicResponseReader.list(UpstreamResponse(200, body), now: 0)
                 == TopicReading(.registration(info, nextPage: "next"), upstreamCode: "200")
         )
     }
 
     @Test("No subscriptions", arguments: ["{}", #"{"topicSubscriptions":[]}"#, #"{"nextPageToken":""}"#])
     func none(body: String) {
-        let reading = V1TopicResponseReader.list(self.response(200, body), now: 0)
+        let reading = V1TopicResponseReader.list(UpstreamResponse(200, body), now: 0)
         #expect(reading.answer == .registration(RegistrationInfo(), nextPage: nil))
     }
 
@@ -164,16 +153,16 @@ struct V1TopicResponseReaderTests {
         ]
     )
     func badList(body: String) {
-        let reading = V1TopicResponseReader.list(self.response(200, body), now: 0)
+        let reading = V1TopicResponseReader.list(UpstreamResponse(200, body), now: 0)
         #expect(reading == TopicReading(rejected: .upstreamProtocol, upstreamCode: "200"))
     }
 
     @Test("A list that is refused")
     func refusedList() {
-        let reading = V1TopicResponseReader.list(self.response(404, "<html>"), now: 0)
+        let reading = V1TopicResponseReader.list(UpstreamResponse(404, "<html>"), now: 0)
         #expect(reading.signal == .apiMissing)
         let dead = #"{"error":{"status":"NOT_FOUND","details":[{\#(Self.fcmError):"UNREGISTERED"}]}}"#
-        #expect(self.code(V1TopicResponseReader.list(self.response(404, dead), now: 0)) == .unregistered)
+        #expect(V1TopicResponseReader.list(UpstreamResponse(404, dead), now: 0).rejection?.code == .unregistered)
     }
 }
 

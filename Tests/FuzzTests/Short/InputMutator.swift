@@ -7,11 +7,6 @@ struct InputMutator {
     private let maxBytes: Int
     private var generator: SeededGenerator
 
-    /// - Parameters:
-    ///   - inputs: what to begin with, at least one.
-    ///   - words: what to put in.
-    ///   - maxBytes: the longest result.
-    ///   - seed: where chance begins.
     init(_ inputs: [[UInt8]], words: [String], maxBytes: Int, seed: UInt64) {
         precondition(!inputs.isEmpty, "there is nothing to bend")
         self.inputs = inputs

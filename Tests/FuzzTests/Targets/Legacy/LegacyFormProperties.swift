@@ -6,9 +6,9 @@ import NIOCore
 enum LegacyFormProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         let body = ByteBuffer(bytes: input)
-        let parameters = FormParameters(body)
+        let parameters = FormParameters.read(body)
         try FuzzFinding.requireEqual(
-            parameters?.all.map { Self.bytes($0.name, $0.value) },
+            parameters?.map { Self.bytes($0.name, $0.value) },
             EmulatorOpinion.formFields(input)?.map { Self.bytes($0[0], $0[1]) },
             "the emulator decodes it differently"
         )
@@ -30,10 +30,11 @@ enum LegacyFormProperties {
             try FuzzFinding.requireEqual(again, request, "read differently when written as a form again")
         }
         // Beyond ASCII, the emulator takes names for equal that differ in their normalisation.
-        guard let parameters, parameters.all.allSatisfy({ Self.isASCII($0.name) && Self.isASCII($0.value) }) else {
+        guard let parameters, parameters.allSatisfy({ Self.isASCII($0.name) && Self.isASCII($0.value) }) else {
             return
         }
-        try FuzzFinding.requireEqual(Self.words(request), EmulatorOpinion.form(input), "the emulator disagrees")
+        let ours = request.map { LegacyRequests.words($0) }
+        try FuzzFinding.requireEqual(ours, EmulatorOpinion.form(input), "the emulator disagrees")
     }
 
     private static func bytes(_ name: String, _ value: String) -> [[UInt8]] {
@@ -42,18 +43,6 @@ enum LegacyFormProperties {
 
     private static func isASCII(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 < 0x80 }
-    }
-
-    private static func words(_ request: LegacySendRequest?) -> EmulatorOpinion.Request? {
-        request.map { request in
-            EmulatorOpinion.Request(
-                isDryRun: request.message.dryRun,
-                dataKeys: Set(request.message.data.map(\.key)),
-                collapseKey: request.message.collapseKey,
-                timeToLive: request.message.timeToLive,
-                restrictedPackageName: request.message.restrictedPackageName
-            )
-        }
     }
 
     /// A request as a form, every byte but letters and digits escaped.

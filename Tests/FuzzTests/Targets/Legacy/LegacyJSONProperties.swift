@@ -16,15 +16,7 @@ enum LegacyJSONProperties {
         }
         try LegacyRequests.check(request)
         guard Self.isReadAlike(input), let theirs = EmulatorOpinion.json(input) else { return }
-        let message = request.message
-        let ours = EmulatorOpinion.Request(
-            isDryRun: message.dryRun,
-            dataKeys: Set(message.data.map(\.key)),
-            collapseKey: message.collapseKey,
-            timeToLive: message.timeToLive,
-            restrictedPackageName: message.restrictedPackageName
-        )
-        try FuzzFinding.requireEqual(ours, theirs, "the emulator reads it differently")
+        try FuzzFinding.requireEqual(LegacyRequests.words(request), theirs, "the emulator reads it differently")
     }
 
     /// The emulator is the stricter one: what it accepts is accepted here.

@@ -33,6 +33,17 @@ enum LegacyRequests {
         try FuzzFinding.requireEqual(twice, encoded, "written differently the second time")
     }
 
+    /// A request in the words that the emulator knows too.
+    static func words(_ request: LegacySendRequest) -> EmulatorOpinion.Request {
+        EmulatorOpinion.Request(
+            isDryRun: request.message.dryRun,
+            dataKeys: Set(request.message.data.map(\.key)),
+            collapseKey: request.message.collapseKey,
+            timeToLive: request.message.timeToLive,
+            restrictedPackageName: request.message.restrictedPackageName
+        )
+    }
+
     private static func checkPromises(_ request: LegacySendRequest) throws(FuzzFinding) {
         let message = request.message
         try FuzzFinding.require(request.payloadBytes <= request.target.maxPayloadBytes, "accepted over the limit")

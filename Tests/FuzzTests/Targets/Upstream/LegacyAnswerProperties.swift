@@ -3,9 +3,7 @@ import FCMModel
 /// What holds for everything that a legacy upstream may answer with.
 enum LegacyAnswerProperties {
     private static let targets: [Target] =
-        [
-            .token("a"), .tokens(["a", "b", "c"]), .notificationKey("k"), .installation("f"),
-        ]
+        [.token("a"), .tokens(["a", "b", "c"]), .notificationKey("k"), .installation("f")]
         + [TopicName("t").map(Target.topic), (try? TopicCondition(parsing: "'t' in topics")).map(Target.condition)]
         .compactMap(\.self)
 

@@ -42,14 +42,10 @@ enum TopicAnswerProperties {
         switch reading.answer {
         case .changed(let outcomes):
             try FuzzFinding.requireEqual(outcomes.count, devices, "outcomes for others")
-            try Self.check(.value(outcomes), reading, answer, death: death)
+            try Self.check(outcomes, reading, answer, death: death)
         case .rejected(let rejection):
-            try Self.check(
-                .value(Array(repeating: .rejected(rejection), count: devices)),
-                reading,
-                answer,
-                death: death
-            )
+            let outcomes = Array(repeating: SubscriptionOutcome.rejected(rejection), count: devices)
+            try Self.check(outcomes, reading, answer, death: death)
             let reply = V1ReplyWriter.reply(refusingSubscription: rejection)
             try SendConsequences.checkJSON(reply.body, status: reply.status)
         case .registration(let info, let nextPage):
@@ -68,14 +64,12 @@ enum TopicAnswerProperties {
     }
 
     private static func check(
-        _ content: TopicAnswer<[SubscriptionOutcome]>.Content,
+        _ outcomes: [SubscriptionOutcome],
         _ reading: TopicReading,
         _ answer: AnswerInput,
         death: String
     ) throws(FuzzFinding) {
-        guard let principal = SendConsequences.principal, let topic = TopicName("t"),
-            case .value(let outcomes) = content
-        else { return }
+        guard let principal = SendConsequences.principal, let topic = TopicName("t") else { return }
         for case .rejected(let rejection) in outcomes {
             try SendConsequences.checkDelay(rejection.retryAfter)
             if rejection.code == .unregistered {
@@ -85,10 +79,9 @@ enum TopicAnswerProperties {
         let tokens = Array(Self.tokens.prefix(outcomes.count))
         let caller = Caller(principal: principal, origin: SendConsequences.origin, deadline: .now)
         let call = SubscriptionCall(.subscribe, of: tokens, to: topic, by: caller)
-        try SendConsequences.check(
-            AuditRecord.subscription(call, content, upstreamCode: reading.upstreamCode, at: SendConsequences.time)
-        )
-        let rest = SubscriptionAnswer.response(to: tokens, TopicAnswer(content))
+        let (code, time) = (reading.upstreamCode, SendConsequences.time)
+        try SendConsequences.check(AuditRecord.subscription(call, .value(outcomes), upstreamCode: code, at: time))
+        let rest = SubscriptionAnswer.response(to: tokens, TopicAnswer(.value(outcomes)))
         try SendConsequences.checkJSON(rest.body, status: rest.status.code)
         let reply = InstanceIDReplyWriter.reply(to: outcomes)
         try SendConsequences.checkDelay(reply.retryAfter)

@@ -3,9 +3,7 @@ import FCMModel
 /// What holds for everything that `messages:send` may answer with.
 enum V1AnswerProperties {
     private static let targets: [Target] =
-        [
-            .token("a"), .tokens(["a", "b", "c"]), .notificationKey("k"), .installation("f"),
-        ]
+        [.token("a"), .tokens(["a", "b", "c"]), .notificationKey("k"), .installation("f")]
         + [TopicName("t").map(Target.topic)].compactMap(\.self)
 
     /// Checks an answer to one call.

@@ -16,12 +16,12 @@ enum V1Properties {
             return
         }
         try FuzzFinding.require(request.payloadBytes <= request.target.maxPayloadBytes, "accepted over the limit")
-        let recipient = try Self.recipient(request.target)
-        let encoded = V1BodyTemplate(request.message, now: Self.now).body(for: recipient)
+        try Self.check(request.target)
+        let encoded = V1Calls(request.message, to: request.target, now: Self.now).body(at: 0)
         do {
             let again = try V1RequestDecoder.decode(encoded)
             try Self.requireEqual(again, request)
-            let twice = V1BodyTemplate(again.message, now: Self.now).body(for: recipient)
+            let twice = V1Calls(again.message, to: request.target, now: Self.now).body(at: 0)
             try FuzzFinding.requireEqual(twice, encoded, "written differently the second time")
         } catch let refusal as Refusal {
             throw FuzzFinding("written, but refused: \(refusal)")
@@ -33,19 +33,12 @@ enum V1Properties {
         try Self.checkLegacy(request)
     }
 
-    private static func recipient(_ target: Target) throws(FuzzFinding) -> V1Recipient {
+    private static func check(_ target: Target) throws(FuzzFinding) {
         switch target {
-        case .token(let token):
-            try FuzzFinding.require(!token.isEmpty, "an empty token")
-            return .token(token)
-        case .installation(let id):
-            try FuzzFinding.require(!id.isEmpty, "an empty installation id")
-            return .installation(id)
-        case .topic(let topic):
-            return .topic(topic)
+        case .token(let text), .installation(let text): try FuzzFinding.require(!text.isEmpty, "an empty token or id")
+        case .topic: break
         case .condition(let condition):
             try FuzzFinding.require(condition.fits(.v1), "a condition that does not fit")
-            return .condition(condition)
         case .tokens, .installations, .notificationKey:
             throw FuzzFinding("a target that v1 does not know")
         }
