@@ -11,17 +11,11 @@ struct DeviceGroupTests {
     private static func ask(_ client: RawClient, _ body: String, headers: [String] = Self.headers) async throws
         -> RawReply
     {
-        let headers = headers + ["Connection: close"]
-        return try await client.exchange(
-            RawClient.request("POST", "/fcm/notification", headers: headers, body: body)
-        )
+        try await client.ask("POST", "/fcm/notification", headers, body: body)
     }
 
     private static func lookUp(_ client: RawClient, _ query: String) async throws -> RawReply {
-        let headers = Self.headers + ["Connection: close"]
-        return try await client.exchange(
-            RawClient.request("GET", "/fcm/notification?\(query)", headers: headers, body: "")
-        )
+        try await client.ask("GET", "/fcm/notification?\(query)", Self.headers)
     }
 
     private static func key(_ reply: RawReply) throws -> String {
@@ -31,12 +25,8 @@ struct DeviceGroupTests {
 
     private static func create(_ client: RawClient, _ name: String, _ tokens: [String]) async throws -> String {
         let list = tokens.map(JSONValue.quoted).joined(separator: ",")
-        return try Self.key(
-            await Self.ask(
-                client,
-                #"{"operation":"create","notification_key_name":"\#(name)","registration_ids":[\#(list)]}"#
-            )
-        )
+        let body = #"{"operation":"create","notification_key_name":"\#(name)","registration_ids":[\#(list)]}"#
+        return try Self.key(await Self.ask(client, body))
     }
 
     @Test("Whole lives of groups are answered as the vectors have it")

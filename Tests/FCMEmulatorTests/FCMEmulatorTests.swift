@@ -86,13 +86,8 @@ struct FCMEmulatorTests {
     @Test("Forms are answered in plain text")
     func form() async throws {
         try await withEmulator { emulator, client in
-            let request = RawClient.request(
-                "POST",
-                "/fcm/send",
-                headers: ["authorization: key=any", "Connection: close"],
-                body: "registration_id=CANONICAL_new&data.a=1+2"
-            )
-            let reply = try await client.exchange(request)
+            let form = "registration_id=CANONICAL_new&data.a=1+2"
+            let reply = try await client.ask("POST", "/fcm/send", ["authorization: key=any"], body: form)
             #expect(reply.header("content-type") == "text/plain; charset=UTF-8")
             #expect(reply.body.wholeMatch(of: /id=0:[0-9]+%[0-9a-f]{16}\nregistration_id=new/) != nil)
             #expect(emulator.deliveries().first?.message.data == ["a": "1 2"])

@@ -108,14 +108,14 @@ struct FaultsOnTheWireTests {
 
     @Test("A delayed request is handled when the pause is over")
     func delay() async throws {
-        let clock = HeldClock()
+        let clock = StepClock()
         try await withEmulator(clock: clock) { emulator, client in
             emulator.addFault(Fault(action: .delay(.milliseconds(250))))
             async let reply = client.send(Self.message)
             let pause = await clock.sleeps.first { _ in true }
             #expect(pause == .milliseconds(250))
             #expect(emulator.journal().first?.decision == nil)
-            clock.end()
+            clock.step()
             let answer = try await reply
             #expect(answer.status == 200)
             #expect(emulator.journal().first?.decision?.status == 200)
@@ -124,7 +124,7 @@ struct FaultsOnTheWireTests {
 
     @Test("Deleting the faults ends a pause")
     func delayCut() async throws {
-        let clock = HeldClock()
+        let clock = StepClock()
         try await withEmulator(clock: clock) { emulator, client in
             emulator.addFault(Fault(action: .delay(.seconds(3_600))))
             async let reply = client.send(Self.message)

@@ -11,6 +11,13 @@ struct HTTP2Tests {
 
     private static func message(_ token: String) -> String { #"{"message":{"token":"\#(token)"}}"# }
 
+    /// Runs an emulator with an account, and an HTTP/2 connection to it.
+    private static func withClient(_ body: (FCMEmulator, H2Client, String) async throws -> Void) async throws {
+        try await withSender { emulator, raw, token in
+            try await H2Client.with(port: raw.port) { client in try await body(emulator, client, token) }
+        }
+    }
+
     /// The last stream of the first GOAWAY that arrives.
     private static func lastStream(_ client: H2Client) async -> HTTP2StreamID? {
         for await frame in client.frames {
@@ -142,31 +149,27 @@ struct HTTP2Tests {
 
     @Test("GOAWAY with an answer: the request counts, and the connection closes behind it")
     func goAwayAnswered() async throws {
-        try await withSender { emulator, raw, token in
+        try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "tok", action: .goAway(isRefused: false)))
-            try await H2Client.with(port: raw.port) { client in
-                let reply = try await client.send(message: Self.message, token: token)
-                #expect(reply.status == 200)
-                #expect(await Self.lastStream(client) == 1)
-                for await _ in client.frames {}
-            }
+            let reply = try await client.send(message: Self.message, token: token)
+            #expect(reply.status == 200)
+            #expect(await Self.lastStream(client) == 1)
+            for await _ in client.frames {}
             #expect(emulator.deliveries().count == 1)
         }
     }
 
     @Test("GOAWAY that refuses: the stream lies above the last one and was not processed")
     func goAwayRefused() async throws {
-        try await withSender { emulator, raw, token in
-            try await H2Client.with(port: raw.port) { client in
-                #expect(try await client.send(message: Self.message("first"), token: token).status == 200)
-                emulator.addFault(Fault(action: .goAway(isRefused: true)))
-                let reply = try await client.send(message: Self.message, token: token)
-                #expect(reply.status == nil)
-                // The client's library reports every stream above GOAWAY's last one as cancelled.
-                #expect(reply.reset == .cancel)
-                #expect(await Self.lastStream(client) == 1)
-                for await _ in client.frames {}
-            }
+        try await Self.withClient { emulator, client, token in
+            #expect(try await client.send(message: Self.message("first"), token: token).status == 200)
+            emulator.addFault(Fault(action: .goAway(isRefused: true)))
+            let reply = try await client.send(message: Self.message, token: token)
+            #expect(reply.status == nil)
+            // The client's library reports every stream above GOAWAY's last one as cancelled.
+            #expect(reply.reset == .cancel)
+            #expect(await Self.lastStream(client) == 1)
+            for await _ in client.frames {}
             #expect(emulator.deliveries().map(\.token) == ["first"])
             #expect(emulator.journal().first?.decision?.reason == "refused by GOAWAY")
             #expect(emulator.journal().first?.fault == "goaway")
@@ -247,13 +250,11 @@ struct HTTP2Tests {
 
     @Test("A refused stream does not disturb the connection")
     func refuse() async throws {
-        try await withSender { emulator, raw, token in
+        try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "tok", action: .refuse))
-            try await H2Client.with(port: raw.port) { client in
-                let refused = try await client.send(message: Self.message, token: token)
-                #expect(refused.reset == .refusedStream)
-                #expect(try await client.send(message: Self.message, token: token).status == 200)
-            }
+            let refused = try await client.send(message: Self.message, token: token)
+            #expect(refused.reset == .refusedStream)
+            #expect(try await client.send(message: Self.message, token: token).status == 200)
             let entries = emulator.journal(limit: 2)
             #expect(entries.map(\.fault) == [nil, "refuse"])
             #expect(entries[1].decision?.status == nil)
@@ -263,19 +264,17 @@ struct HTTP2Tests {
 
     @Test("A reset takes the connection with all its streams")
     func reset() async throws {
-        try await withSender { emulator, raw, token in
+        try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "other", action: .hang))
             emulator.addFault(Fault(token: "tok", action: .reset))
-            try await H2Client.with(port: raw.port) { client in
-                var entries = emulator.journalEntries().makeAsyncIterator()
-                async let other = client.send(message: Self.message("other"), token: token)
-                #expect(await entries.next()?.fault == "hang")
-                let reply = try await client.send(message: Self.message, token: token)
-                #expect(reply.status == nil)
-                let abandoned = try await other
-                #expect(abandoned.status == nil)
-                for await _ in client.frames {}
-            }
+            var entries = emulator.journalEntries().makeAsyncIterator()
+            async let other = client.send(message: Self.message("other"), token: token)
+            #expect(await entries.next()?.fault == "hang")
+            let reply = try await client.send(message: Self.message, token: token)
+            #expect(reply.status == nil)
+            let abandoned = try await other
+            #expect(abandoned.status == nil)
+            for await _ in client.frames {}
             #expect(emulator.deliveries().isEmpty)
         }
     }
@@ -309,14 +308,12 @@ struct HTTP2Tests {
 
     @Test("A truncated answer ends its stream only")
     func truncate() async throws {
-        try await withSender { emulator, raw, token in
+        try await Self.withClient { emulator, client, token in
             emulator.addFault(Fault(token: "tok", action: .truncate))
-            try await H2Client.with(port: raw.port) { client in
-                let reply = try await client.send(message: Self.message, token: token)
-                #expect(reply.status == 200)
-                #expect(reply.reset != nil)
-                #expect(try await client.send(message: Self.message, token: token).reset == nil)
-            }
+            let reply = try await client.send(message: Self.message, token: token)
+            #expect(reply.status == 200)
+            #expect(reply.reset != nil)
+            #expect(try await client.send(message: Self.message, token: token).reset == nil)
         }
     }
 

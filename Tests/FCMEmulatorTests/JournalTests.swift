@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 
 @testable import FCMEmulator
@@ -6,13 +5,7 @@ import Testing
 @Suite("Journal")
 struct JournalTests {
     private static func request(_ body: String) -> ReceivedRequest {
-        ReceivedRequest(
-            time: Date(timeIntervalSince1970: 0),
-            method: "POST",
-            target: "/fcm/send",
-            headers: [],
-            bodyBytes: Array(body.utf8)
-        )
+        ReceivedRequest("/fcm/send", body: Array(body.utf8))
     }
 
     private static let decision = JournalDecision(answer: .notFound, reason: "r")

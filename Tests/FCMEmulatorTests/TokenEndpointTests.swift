@@ -11,13 +11,8 @@ struct TokenEndpointTests {
         -> AccessGrant
     {
         let account = try ServiceAccount(try TestAccount.file())
-        let request = ReceivedRequest(
-            time: Self.now,
-            method: "POST",
-            target: "/token",
-            headers: [HeaderField(name: "Content-Type", value: type)],
-            bodyBytes: Array(body.utf8)
-        )
+        let bytes = Array(body.utf8)
+        let request = ReceivedRequest("/token", headers: ["Content-Type": type], body: bytes, at: Self.now)
         let endpoint = TokenEndpoint { $0 == account.email ? account : nil }
         return try await endpoint.grant(for: request, now: Self.now)
     }
@@ -102,5 +97,64 @@ struct TokenEndpointTests {
         let refusal = await #expect(throws: TokenRefusal.self) { try await Self.judge(body, type: type) }
         #expect(refusal?.code == code)
         #expect(refusal?.status == 400)
+    }
+}
+
+@Suite("AccessTokens")
+struct AccessTokensTests {
+    private static let grant = AccessGrant(email: "e", projectID: "demo", scopes: [])
+
+    @Test("A token is worth its grant until it expires, is revoked or forgotten")
+    func life() {
+        var tokens = AccessTokens()
+        let start = Date(timeIntervalSince1970: 0)
+        let token = tokens.issue(Self.grant, expiry: start.addingTimeInterval(10))
+        #expect(tokens.access(with: token, now: start.addingTimeInterval(9)) == .granted(Self.grant))
+        #expect(tokens.access(with: token, now: start.addingTimeInterval(10)) == .expired)
+        #expect(tokens.access(with: token + "x", now: start) == .unknown)
+        for _ in 0..<10_000 { _ = tokens.issue(Self.grant, expiry: start) }
+        #expect(tokens.access(with: token, now: start) == .unknown)
+        let last = tokens.issue(Self.grant, expiry: start)
+        #expect(tokens.access(with: last, now: start) == .expired)
+        tokens.revokeAll()
+        #expect(tokens.access(with: last, now: start) == .unknown)
+    }
+}
+
+@Suite("ServiceAccountFile")
+struct ServiceAccountFileTests {
+    @Test("A made account has the members of a real file, and is read back")
+    func made() throws {
+        let file = try TestAccount.file()
+        #expect(file.privateKey.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
+        #expect(file.privateKeyID.wholeMatch(of: /[0-9a-f]{40}/) != nil)
+        let members = try JSONSerialization.jsonObject(with: Data(file.json.utf8)) as? [String: String]
+        #expect(
+            Set(try #require(members).keys) == [
+                "type", "project_id", "private_key_id", "private_key", "client_email", "token_uri",
+            ]
+        )
+        #expect(try ServiceAccountFile(json: file.json) == file)
+        _ = try ServiceAccount(file)
+    }
+
+    @Test(
+        "A text that is no such file is refused with the reason",
+        arguments: [
+            ("[]", "the body is no JSON object: the root is not an object"),
+            (#"{"type":"authorized_user"}"#, "type must be service_account"),
+            (#"{"type":"service_account","project_id":""}"#, "project_id is missing"),
+            (#"{"type":"service_account","project_id":1}"#, "project_id must be a string"),
+        ]
+    )
+    func refused(text: String, reason: String) {
+        #expect(throws: EmulatorError.badServiceAccount(reason)) { try ServiceAccountFile(json: text) }
+    }
+
+    @Test("A key that cannot be used is refused")
+    func badKey() throws {
+        var file = try TestAccount.file()
+        file.privateKey = "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
+        #expect(throws: EmulatorError.self) { try ServiceAccount(file) }
     }
 }

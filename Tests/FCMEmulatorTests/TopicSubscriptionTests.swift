@@ -13,8 +13,7 @@ struct TopicSubscriptionTests {
         _ authorization: [String],
         body: String = ""
     ) async throws -> RawReply {
-        let headers = authorization.map { "Authorization: \($0)" } + ["Connection: close"]
-        return try await client.exchange(RawClient.request(method, path, headers: headers, body: body))
+        try await client.ask(method, path, authorization.map { "Authorization: \($0)" }, body: body)
     }
 
     private static let key = ["key=AAAA-known"]

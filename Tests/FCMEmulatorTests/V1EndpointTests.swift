@@ -1,4 +1,3 @@
-import Foundation
 import Testing
 
 @testable import FCMEmulator
@@ -45,16 +44,10 @@ struct V1EndpointTests {
     )
     func credentials(authorization: String?, project: String, type: String, status: Int, text: String?) {
         let endpoint = V1Endpoint(project: project, access: Self.access(with:)) { $0 == "demo" }
-        let headers = [
-            HeaderField(name: "content-type", value: type),
-            authorization.map { HeaderField(name: "authorization", value: $0) },
-        ]
         let request = ReceivedRequest(
-            time: Date(timeIntervalSince1970: 0),
-            method: "POST",
-            target: "/v1/projects/\(project)/messages:send",
-            headers: headers.compactMap { $0 },
-            bodyBytes: Array(#"{"message":{"token":"t"}}"#.utf8)
+            "/v1/projects/\(project)/messages:send",
+            headers: ["content-type": type, "authorization": authorization],
+            body: Array(#"{"message":{"token":"t"}}"#.utf8)
         )
         do {
             let message = try endpoint.message(in: request)
@@ -66,5 +59,35 @@ struct V1EndpointTests {
             #expect(answer?.body.contains(text ?? "an answer") == true)
             #expect(answer?.body.contains("FcmError") == false)
         }
+    }
+}
+
+@Suite("V1Duration")
+struct V1DurationTests {
+    @Test(
+        "Decimal seconds with up to nine fractional digits",
+        arguments: [
+            ("0s", 0, false, false), ("3600s", 3_600, false, false), ("3.5s", 3, false, true),
+            ("3.000000001s", 3, false, true), ("3.0s", 3, false, false), ("-1s", 1, true, false),
+            ("-0.5s", 0, true, true), ("315576000000s", 315_576_000_000, false, false),
+        ] as [(String, Int64, Bool, Bool)]
+    )
+    func valid(text: String, seconds: Int64, isNegative: Bool, hasFraction: Bool) throws {
+        let duration = try #require(V1Duration(text))
+        #expect(duration.seconds == seconds)
+        #expect(duration.isNegative == isNegative)
+        #expect(duration.hasFraction == hasFraction)
+    }
+
+    @Test(
+        "Anything else is no duration",
+        arguments: [
+            "", "s", "60", "60 s", "+1s", "1e3s", ".5s", "5.s", "1.0000000001s", "1m", "--1s", "1.2.3s",
+            "315576000001s",
+            "99999999999999999999s", "١s",
+        ]
+    )
+    func invalid(text: String) {
+        #expect(V1Duration(text) == nil)
     }
 }

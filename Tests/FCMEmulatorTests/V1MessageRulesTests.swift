@@ -19,62 +19,54 @@ struct V1MessageRulesTests {
             (#"{"message":{"token":"/topics/a"}}"#, "message.token", "Invalid registration token"),
             (#"{"message":{"topic":"/topics/a"}}"#, "message.topic", "Invalid topic name"),
             (#"{"message":{"condition":"a"}}"#, "message.condition", "Invalid condition expression provided."),
-            (#"{"message":{"token":"t","data":{"from":"x"}}}"#, "message.data", "Invalid data payload key: from"),
+        ]
+    )
+    func refusedTarget(text: String, field: String, description: String) {
+        Self.expect(text, isRefusedAt: field, description)
+    }
+
+    private static let lateTTL = "Invalid ttl: it must be from 0 to 2419200 seconds"
+
+    @Test(
+        "So are values beside a token",
+        arguments: [
+            (#""data":{"from":"x"}"#, "data", "Invalid data payload key: from"),
+            (#""android":{"data":{"google.x":"y"}}"#, "android.data", "Invalid data payload key: google.x"),
             (
-                #"{"message":{"token":"t","android":{"data":{"google.x":"y"}}}}"#, "message.android.data",
-                "Invalid data payload key: google.x"
-            ),
-            (
-                #"{"message":{"token":"t","webpush":{"data":{"gcm.notification.x":"y"}}}}"#, "message.webpush.data",
+                #""webpush":{"data":{"gcm.notification.x":"y"}}"#, "webpush.data",
                 "Invalid data payload key: gcm.notification.x"
             ),
+            (#""fcm_options":{"analytics_label":"a b"}"#, "fcm_options.analytics_label", "Invalid analytics label"),
+            (#""android":{"ttl":"2419200.1s"}"#, "android.ttl", Self.lateTTL),
+            (#""android":{"ttl":"-1s"}"#, "android.ttl", Self.lateTTL),
+            (#""android":{"notification":{"color":"red"}}"#, "android.notification.color", "Invalid color"),
+            (#""apns":{"headers":{"apns-priority":"9"}}"#, "apns.headers", "apns-priority must be 10, 5 or 1"),
             (
-                #"{"message":{"token":"t","fcm_options":{"analytics_label":"a b"}}}"#,
-                "message.fcm_options.analytics_label", "Invalid analytics label"
-            ),
-            (
-                #"{"message":{"token":"t","android":{"ttl":"2419200.1s"}}}"#, "message.android.ttl",
-                "Invalid ttl: it must be from 0 to 2419200 seconds"
-            ),
-            (
-                #"{"message":{"token":"t","android":{"ttl":"-1s"}}}"#, "message.android.ttl",
-                "Invalid ttl: it must be from 0 to 2419200 seconds"
-            ),
-            (
-                #"{"message":{"token":"t","android":{"notification":{"color":"red"}}}}"#,
-                "message.android.notification.color", "Invalid color"
-            ),
-            (
-                #"{"message":{"token":"t","apns":{"headers":{"apns-priority":"9"}}}}"#, "message.apns.headers",
-                "apns-priority must be 10, 5 or 1"
-            ),
-            (
-                #"{"message":{"token":"t","apns":{"headers":{"apns-expiration":"60s"}}}}"#, "message.apns.headers",
+                #""apns":{"headers":{"apns-expiration":"60s"}}"#, "apns.headers",
                 "apns-expiration must be a number of seconds"
             ),
+            (#""apns":{"payload":{"aps":{"badge":"3"}}}"#, "apns.payload.aps.badge", "Invalid value: \"3\""),
             (
-                #"{"message":{"token":"t","apns":{"payload":{"aps":{"badge":"3"}}}}}"#,
-                "message.apns.payload.aps.badge", "Invalid value: \"3\""
+                #""apns":{"payload":{"aps":{"content-available":true}}}"#, "apns.payload.aps.content-available",
+                "Invalid value: true"
             ),
+            (#""data":{"k":"v"},"apns":{"headers":{"apns-priority":"10"}}"#, "token", "Invalid registration token"),
             (
-                #"{"message":{"token":"t","apns":{"payload":{"aps":{"content-available":true}}}}}"#,
-                "message.apns.payload.aps.content-available", "Invalid value: true"
-            ),
-            (
-                #"{"message":{"token":"t","data":{"k":"v"},"apns":{"headers":{"apns-priority":"10"}}}}"#,
-                "message.token", "Invalid registration token"
-            ),
-            (
-                #"{"message":{"token":"t","webpush":{"headers":{"Urgency":"HIGH"}}}}"#, "message.webpush.headers",
+                #""webpush":{"headers":{"Urgency":"HIGH"}}"#, "webpush.headers",
                 "Urgency must be very-low, low, normal or high"
             ),
             (
-                #"{"message":{"token":"t","webpush":{"fcm_options":{"link":"http://e.com/"}}}}"#,
-                "message.webpush.fcm_options.link", "The link must be an HTTPS URL"
+                #""webpush":{"fcm_options":{"link":"http://e.com/"}}"#, "webpush.fcm_options.link",
+                "The link must be an HTTPS URL"
             ),
         ]
     )
-    func refused(text: String, field: String, description: String) {
+    func refused(members: String, field: String, description: String) {
+        let text = #"{"message":{"token":"t",\#(members)}}"#
+        Self.expect(text, isRefusedAt: "message.\(field)", description)
+    }
+
+    private static func expect(_ text: String, isRefusedAt field: String, _ description: String) {
         let failure = #expect(throws: V1Failure.self) { try Self.judge(text) }
         #expect(failure?.code == 400)
         #expect(failure?.status == "INVALID_ARGUMENT")

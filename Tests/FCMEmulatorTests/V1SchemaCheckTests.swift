@@ -9,75 +9,73 @@ struct V1SchemaCheckTests {
         try V1SchemaCheck.run(try JSONValue.members(of: Array(text.utf8)))
     }
 
-    private static let type = "type.googleapis.com/google.firebase.fcm.v1."
+    private static let fcm = "type.googleapis.com/google.firebase.fcm.v1."
+    private static let protobuf = "type.googleapis.com/google.protobuf."
+
+    private static func expect(_ text: String, isRefusedAt field: String?, _ description: String) {
+        let expected = V1Failure(
+            code: 400,
+            status: "INVALID_ARGUMENT",
+            message: description,
+            details: [.badRequest([V1Violation(field: field, description: description)])]
+        )
+        #expect(throws: expected) { try Self.check(text) }
+    }
 
     @Test(
-        "Unknown names and wrong types are refused as the front end does, without an FcmError",
+        "Values of a wrong type are refused as the front end does, without an FcmError",
         arguments: [
+            (#""data":{"k":12}"#, "data[0].value", "TYPE_STRING", "12"),
+            (#""data":{"a":"b","k":null}"#, "data[1].value", "TYPE_STRING", "null"),
+            (#""token":7"#, "token", "TYPE_STRING", "7"),
+            (#""android":{"priority":"URGENT"}"#, "android.priority", "\(fcm)AndroidMessagePriority", #""URGENT""#),
             (
-                #"{"message":{"data":{"k":12}}}"#, "message.data[0].value",
-                "Invalid value at 'message.data[0].value' (TYPE_STRING), 12"
+                #""android":{"notification":{"visibility":"private"}}"#, "android.notification.visibility",
+                "\(fcm)AndroidNotification.Visibility", #""private""#
             ),
             (
-                #"{"message":{"data":{"a":"b","k":null}}}"#, "message.data[1].value",
-                "Invalid value at 'message.data[1].value' (TYPE_STRING), null"
+                #""android":{"ttl":"60"}"#, "android.ttl", "\(protobuf)Duration",
+                "Illegal duration format; duration must end with 's'"
             ),
+            (#""android":{"ttl":60}"#, "android.ttl", "\(protobuf)Duration", "60"),
+            (
+                #""android":{"notification":{"body_loc_args":["a",1]}}"#, "android.notification.body_loc_args[1]",
+                "TYPE_STRING", "1"
+            ),
+            (
+                #""android":{"notification":{"body_loc_args":"[]"}}"#, "android.notification.body_loc_args",
+                "TYPE_STRING", #""[]""#
+            ),
+            (
+                #""android":{"notification":{"notification_count":1.5}}"#, "android.notification.notification_count",
+                "TYPE_INT32", "1.5"
+            ),
+            (
+                #""android":{"notification":{"event_time":"yesterday"}}"#, "android.notification.event_time",
+                "\(protobuf)Timestamp", "Illegal timestamp format"
+            ),
+            (#""apns":{"payload":"{}"}"#, "apns.payload", "\(protobuf)Struct", #""{}""#),
+        ] as [(String, String, String, String)]
+    )
+    func wrongType(members: String, field: String, type: String, value: String) {
+        let description = "Invalid value at 'message.\(field)' (\(type)), \(value)"
+        Self.expect(#"{"message":{\#(members)}}"#, isRefusedAt: "message.\(field)", description)
+    }
+
+    @Test(
+        "So are unknown names and other faults",
+        arguments: [
             (
                 #"{"message":{"tokn":"x"}}"#, "message",
                 #"Invalid JSON payload received. Unknown name "tokn" at 'message': Cannot find field."#
             ),
             (#"{"dry_run":true}"#, nil, #"Invalid JSON payload received. Unknown name "dry_run": Cannot find field."#),
             (#"{"validate_only":"true"}"#, "validate_only", "Invalid value at 'validate_only' (TYPE_BOOL), \"true\""),
-            (#"{"message":{"token":7}}"#, "message.token", "Invalid value at 'message.token' (TYPE_STRING), 7"),
-            (#"{"message":"x"}"#, "message", "Invalid value at 'message' (\(type)Message), \"x\""),
+            (#"{"message":"x"}"#, "message", "Invalid value at 'message' (\(fcm)Message), \"x\""),
             (
                 #"{"message":{"token":["a"]}}"#, "message",
                 #"Invalid JSON payload received. Unknown name "token" at 'message': "#
                     + "Proto field is not repeating, cannot start list."
-            ),
-            (
-                #"{"message":{"android":{"priority":"URGENT"}}}"#, "message.android.priority",
-                "Invalid value at 'message.android.priority' (\(type)AndroidMessagePriority), \"URGENT\""
-            ),
-            (
-                #"{"message":{"android":{"notification":{"visibility":"private"}}}}"#,
-                "message.android.notification.visibility",
-                "Invalid value at 'message.android.notification.visibility' (\(type)AndroidNotification.Visibility), "
-                    + "\"private\""
-            ),
-            (
-                #"{"message":{"android":{"ttl":"60"}}}"#, "message.android.ttl",
-                "Invalid value at 'message.android.ttl' (type.googleapis.com/google.protobuf.Duration), "
-                    + "Illegal duration format; duration must end with 's'"
-            ),
-            (
-                #"{"message":{"android":{"ttl":60}}}"#, "message.android.ttl",
-                "Invalid value at 'message.android.ttl' (type.googleapis.com/google.protobuf.Duration), 60"
-            ),
-            (
-                #"{"message":{"android":{"notification":{"body_loc_args":["a",1]}}}}"#,
-                "message.android.notification.body_loc_args[1]",
-                "Invalid value at 'message.android.notification.body_loc_args[1]' (TYPE_STRING), 1"
-            ),
-            (
-                #"{"message":{"android":{"notification":{"body_loc_args":"[]"}}}}"#,
-                "message.android.notification.body_loc_args",
-                "Invalid value at 'message.android.notification.body_loc_args' (TYPE_STRING), \"[]\""
-            ),
-            (
-                #"{"message":{"android":{"notification":{"notification_count":1.5}}}}"#,
-                "message.android.notification.notification_count",
-                "Invalid value at 'message.android.notification.notification_count' (TYPE_INT32), 1.5"
-            ),
-            (
-                #"{"message":{"android":{"notification":{"event_time":"yesterday"}}}}"#,
-                "message.android.notification.event_time",
-                "Invalid value at 'message.android.notification.event_time' "
-                    + "(type.googleapis.com/google.protobuf.Timestamp), Illegal timestamp format"
-            ),
-            (
-                #"{"message":{"apns":{"payload":"{}"}}}"#, "message.apns.payload",
-                "Invalid value at 'message.apns.payload' (type.googleapis.com/google.protobuf.Struct), \"{}\""
             ),
             (
                 #"{"message":{"token":"a","topic":"b"}}"#, "message",
@@ -90,13 +88,7 @@ struct V1SchemaCheckTests {
         ] as [(String, String?, String)]
     )
     func refused(text: String, field: String?, description: String) {
-        let expected = V1Failure(
-            code: 400,
-            status: "INVALID_ARGUMENT",
-            message: description,
-            details: [.badRequest([V1Violation(field: field, description: description)])]
-        )
-        #expect(throws: expected) { try Self.check(text) }
+        Self.expect(text, isRefusedAt: field, description)
     }
 
     @Test("Every violation is told")

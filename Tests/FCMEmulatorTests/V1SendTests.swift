@@ -151,7 +151,7 @@ struct V1SendTests {
 
     @Test("The token endpoint can be down and slow")
     func tokenFaults() async throws {
-        let clock = HeldClock()
+        let clock = StepClock()
         try await withSender(clock: clock) { emulator, client, _ in
             let form = TestAccount.form(try await TestAccount.assertion())
             emulator.addFault(Fault(path: "/token", action: .status(503, body: nil, headers: [])))
@@ -159,7 +159,7 @@ struct V1SendTests {
             emulator.addFault(Fault(path: "/token", action: .delay(.seconds(5))))
             async let reply = client.token(form: form)
             #expect(await clock.sleeps.first { _ in true } == .seconds(5))
-            clock.end()
+            clock.step()
             let answer = try await reply
             #expect(answer.status == 200)
             #expect(emulator.journal().first?.fault == "delay")
@@ -168,7 +168,7 @@ struct V1SendTests {
 
     @Test("Answers come with the latency that is set, after the message was delivered")
     func latency() async throws {
-        let clock = HeldClock()
+        let clock = StepClock()
         try await withSender(settings: EmulatorSettings(latency: .milliseconds(80)), clock: clock) {
             emulator,
             client,
@@ -177,7 +177,7 @@ struct V1SendTests {
             #expect(await clock.sleeps.first { _ in true } == .milliseconds(80))
             #expect(emulator.deliveries().map(\.token) == ["tok"])
             #expect(try await client.control("GET", "connections").status == 200)
-            clock.end()
+            clock.step()
             let answer = try await reply
             #expect(answer.status == 200)
         }

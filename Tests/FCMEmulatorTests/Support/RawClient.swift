@@ -15,12 +15,6 @@ struct RawClient: Sendable {
     var protocols: [String] = []
 
     /// Sends a request in one piece, and reads until the connection ends.
-    ///
-    /// - Parameters:
-    ///   - request: what is sent.
-    ///   - whenSent: called once that has left.
-    /// - Returns: what came.
-    /// - Throws: what keeps the connection from being made.
     func exchange(_ request: String, whenSent: @Sendable () -> Void = {}) async throws -> RawReply {
         try await self.withConnection(sending: request) { inbound in
             whenSent()
@@ -56,6 +50,11 @@ struct RawClient: Sendable {
         }
     }
 
+    /// Sends a request with these header lines on a connection of its own.
+    func ask(_ method: String, _ path: String, _ headers: [String], body: String = "") async throws -> RawReply {
+        try await self.exchange(Self.request(method, path, headers: headers + ["Connection: close"], body: body))
+    }
+
     /// Sends a message as JSON with a key that is known.
     func send(_ json: String) async throws -> RawReply {
         try await self.exchange(Self.request("POST", "/fcm/send", json: json))
@@ -63,15 +62,13 @@ struct RawClient: Sendable {
 
     /// Sends a v1 message with an access token.
     func send(message: String, project: String = "demo", token: String) async throws -> RawReply {
-        let headers = ["Authorization: Bearer \(token)", "Content-Type: application/json", "Connection: close"]
-        let path = "/v1/projects/\(project)/messages:send"
-        return try await self.exchange(Self.request("POST", path, headers: headers, body: message))
+        let headers = ["Authorization: Bearer \(token)", "Content-Type: application/json"]
+        return try await self.ask("POST", "/v1/projects/\(project)/messages:send", headers, body: message)
     }
 
     /// Asks for an access token with a form.
     func token(form: String) async throws -> RawReply {
-        let headers = ["Content-Type: application/x-www-form-urlencoded", "Connection: close"]
-        return try await self.exchange(Self.request("POST", "/token", headers: headers, body: form))
+        try await self.ask("POST", "/token", ["Content-Type: application/x-www-form-urlencoded"], body: form)
     }
 
     /// Asks the control interface.
@@ -101,5 +98,60 @@ struct RawClient: Sendable {
     static func request(_ method: String, _ path: String, headers: [String], body: String) -> String {
         let lines = ["\(method) \(path) HTTP/1.1", "Host: localhost"] + headers
         return lines.joined(separator: "\r\n") + "\r\nContent-Length: \(body.utf8.count)\r\n\r\n" + body
+    }
+}
+
+/// What a connection brought until it ended.
+struct RawReply: Sendable {
+    enum End: Sendable {
+        /// The peer finished in order.
+        case closed
+        /// The peer reset the connection.
+        case reset
+    }
+
+    let text: String
+    let end: End
+
+    /// Status of the first answer.
+    var status: Int? {
+        let words = self.text.prefix { $0 != "\r\n" }.split(separator: " ")
+        return words.count > 1 ? Int(words[1]) : nil
+    }
+
+    /// What follows the first head.
+    var body: String {
+        guard let range = self.text.firstRange(of: "\r\n\r\n") else { return "" }
+        return String(self.text[range.upperBound...])
+    }
+
+    /// A header field of the first answer, its name given in lower case.
+    func header(_ name: String) -> String? {
+        let head = self.text.firstRange(of: "\r\n\r\n").map { self.text[..<$0.lowerBound] } ?? self.text[...]
+        for line in head.split(separator: "\r\n").dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            if parts.count == 2, parts[0].lowercased() == name {
+                return parts[1].trimmingCharacters(in: .whitespaces)
+            }
+        }
+        return nil
+    }
+
+    /// The body's JSON object.
+    func json() throws -> [String: Any] {
+        try JSONSerialization.jsonObject(with: Data(self.body.utf8)) as? [String: Any] ?? [:]
+    }
+}
+
+/// TLS as a client of the emulator needs it.
+enum ClientTLS {
+    /// Trusts the emulator's own certificate and nothing else.
+    static func context(trusting certificate: EmulatorCertificate, protocols: [String]) throws -> NIOSSLContext {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.trustRoots = .certificates(
+            try NIOSSLCertificate.fromPEMBytes(Array(certificate.certificateChain.utf8))
+        )
+        configuration.applicationProtocols = protocols
+        return try NIOSSLContext(configuration: configuration)
     }
 }

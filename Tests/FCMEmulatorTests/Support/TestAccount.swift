@@ -29,13 +29,7 @@ enum TestAccount {
     /// The account's file.
     static func file() throws -> ServiceAccountFile { try self.made.get() }
 
-    /// An assertion signed with the account's key.
-    ///
-    /// - Parameters:
-    ///   - claims: what it states.
-    ///   - keyID: `kid` of the header; the account's if nil.
-    /// - Returns: the signed text.
-    /// - Throws: what kept it from being signed.
+    /// An assertion signed with the account's key; its header names that one or another.
     static func assertion(_ claims: Claims = Claims(), keyID: String? = nil) async throws -> String {
         let file = try self.file()
         let kid = JWKIdentifier(string: keyID ?? file.privateKeyID)

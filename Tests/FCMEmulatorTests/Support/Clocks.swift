@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// A clock on which every sleep lasts until the test ends it, one after the other.
@@ -40,5 +41,20 @@ final class StepClock: Clock {
     func step() {
         let waker = self.state.withLock { $0.sleepers.isEmpty ? nil : $0.sleepers.removeFirst().waker }
         waker?.finish()
+    }
+}
+
+/// A time of day the test sets.
+final class ManualTime: Sendable {
+    private let date: Mutex<Date>
+
+    init(_ secondsSince1970: TimeInterval = 1_700_000_000) {
+        self.date = Mutex(Date(timeIntervalSince1970: secondsSince1970))
+    }
+
+    var now: Date { self.date.withLock { $0 } }
+
+    func advance(seconds: TimeInterval) {
+        self.date.withLock { $0 = $0.addingTimeInterval(seconds) }
     }
 }

@@ -6,26 +6,13 @@ import Testing
 @Suite("LegacySendValidator")
 struct LegacySendValidatorTests {
     /// What the emulator refuses on purpose although the facade takes it.
-    private static let stricter = [
-        "is null", "is an empty string", "unknown member", "not representable",
-    ]
+    private static let stricter = ["is null", "is an empty string", "unknown member", "not representable"]
 
     @Test("It disagrees with the vectors only where it is stricter", arguments: try SendVector.validate())
     func vectors(vector: SendVector) throws {
         let endpoint = LegacyEndpoint(serverKeys: ["AAAA-known"])
-        let headers = [
-            vector.contentType.map { HeaderField(name: "Content-Type", value: $0) },
-            vector.authorization.map { HeaderField(name: "Authorization", value: $0) },
-        ]
-        let request = ReceivedRequest(
-            time: Date(timeIntervalSince1970: 0),
-            method: vector.method,
-            target: "/fcm/send",
-            headers: headers.compactMap { $0 },
-            bodyBytes: vector.body
-        )
         do throws(Refused) {
-            let (message, format) = try endpoint.message(in: request)
+            let (message, format) = try endpoint.message(in: vector.request)
             #expect(vector.isAccepted)
             #expect(format == .json)
             #expect(message.target.resultCount ?? 1 == vector.recipients)
@@ -105,6 +92,54 @@ struct LegacySendValidatorTests {
                     mutableContent: true,
                     restrictedPackageName: "com.x"
                 )
+        )
+    }
+}
+
+@Suite("LegacyFormValidator")
+struct LegacyFormValidatorTests {
+    @Test("Forms are judged as the vectors say", arguments: try SendVector.plaintext())
+    func vectors(vector: SendVector) throws {
+        do {
+            let (message, format) = try LegacyEndpoint(serverKeys: []).message(in: vector.request)
+            #expect(format == .form)
+            let expected = try LegacySendValidator.validate(try #require(vector.asJSON))
+            #expect(message.target == expected.target)
+            #expect(message.content == expected.content)
+            #expect(message.isDryRun == expected.isDryRun)
+            if let size = vector.payloadBytes {
+                #expect(PayloadRules.byteCount(message.content.data) == size)
+            }
+        } catch let refused as Refused {
+            #expect(!vector.isAccepted, "\(refused.reason)")
+            #expect(refused.answer.status == vector.status)
+            if let text = vector.answerText { #expect(refused.answer.body == text) }
+        }
+    }
+}
+
+@Suite("LegacyAnswers")
+struct LegacyAnswersTests {
+    private let id = MulticastID(value: 216)
+
+    @Test("A single InvalidParameters is a status of its own, in a multicast it is a result")
+    func invalidParameters() {
+        let answers = LegacyAnswers(format: .json)
+        let results: [RecipientResult] = [.failed("InvalidParameters")]
+        #expect(answers.devices(results, isSingle: true, multicastID: self.id).status == 400)
+        #expect(answers.devices(results, isSingle: false, multicastID: self.id).status == 200)
+    }
+
+    @Test("Forms are answered in lines without a final break")
+    func forms() {
+        let answers = LegacyAnswers(format: .form)
+        let accepted: [RecipientResult] = [.accepted(messageID: "0:1%a", canonical: "new")]
+        #expect(
+            answers.devices(accepted, isSingle: true, multicastID: self.id) == .text("id=0:1%a\nregistration_id=new")
+        )
+        #expect(
+            answers.devices([.failed("NotRegistered")], isSingle: true, multicastID: self.id)
+                == .text("Error=NotRegistered")
         )
     }
 }
