@@ -5,14 +5,10 @@ import X509
 
 /// Certifies servers and clients for tests.
 package struct TestAuthority: Sendable {
-    /// The authority's own certificate, in PEM.
     package let certificate: String
     private let name: DistinguishedName
     private let key: P256.Signing.PrivateKey
 
-    /// An authority with a key of its own.
-    ///
-    /// - Throws: what keeps its certificate from being made.
     package init(_ name: String = "test authority") throws {
         self.name = try DistinguishedName { CommonName(name) }
         self.key = P256.Signing.PrivateKey()
@@ -35,15 +31,6 @@ package struct TestAuthority: Sendable {
     }
 
     /// Certifies somebody with a fresh key.
-    ///
-    /// - Parameters:
-    ///   - subject: the common name.
-    ///   - dnsNames: subject alternative names.
-    ///   - uris: further ones.
-    ///   - emails: further ones.
-    ///   - validity: seconds from now, from when until when it is valid.
-    /// - Returns: the certificate and its key.
-    /// - Throws: what keeps it from being made.
     package func certify(
         _ subject: String,
         dnsNames: [String] = [],
@@ -71,9 +58,17 @@ package struct TestAuthority: Sendable {
             },
             issuerPrivateKey: Certificate.PrivateKey(self.key)
         )
-        return TestIdentity(
-            certificate: try certificate.serializeAsPEM().pemString,
-            privateKey: key.pemRepresentation
-        )
+        return TestIdentity(certificate: try certificate.serializeAsPEM().pemString, privateKey: key.pemRepresentation)
+    }
+}
+
+/// A certificate and its key, both in PEM.
+package struct TestIdentity: Sendable, Hashable {
+    package let certificate: String
+    package let privateKey: String
+
+    package init(certificate: String, privateKey: String) {
+        self.certificate = certificate
+        self.privateKey = privateKey
     }
 }

@@ -4,28 +4,20 @@ package import GatewayCore
 package final class InMemoryAuditStore: AuditStore {
     /// Everything that the store holds and has seen.
     package struct Contents: Sendable {
-        /// All records, in the order of their arrival.
         package var records: [ChainedAuditRecord] = []
-        /// The writers' ends, by rising writer.
         package var heads: [AuditHead] = []
-        /// What is signed of the chains, and where they begin.
         package var signatures = AuditSignatures()
-        /// How many records each successful append brought.
         package var batches: [Int] = []
-        /// How many appends were refused.
         package var refused = 0
-        /// How many appends hang at this moment.
         package var hanging = 0
         var refuses = false
         var hangs = false
 
-        /// One writer's records within a range of places, by rising place.
         func chain(of writer: Int, in places: ClosedRange<Int>) -> [ChainedAuditRecord] {
             self.records.filter { $0.writer == writer && places.contains($0.sequence) }
                 .sorted { $0.sequence < $1.sequence }
         }
 
-        /// The records of one action.
         package func records(of action: String) -> [AuditRecord] {
             self.records.map(\.record).filter { $0.action == action }
         }
@@ -33,40 +25,22 @@ package final class InMemoryAuditStore: AuditStore {
 
     private let contents = Observed(Contents())
 
-    /// An empty store.
     package init() {}
 
-    /// What the store holds and has seen.
     package var current: Contents { self.contents.current }
 
-    /// The recorded actions in the order of their arrival.
     package var actions: [String] { self.contents.current.records.map(\.record.action) }
 
-    /// Makes appends fail from now on, or succeed again.
-    package func refuse(_ refuses: Bool = true) {
-        self.contents.change { $0.refuses = refuses }
-    }
+    package func refuse(_ refuses: Bool = true) { self.contents.change { $0.refuses = refuses } }
 
-    /// Makes appends hang from now on, or go on.
-    package func hang(_ hangs: Bool = true) {
-        self.contents.change { $0.hangs = hangs }
-    }
+    package func hang(_ hangs: Bool = true) { self.contents.change { $0.hangs = hangs } }
 
-    /// Changes what is stored behind everybody's back.
-    package func tamper(_ body: (inout Contents) -> Void) {
-        self.contents.change(body)
-    }
+    package func tamper(_ body: (inout Contents) -> Void) { self.contents.change(body) }
 
-    /// Returns when the store has come to hold or to see something.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
     package func wait(until isMet: @escaping @Sendable (Contents) -> Bool) async throws {
         try await self.contents.wait(until: isMet)
     }
 
-    /// Adds records and moves the writer's head.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse; `conflict` where another record is in the place of one.
     package func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError) {
         self.contents.change { $0.hanging += 1 }
         try? await self.contents.wait { !$0.hangs }
@@ -102,9 +76,7 @@ package final class InMemoryAuditStore: AuditStore {
         return AuditPage(records: page, next: found.count > page.count ? page.last.map { AuditCursor($0) } : nil)
     }
 
-    package func heads() async throws(GatewayError) -> [AuditHead] {
-        self.contents.current.heads
-    }
+    package func heads() async throws(GatewayError) -> [AuditHead] { self.contents.current.heads }
 
     package func rows(of writer: Int, from sequence: Int, limit: Int) async throws(GatewayError) -> AuditRows {
         let contents = self.contents.current

@@ -16,43 +16,23 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
     private let willApply: @Sendable (DirectoryChange) -> Void
 
     /// An empty directory.
-    ///
-    /// - Parameter willApply: hears of every change before it is made or refused.
     package init(willApply: @escaping @Sendable (DirectoryChange) -> Void = { _ in }) {
         self.willApply = willApply
     }
 
-    /// What the directory holds at this moment.
-    package var contents: DirectoryContents {
-        self.state.withLock { $0.contents }
-    }
+    package var contents: DirectoryContents { self.state.withLock { $0.contents } }
 
-    /// Makes reading fail from now on, or succeed again.
-    package func refuseLoads(_ refuses: Bool = true) {
-        self.state.withLock { $0.refusesLoads = refuses }
-    }
+    package func refuseLoads(_ refuses: Bool = true) { self.state.withLock { $0.refusesLoads = refuses } }
 
-    /// Makes changes fail from now on, or succeed again.
-    package func refuseChanges(_ refuses: Bool = true) {
-        self.state.withLock { $0.refusesChanges = refuses }
-    }
+    package func refuseChanges(_ refuses: Bool = true) { self.state.withLock { $0.refusesChanges = refuses } }
 
     /// Makes changes fail from now on although they are made, or succeed again.
-    package func loseAnswers(_ loses: Bool = true) {
-        self.state.withLock { $0.losesAnswers = loses }
-    }
+    package func loseAnswers(_ loses: Bool = true) { self.state.withLock { $0.losesAnswers = loses } }
 
-    /// Names rows that are refused from now on.
-    package func refuseRows(_ rows: [RefusedRow]) {
-        self.state.withLock { $0.contents.refused = rows }
-    }
+    package func refuseRows(_ rows: [RefusedRow]) { self.state.withLock { $0.contents.refused = rows } }
 
-    /// How often everything was read.
     package var loads: Int { self.state.withLock { $0.loads } }
 
-    /// Everything.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func load() async throws(GatewayError) -> DirectoryContents {
         // As with a database, a reader that is cancelled gets nothing.
         if Task.isCancelled { throw GatewayError(.cancelled, "The reader was cancelled") }
@@ -64,9 +44,6 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         return state.contents
     }
 
-    /// Makes one change.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse; `notFound` where a tenant or key is not there.
     @discardableResult
     package func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
         self.willApply(change)
@@ -90,9 +67,6 @@ package final class InMemoryDirectoryStore: DirectoryStore, GatewaySecretStore {
         return contents
     }
 
-    /// The gateway's own secrets, kept from the first call on.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse changes.
     package func gatewaySecrets(
         orInsert candidates: [GatewaySecret: Envelope],
         at end: CheckpointEnd

@@ -18,51 +18,32 @@ package final class InMemoryGroupStore: GroupStore {
 
     private let state = Mutex(State())
 
-    /// A store that holds nothing.
     package init() {}
 
-    /// Makes everything fail from now on, or succeed again.
-    package func refuse(_ refuses: Bool = true) {
-        self.state.withLock { $0.refuses = refuses }
-    }
+    package func refuse(_ refuses: Bool = true) { self.state.withLock { $0.refuses = refuses } }
 
     /// Asks before every write whether it may be made; a write that may not fails.
-    package func ask(_ willWrite: @escaping @Sendable () -> Bool) {
-        self.state.withLock { $0.willWrite = willWrite }
-    }
+    package func ask(_ willWrite: @escaping @Sendable () -> Bool) { self.state.withLock { $0.willWrite = willWrite } }
 
-    /// Everything that is stored.
     package var groups: [DeviceGroup] {
         self.state.withLock { $0.groups.values.sorted { $0.name < $1.name } }
     }
 
-    /// A tenant's group of a name.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
         try self.read { $0[Key(tenant: tenant, name: name)] }
     }
 
-    /// A tenant's group that has or had a key.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup? {
         let name = self.state.withLock { $0.names[Key(tenant: tenant, name: key)] }
         return try self.read { groups in name.flatMap { groups[Key(tenant: tenant, name: $0)] } }
     }
 
-    /// Every key by which a group is known.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)] {
         let keys = self.state.withLock { $0.refuses ? nil : $0.names.keys.map { (tenant: $0.tenant, key: $0.name) } }
         guard let keys else { throw Self.unavailable }
         return keys
     }
 
-    /// Stores a group.
-    ///
-    /// - Throws: `conflict`; `storeUnavailable` while told to refuse.
     package func save(_ group: DeviceGroup) async throws(GatewayError) -> Int {
         try self.write(group) { stored in
             var group = group
@@ -72,16 +53,8 @@ package final class InMemoryGroupStore: GroupStore {
         return group.version + 1
     }
 
-    /// Forgets a group.
-    ///
-    /// - Throws: `conflict`; `storeUnavailable` while told to refuse.
-    package func remove(_ group: DeviceGroup) async throws(GatewayError) {
-        try self.write(group) { $0 = nil }
-    }
+    package func remove(_ group: DeviceGroup) async throws(GatewayError) { try self.write(group) { $0 = nil } }
 
-    /// Names of a tenant's groups.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func names(of tenant: TenantID, after name: String?, limit: Int) async throws(GatewayError) -> [String] {
         let names = try self.read { $0.keys.filter { $0.tenant == tenant }.map(\.name) }
         let rest = names.sorted { Array($0.utf8).lexicographicallyPrecedes(Array($1.utf8)) }

@@ -18,15 +18,12 @@ package final class InMemoryGroupUpstream: GroupUpstream {
 
     private let state = Mutex(State())
 
-    /// An FCM without groups.
     package init() {}
 
-    /// The members of a group; `nil` where there is none.
     package func members(ofGroup name: String) -> [String]? {
         self.state.withLock { $0.groups[name]?.members }
     }
 
-    /// The names of the groups, sorted.
     package var groupNames: [String] { self.state.withLock { $0.groups.keys.sorted() } }
 
     /// Says which tokens no group takes.
@@ -34,7 +31,6 @@ package final class InMemoryGroupUpstream: GroupUpstream {
         self.state.withLock { $0.invalidTokens = tokens }
     }
 
-    /// Carries a request out.
     package func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,

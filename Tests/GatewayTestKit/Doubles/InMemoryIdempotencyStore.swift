@@ -12,19 +12,13 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
 
     private let state = Observed(State())
 
-    /// An empty store.
     package init() {}
 
-    /// What is stored.
     package var records: [StoredIdempotencyRecord] { Array(self.state.current.records.values) }
 
-    /// The sizes of the batches so far.
     package var batches: [Int] { self.state.current.batches }
 
-    /// Makes everything fail from now on, or succeed again.
-    package func refuse(_ refuses: Bool = true) {
-        self.state.change { $0.refuses = refuses }
-    }
+    package func refuse(_ refuses: Bool = true) { self.state.change { $0.refuses = refuses } }
 
     /// Replaces what is stored of every record by other bytes, as damage would.
     package func damage() {
@@ -39,21 +33,13 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
         }
     }
 
-    /// What is kept of a key.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func record(of identity: IdempotencyIdentity) async throws(GatewayError) -> StoredIdempotencyRecord? {
         let state = self.state.current
         guard !state.refuses else { throw Self.refusal }
         return state.records[identity]
     }
 
-    /// Makes changes in their order.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
-    package func apply(
-        _ changes: [IdempotencyChange]
-    ) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
+    package func apply(_ changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] {
         let outcomes = self.state.change { state -> [IdempotencyChange.Outcome]? in
             guard !state.refuses else { return nil }
             state.batches.append(changes.count)
@@ -63,18 +49,12 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
         return outcomes
     }
 
-    /// The mark that was stored last.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func mark() async throws(GatewayError) -> IdempotencyMark? {
         let state = self.state.current
         guard !state.refuses else { throw Self.refusal }
         return state.mark
     }
 
-    /// Drops records whose time is up, and stores how far it has come.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func purge(at mark: IdempotencyMark, limit: Int) async throws(GatewayError) -> Int {
         let count = self.state.change { state -> Int? in
             guard !state.refuses else { return nil }
@@ -105,7 +85,5 @@ package final class InMemoryIdempotencyStore: IdempotencyStore {
         }
     }
 
-    private static var refusal: GatewayError {
-        GatewayError(.storeUnavailable, "The store refuses, as it was told to")
-    }
+    private static var refusal: GatewayError { GatewayError(.storeUnavailable, "The store refuses, as it was told to") }
 }

@@ -5,17 +5,11 @@ import Synchronization
 package final class InMemoryRetiredTokenStore: RetiredTokenStore {
     /// One stored entry.
     package struct Entry: Sendable {
-        /// Whose it is.
         package var owner: RetiredTokenOwner
-        /// The first 64 bits of its pseudonym.
         package var key: UInt64
-        /// What is stored.
         package var token: RetiredToken
-        /// When it was last reported.
         package var reportedAt: Timestamp
-        /// Some bits of its replacement's pseudonym.
         package var replacement: UInt16
-        /// Its place in the feed, if it is fed.
         package var position: Int?
     }
 
@@ -29,30 +23,16 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
 
     private let state = Observed(State())
 
-    /// An empty list.
     package init() {}
 
-    /// What is stored, in the order of its arrival.
     package var entries: [Entry] { self.state.current.entries }
 
-    /// The sizes of the batches so far.
     package var batches: [Int] { self.state.current.batches }
 
-    /// Makes changes fail from now on, or succeed again.
-    package func refuse(_ refuses: Bool = true) {
-        self.state.change { $0.refuses = refuses }
-    }
+    package func refuse(_ refuses: Bool = true) { self.state.change { $0.refuses = refuses } }
 
-    /// Returns when so many entries are stored.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
-    package func wait(forEntries count: Int) async throws {
-        try await self.state.wait { $0.entries.count == count }
-    }
+    package func wait(forEntries count: Int) async throws { try await self.state.wait { $0.entries.count == count } }
 
-    /// Everything but the tokens' texts.
-    ///
-    /// - Throws: nothing; the port does.
     package func load() async throws(GatewayError) -> RetiredTokenContents {
         let state = self.state.current
         return (
@@ -61,9 +41,6 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         )
     }
 
-    /// Makes changes in their order.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError) {
         let isDone = self.state.change { state in
             guard !state.refuses else { return false }
@@ -74,9 +51,6 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         guard isDone else { throw GatewayError(.storeUnavailable, "The list refuses, as it was told to") }
     }
 
-    /// Tokens of a tenant's feed after a position.
-    ///
-    /// - Throws: nothing; the port does.
     package func feed(
         of owner: RetiredTokenOwner,
         after position: Int,
@@ -92,9 +66,6 @@ package final class InMemoryRetiredTokenStore: RetiredTokenStore {
         )
     }
 
-    /// Drops what is too old, and then the oldest of all.
-    ///
-    /// - Throws: nothing; the port does.
     package func trim(
         reportedBefore cutoff: Timestamp,
         keeping maxEntries: Int

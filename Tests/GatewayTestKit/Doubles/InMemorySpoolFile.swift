@@ -4,13 +4,9 @@ package import GatewayCore
 package final class InMemorySpoolFile: AuditSpoolFile {
     /// What the file holds and has seen.
     package struct Contents: Sendable {
-        /// Its bytes.
         package var bytes: [UInt8] = []
-        /// How many writes succeeded.
         package var writes = 0
-        /// How many writes were refused.
         package var refused = 0
-        /// What was put aside, by suffix.
         package var aside: [String: [UInt8]] = [:]
         var refuses = false
         /// How much of a refused write stays all the same.
@@ -20,14 +16,12 @@ package final class InMemorySpoolFile: AuditSpoolFile {
 
     private let contents: Observed<Contents>
 
-    /// A file with some content.
     package init(_ bytes: [UInt8] = []) {
         var contents = Contents()
         contents.bytes = bytes
         self.contents = Observed(contents)
     }
 
-    /// What the file holds and has seen.
     package var current: Contents { self.contents.current }
 
     /// Makes writes fail from now on, of which so many bytes stay, or succeed again.
@@ -35,38 +29,20 @@ package final class InMemorySpoolFile: AuditSpoolFile {
         self.contents.change { ($0.refuses, $0.remains) = (refuses, remains) }
     }
 
-    /// Makes the file impossible to empty, or possible again.
-    package func refuseCuts(_ refuses: Bool = true) {
-        self.contents.change { $0.refusesCuts = refuses }
-    }
+    package func refuseCuts(_ refuses: Bool = true) { self.contents.change { $0.refusesCuts = refuses } }
 
-    /// Changes the content behind everybody's back.
-    package func tamper(_ body: (inout [UInt8]) -> Void) {
-        self.contents.change { body(&$0.bytes) }
-    }
+    package func tamper(_ body: (inout [UInt8]) -> Void) { self.contents.change { body(&$0.bytes) } }
 
-    /// Returns when the file has come to hold or to see something.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first.
     package func wait(until isMet: @escaping @Sendable (Contents) -> Bool) async throws {
         try await self.contents.wait(until: isMet)
     }
 
-    /// Its size in bytes.
-    ///
-    /// - Throws: nothing; the port does.
     package func size() async throws(GatewayError) -> Int { self.current.bytes.count }
 
-    /// Bytes from an offset on.
-    ///
-    /// - Throws: nothing; the port does.
     package func read(at offset: Int, count: Int) async throws(GatewayError) -> [UInt8] {
         Array(self.current.bytes.dropFirst(offset).prefix(count))
     }
 
-    /// Writes bytes.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError) {
         let isWritten = self.contents.change { contents in
             let isRefused = contents.refuses || offset > contents.bytes.count
@@ -81,9 +57,6 @@ package final class InMemorySpoolFile: AuditSpoolFile {
         if !isWritten { throw GatewayError(.storeUnavailable, "The spool refuses, as it was told to") }
     }
 
-    /// Drops bytes.
-    ///
-    /// - Throws: `storeUnavailable` while told to refuse.
     package func cut(to size: Int) async throws(GatewayError) {
         let isCut = self.contents.change { contents in
             guard !contents.refusesCuts else { return false }
@@ -93,9 +66,6 @@ package final class InMemorySpoolFile: AuditSpoolFile {
         if !isCut { throw GatewayError(.storeUnavailable, "The spool refuses to be emptied, as it was told to") }
     }
 
-    /// Keeps the content elsewhere.
-    ///
-    /// - Throws: nothing; the port does.
     package func setAside(_ suffix: String) async throws(GatewayError) -> String {
         self.contents.change { contents in
             contents.aside[suffix] = contents.bytes

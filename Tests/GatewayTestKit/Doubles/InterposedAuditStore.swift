@@ -10,12 +10,6 @@ package final class InterposedAuditStore: AuditStore {
     private let hasLooked = Atomic(false)
     private let reads = Atomic(0)
 
-    /// A store in front of another.
-    ///
-    /// - Parameters:
-    ///   - afterFirstHeads: happens between the first look at the heads and everything after it.
-    ///   - beforeRows: happens before each reading of rows; takes its number, from 1 on.
-    ///   - beforeRemoval: happens before each removal, which does not come to pass where it throws.
     package init(
         _ store: any AuditStore,
         afterFirstHeads: @escaping @Sendable () async -> Void = {},

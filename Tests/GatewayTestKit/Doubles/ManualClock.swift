@@ -5,18 +5,12 @@ import Synchronization
 package final class ManualClock: WallClock {
     private let time: Mutex<Timestamp>
 
-    /// A clock that shows a moment; by default the one of ``Timestamp/sample``.
     package init(at time: Timestamp = .sample) {
         self.time = Mutex(time)
     }
 
-    /// What the clock shows.
-    package func now() -> Timestamp {
-        self.time.withLock { $0 }
-    }
+    package func now() -> Timestamp { self.time.withLock { $0 } }
 
     /// Moves the clock, with a negative duration backwards.
-    package func advance(by duration: Duration) {
-        self.time.withLock { $0 = $0.advanced(by: duration) }
-    }
+    package func advance(by duration: Duration) { self.time.withLock { $0 = $0.advanced(by: duration) } }
 }

@@ -7,27 +7,16 @@ package import Tracing
 package final class RecordingTracer: Tracer {
     /// What is known of a span.
     package struct Record: Sendable {
-        /// Its name.
         package var name: String
-        /// Its kind.
         package var kind: SpanKind
-        /// Its trace.
         package var traceID: String
-        /// Its own id.
         package var id: String
-        /// The span that it is part of, if any.
         package var parentID: String?
-        /// Whether its trace is recorded.
         package var isSampled: Bool
-        /// What the trace's other systems keep.
         package var state: String?
-        /// Its attributes as text.
         package var attributes: [String: String] = [:]
-        /// Its status, where one was set.
         package var status: SpanStatus?
-        /// How many errors it has.
         package var errors = 0
-        /// How often it was ended.
         package var ends = 0
     }
 
@@ -35,7 +24,6 @@ package final class RecordingTracer: Tracer {
     package struct Span: Tracing.Span {
         private let tracer: RecordingTracer
         private let index: Int
-        /// What its children begin from.
         package let context: InstrumentationContext
 
         fileprivate init(tracer: RecordingTracer, index: Int, context: InstrumentationContext) {
@@ -44,13 +32,11 @@ package final class RecordingTracer: Tracer {
             self.context = context
         }
 
-        /// Its name.
         package var operationName: String {
             get { self.tracer.record(self.index).name }
             nonmutating set { self.tracer.change(self.index) { $0.name = newValue } }
         }
 
-        /// Its attributes.
         package var attributes: SpanAttributes {
             get {
                 SpanAttributes(self.tracer.record(self.index).attributes.mapValues { .string($0) })
@@ -68,13 +54,9 @@ package final class RecordingTracer: Tracer {
             }
         }
 
-        /// Whether its trace is recorded.
         package var isRecording: Bool { self.tracer.record(self.index).isSampled }
 
-        /// Sets its status.
-        package func setStatus(_ status: SpanStatus) {
-            self.tracer.change(self.index) { $0.status = status }
-        }
+        package func setStatus(_ status: SpanStatus) { self.tracer.change(self.index) { $0.status = status } }
 
         /// Is not remembered.
         package func addEvent(_ event: SpanEvent) {}
@@ -82,7 +64,6 @@ package final class RecordingTracer: Tracer {
         /// Is not remembered.
         package func addLink(_ link: SpanLink) {}
 
-        /// Counts an error.
         package func recordError<Instant: TracerInstant>(
             _ error: any Error,
             attributes: SpanAttributes,
@@ -91,7 +72,6 @@ package final class RecordingTracer: Tracer {
             self.tracer.change(self.index) { $0.errors += 1 }
         }
 
-        /// Counts an end.
         package func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
             self.tracer.change(self.index) { $0.ends += 1 }
         }
@@ -112,13 +92,10 @@ package final class RecordingTracer: Tracer {
 
     private let records = Mutex<[Record]>([])
 
-    /// A tracer that has seen nothing.
     package init() {}
 
-    /// The spans so far.
     package var spans: [Record] { self.records.withLock { $0 } }
 
-    /// Begins a span.
     package func startSpan<Instant: TracerInstant>(
         _ operationName: String,
         context: @autoclosure () -> InstrumentationContext,
@@ -157,10 +134,8 @@ package final class RecordingTracer: Tracer {
         return Span(tracer: self, index: index, context: context)
     }
 
-    /// Does nothing.
     package func forceFlush() {}
 
-    /// Reads `traceparent`, `tracestate` and `baggage`.
     package func extract<Carrier, Extract: Extractor>(
         _ carrier: Carrier,
         into context: inout InstrumentationContext,
@@ -178,7 +153,6 @@ package final class RecordingTracer: Tracer {
         )
     }
 
-    /// Writes `traceparent`, `tracestate` and `baggage`.
     package func inject<Carrier, Inject: Injector>(
         _ context: InstrumentationContext,
         into carrier: inout Carrier,
@@ -193,7 +167,5 @@ package final class RecordingTracer: Tracer {
 
     private func record(_ index: Int) -> Record { self.records.withLock { $0[index] } }
 
-    private func change(_ index: Int, _ body: (inout Record) -> Void) {
-        self.records.withLock { body(&$0[index]) }
-    }
+    private func change(_ index: Int, _ body: (inout Record) -> Void) { self.records.withLock { body(&$0[index]) } }
 }

@@ -8,9 +8,6 @@ import Musl
 ///
 /// It is bound and never listened on. A port that was merely given back may belong to another test a moment later.
 package enum ClosedPort {
-    /// Calls a closure with the port's number.
-    ///
-    /// - Throws: ``SampleError`` when the system has no port to give, and what the closure throws.
     package static func with<Result>(_ body: (Int) async throws -> Result) async throws -> Result {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard socket >= 0 else { throw SampleError(what: "socket") }

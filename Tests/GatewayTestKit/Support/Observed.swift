@@ -16,15 +16,11 @@ package final class Observed<State: Sendable>: Sendable {
 
     private let contents: Mutex<Contents>
 
-    /// State to begin with.
     package init(_ state: State) {
         self.contents = Mutex(Contents(state: state))
     }
 
-    /// The state at this moment.
-    package var current: State {
-        self.contents.withLock { $0.state }
-    }
+    package var current: State { self.contents.withLock { $0.state } }
 
     /// Reads or changes the state, then wakes whoever waits for what it has become.
     package func change<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
@@ -39,8 +35,6 @@ package final class Observed<State: Sendable>: Sendable {
     }
 
     /// Returns when the state meets a condition, at once if it does already.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled first, as a test's time limit does.
     package func wait(until isMet: @escaping @Sendable (State) -> Bool) async throws {
         let number = self.contents.withLock { contents in
             contents.nextNumber += 1

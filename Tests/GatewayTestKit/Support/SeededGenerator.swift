@@ -2,7 +2,6 @@
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// A sequence of its own for every seed.
     package init(seed: UInt64) {
         self.state = seed
     }
@@ -12,7 +11,6 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
         name.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 
-    /// The next number of the sequence.
     package mutating func next() -> UInt64 {
         self.state &+= 0x9E37_79B9_7F4A_7C15
         var mixed = self.state

@@ -2,7 +2,6 @@ import Foundation
 
 /// A directory of one test's files.
 package struct TemporaryDirectory {
-    /// The directory's path.
     package let path: String
 
     /// Runs a body with a directory that is removed afterwards.
@@ -15,7 +14,6 @@ package struct TemporaryDirectory {
         return try await body(directory)
     }
 
-    /// Writes a file and returns its path.
     package func file(_ name: String, _ content: String) throws -> String {
         let path = "\(self.path)/\(name)"
         try Data(content.utf8).write(to: URL(filePath: path))

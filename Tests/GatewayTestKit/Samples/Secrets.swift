@@ -6,11 +6,24 @@ import FoundationEssentials
 import Foundation
 #endif
 
+extension Secret {
+    /// 32 bytes that are the same for the same name and differ between names.
+    package static func sample(_ name: String) -> Secret {
+        var generator = SeededGenerator(seed: SeededGenerator.seed(of: name))
+        return Secret(bytes: (0..<32).map { _ in UInt8.random(in: 0...255, using: &generator) })
+    }
+}
+
+extension MasterKey {
+    /// A master key that is the same for the same name and differs between names.
+    package static func sample(_ name: String = "master") throws -> MasterKey {
+        guard let key = MasterKey(.sample(name)) else { throw SampleError(what: "master key \(name)") }
+        return key
+    }
+}
+
 extension ServiceAccountCredential {
     /// The members of a service-account file whose key is none that can sign, though it looks like one.
-    ///
-    /// - Parameter name: tells accounts apart.
-    /// - Returns: the members, one of no concern among them.
     package static func sampleMembers(_ name: String = "acme") -> [String: String] {
         var generator = SeededGenerator(seed: SeededGenerator.seed(of: "key of \(name)"))
         let key = Data((0..<1_200).map { _ in UInt8.random(in: 0...255, using: &generator) }).base64EncodedString()
@@ -25,16 +38,11 @@ extension ServiceAccountCredential {
         ]
     }
 
-    /// The text of a file with these members.
-    ///
-    /// - Throws: nothing in practice: texts can always be encoded.
     package static func sampleFile(_ members: [String: String] = sampleMembers()) throws -> [UInt8] {
         Array(try JSONEncoder().encode(members))
     }
 
     /// An account that can't sign.
-    ///
-    /// - Throws: nothing in practice: a sample is well formed.
     package static func sample(_ name: String = "acme", endpoint: String? = nil) throws -> ServiceAccountCredential {
         try ServiceAccountCredential(
             json: Self.sampleFile(Self.sampleMembers(name)),

@@ -1,0 +1,97 @@
+package import FCMModel
+package import GatewayCore
+
+extension APIKeyRecord {
+    /// The record of a key, with every scope unless told otherwise.
+    package static func sample(
+        of key: APIKey,
+        tenant: String = "acme",
+        pepper: KeyPepper = .sample,
+        scopes: Set<Scope> = Set(Scope.allCases),
+        topicPrefixes: [String] = [],
+        expiresAt: Timestamp? = nil,
+        revokedAt: Timestamp? = nil
+    ) throws -> APIKeyRecord {
+        APIKeyRecord(
+            id: key.id,
+            tenant: try .sample(tenant),
+            name: "sample",
+            digest: pepper.digest(of: key),
+            scopes: scopes,
+            topicPrefixes: topicPrefixes,
+            createdAt: .sample,
+            expiresAt: expiresAt,
+            revokedAt: revokedAt
+        )
+    }
+}
+
+extension KeyPepper {
+    package static let sample = KeyPepper(.sample("pepper"))
+}
+
+extension Principal {
+    package static func sample(
+        tenant: String = "acme",
+        limits: LimitPolicies = LimitPolicies(),
+        scopes: Set<Scope> = Set(Scope.allCases),
+        topicPrefixes: [String] = [],
+        upstream: UpstreamKind = .legacy
+    ) throws -> Principal {
+        Principal(
+            profile: try .sample(tenant, limits: limits, upstream: upstream),
+            key: try .sample(of: .generate(), tenant: tenant, scopes: scopes, topicPrefixes: topicPrefixes)
+        )
+    }
+}
+
+extension Caller {
+    /// A caller of a sample tenant who waits a minute.
+    package static func sample(_ principal: Principal? = nil, timeLeft: Duration = .seconds(60)) throws -> Caller {
+        Caller(
+            principal: try principal ?? .sample(),
+            origin: RequestOrigin(method: "PUT", requestID: "request-1"),
+            deadline: .now + timeLeft
+        )
+    }
+}
+
+extension SendCommand {
+    /// A message of 42 payload bytes to a target, without a near deadline.
+    package static func sample(
+        from principal: Principal,
+        to target: Target,
+        message: Message = Message(),
+        payloadBytes: Int = 42
+    ) -> SendCommand {
+        SendCommand(
+            by: Caller(principal: principal, origin: .sample, deadline: .now.advanced(by: .seconds(3_600))),
+            to: target,
+            message: message,
+            payloadBytes: payloadBytes
+        )
+    }
+}
+
+extension RequestOrigin {
+    /// A POST with a request id and a trace.
+    package static let sample = RequestOrigin(method: "POST", requestID: "request-1", trace: .sample)
+    /// A POST with a request id that belongs to no trace.
+    package static let untraced = RequestOrigin(method: "POST", requestID: "request-1")
+}
+
+extension RequestTrace {
+    package static let sampleID = "4bf92f3577b34da6a3ce929d0e0e4736"
+    package static let sampleParent = "00-\(sampleID)-00f067aa0ba902b7-01"
+
+    package static var sample: RequestTrace? { RequestTracer().handOn(parent: self.sampleParent, state: "a=1,b=2") }
+
+    /// A caller's trace in which a tracer records the request.
+    package static func recorded(
+        by tracer: RecordingTracer,
+        parent: String? = sampleParent,
+        baggage: String? = nil
+    ) -> RequestTrace? {
+        RequestTracer(tracer).begin("POST") { $0 == "traceparent" ? parent : $0 == "baggage" ? baggage : nil }
+    }
+}

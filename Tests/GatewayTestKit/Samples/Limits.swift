@@ -1,0 +1,53 @@
+package import GatewayCore
+
+extension LimitKey {
+    /// The bucket of a name; the same name has the same bucket.
+    package static func sample(_ name: String) -> LimitKey {
+        var generator = SeededGenerator(seed: SeededGenerator.seed(of: name))
+        let words = [generator.next(), generator.next()]
+        return LimitKey(
+            Pseudonym(bytes: words.flatMap { word in (0..<8).map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } })
+        )
+    }
+}
+
+extension LimitRequest {
+    /// A request under policies that were never others.
+    package init(
+        tenant: LimitKey = .sample("tenant"),
+        policies: LimitPolicies,
+        recipients: Recipients,
+        isCollapsible: Bool = false
+    ) {
+        let history = PolicyHistory(policies)
+        self.init(tenant: tenant, history: history, recipients: recipients, isCollapsible: isCollapsible)
+    }
+
+    /// A tenant's messages to one device.
+    package init(history: PolicyHistory, device: LimitKey = .sample("device"), count: Int = 1) {
+        let devices = Recipients.devices(Array(repeating: device, count: count))
+        self.init(tenant: .sample("tenant"), history: history, recipients: devices, isCollapsible: false)
+    }
+
+    package var policies: LimitPolicies { self.history.policies }
+}
+
+extension LimitDecision {
+    /// How many of so many recipients it admits.
+    package func admitted(of count: Int) -> Int {
+        switch self.admission {
+        case .all: count
+        case .some(let denials): denials.count { $0 == nil }
+        case .none: 0
+        }
+    }
+}
+
+extension RatePolicy {
+    package static func sample(_ rate: Int, per periodSeconds: Int, burst: Int) throws -> RatePolicy {
+        guard let policy = RatePolicy(rate: rate, periodSeconds: periodSeconds, burst: burst) else {
+            throw SampleError(what: "policy \(rate) per \(periodSeconds) s, burst \(burst)")
+        }
+        return policy
+    }
+}

@@ -1,0 +1,189 @@
+import FCMModel
+package import GatewayCore
+package import Logging
+package import ServiceLifecycle
+import ServiceLifecycleTestKit
+
+extension Service {
+    /// Runs beside a test, then shuts down gracefully and waits for the end.
+    package func whileRunning<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
+        try await testGracefulShutdown { trigger in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await self.run() }
+                let result = try await body()
+                trigger.triggerGracefulShutdown()
+                try await group.waitForAll()
+                return result
+            }
+        }
+    }
+}
+
+extension Directory {
+    /// A directory under the sample master key, which starts empty.
+    package static func sample(
+        store: any DirectoryStore,
+        clock: any WallClock = ManualClock(),
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    ) throws -> Directory {
+        Directory(
+            store: store,
+            masterKey: try .sample(),
+            auditKey: .sample("audit"),
+            defaultLimits: LimitPolicies(),
+            clock: clock,
+            metrics: metrics,
+            logger: logger
+        )
+    }
+}
+
+extension AuditConfiguration {
+    /// No pause between batches, a millisecond between attempts, and no time that is up before a test's is.
+    package static func sample(queueCapacity: Int = 10_000, commitTimeout: Duration = .seconds(600)) -> Self {
+        var configuration = AuditConfiguration()
+        configuration.queueRecords = queueCapacity
+        configuration.flushInterval = .zero
+        configuration.retryInterval = .milliseconds(1)
+        configuration.commitTimeout = commitTimeout
+        configuration.spoolAfter = .seconds(3_600)
+        return configuration
+    }
+}
+
+extension AuditLog {
+    package static func sample(
+        store: any AuditStore,
+        spool: (any AuditSpoolFile)? = nil,
+        spoolBytes: Int = 1 << 24,
+        clock: any WallClock = ManualClock(),
+        auditKey: Secret = .sample("audit"),
+        configuration: AuditConfiguration = .sample(),
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    ) -> AuditLog {
+        AuditLog(
+            store: store,
+            spool: spool.map {
+                AuditSpool(file: $0, sealer: AuditSpoolSealer(auditKey: auditKey), maxBytes: spoolBytes)
+            },
+            sealer: AuditSealer(auditKey: auditKey),
+            clock: clock,
+            configuration: configuration,
+            metrics: metrics,
+            logger: logger
+        )
+    }
+
+    package func place() throws -> AuditReservation {
+        guard let place = self.reserve() else { throw SampleError(what: "place in the audit") }
+        return place
+    }
+
+    package var hasPlace: Bool {
+        guard let place = self.reserve() else { return false }
+        _ = consume place
+        return true
+    }
+}
+
+extension AuditRecord {
+    package static func sample(_ action: String = "sample") -> AuditRecord {
+        AuditRecord(
+            time: .sample,
+            tenant: nil,
+            principal: "gateway",
+            action: action,
+            outcome: .done,
+            requestID: "request"
+        )
+    }
+
+    package var pseudonyms: [Pseudonym] {
+        stride(from: 0, to: self.targets.count, by: Pseudonym.byteCount)
+            .map { Pseudonym(bytes: self.targets[$0...].prefix(Pseudonym.byteCount)) }
+    }
+}
+
+extension IdempotentRequest {
+    /// A request whose message nobody looks at.
+    package static func sample(_ key: IdempotencyKey) -> IdempotentRequest {
+        IdempotentRequest(key: key, route: .messages, method: "POST", path: [], target: .token("t"), message: Message())
+    }
+}
+
+extension IdempotentSends {
+    /// Sends over a store that starts empty; expired records are dropped when a test says so, and the uptime passes with
+    /// the clock unless the test tells it.
+    package static func sample(
+        pipeline: SendPipeline,
+        store: any IdempotencyStore = InMemoryIdempotencyStore(),
+        clock: any WallClock,
+        uptime: (@Sendable () -> ContinuousClock.Instant)? = nil,
+        startsPerMark: Int = 200,
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+    ) -> IdempotentSends {
+        let (wall, start) = (clock.now(), ContinuousClock.now)
+        var configuration = IdempotencyConfiguration()
+        configuration.startsPerMark = startsPerMark
+        configuration.purgeInterval = .seconds(3_600)
+        configuration.purgeBatch = 2
+        return IdempotentSends(
+            pipeline: pipeline,
+            store: store,
+            clock: clock,
+            uptime: uptime ?? { start.advanced(by: .microseconds(clock.now().microseconds - wall.microseconds)) },
+            configuration: configuration,
+            metrics: metrics,
+            logger: logger
+        )
+    }
+}
+
+extension RetiredTokenConfiguration {
+    /// Nothing is written, settled or trimmed but when a test says so, or at once where it runs the service.
+    package static func sample(
+        queueCapacity: Int = 50_000,
+        queueBytes: Int = 32 * 1024 * 1024,
+        maxEntries: Int = 2_000_000
+    ) -> Self {
+        var configuration = RetiredTokenConfiguration()
+        configuration.queueCapacity = queueCapacity
+        configuration.queueBytes = queueBytes
+        configuration.flushInterval = .zero
+        configuration.retryInterval = .milliseconds(1)
+        configuration.settleInterval = .seconds(3_600)
+        configuration.trimInterval = .seconds(3_600)
+        configuration.maxEntries = maxEntries
+        return configuration
+    }
+}
+
+extension RetiredTokens {
+    package static func sample(
+        store: any RetiredTokenStore = InMemoryRetiredTokenStore(),
+        clock: any WallClock,
+        configuration: RetiredTokenConfiguration = .sample(),
+        metrics: GatewayMetrics = GatewayMetrics(),
+        logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+        profiles: @escaping @Sendable () -> [TenantProfile] = { [] }
+    ) -> RetiredTokens {
+        RetiredTokens(
+            store: store,
+            clock: clock,
+            configuration: configuration,
+            metrics: metrics,
+            logger: logger,
+            profiles: profiles
+        )
+    }
+
+    /// Lets time's work be done: reports that waited long enough are fed, and everything is written.
+    @discardableResult
+    package func settleAndFlush() async -> Bool {
+        self.settle()
+        return await self.flush()
+    }
+}
