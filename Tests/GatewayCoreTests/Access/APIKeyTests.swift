@@ -88,14 +88,6 @@ struct APIKeyTests {
             #expect(APIKey(text) == nil, "\(text)")
         }
     }
-
-    @Test("A key does not show itself")
-    func redacted() {
-        let key = APIKey.generate()
-        let secret = key.secret.revealText()
-        #expect(!"\(key)".contains(secret))
-        #expect(!String(reflecting: key).contains(secret))
-    }
 }
 
 @Suite("APIKeyRecord")
@@ -158,5 +150,12 @@ struct KeyPepperTests {
             other[index] ^= 1
             #expect(!KeyPepper.sample.matches(key.secret.revealBytes()[...], digest: other))
         }
+    }
+}
+
+extension APIKey {
+    /// A key of this id and secret with the checksum that belongs to them; `nil` for a wrong form.
+    static func sample(body: String) -> APIKey? {
+        APIKey("\(body)_\(Base62.text(CRC32.checksum(body.utf8), width: APIKey.checksumLength))")
     }
 }

@@ -8,43 +8,35 @@ struct AuthenticatorTests {
     private let key = APIKey.generate()
     private let now = Timestamp.sample
 
-    /// Judges a text against a directory that knows the key.
-    private func judge(
+    /// Who presents a text to a directory that knows the key, or why it is refused.
+    private func authenticate(
         _ text: String?,
         isTenantDisabled: Bool = false,
         expiresAt: Timestamp? = nil,
         revokedAt: Timestamp? = nil,
         clientNames: [String] = [],
-        by names: [String] = []
+        by names: [String] = [],
+        pepper: KeyPepper = .sample
     ) async throws -> Authenticator.Outcome {
         try await self.store.apply(
             .putTenant(.sample(isDisabled: isTenantDisabled, clientNames: clientNames), salt: [1])
         )
         try await self.store.apply(.putKey(.sample(of: self.key, expiresAt: expiresAt, revokedAt: revokedAt)))
-        let directory = Directory(
-            store: self.store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
-            clock: ManualClock()
-        )
+        let directory = try Directory.sample(store: self.store)
         try await directory.reload()
-        return Authenticator(directory: directory, pepper: .sample)
+        return Authenticator(directory: directory, pepper: pepper)
             .authenticate(key: text.map { Array($0.utf8)[...] }, clientNames: names, now: self.now)
     }
 
     private func refusal(_ outcome: Authenticator.Outcome) -> Authenticator.Refusal? {
-        switch outcome {
-        case .authenticated: nil
-        case .refused(let refusal): refusal
-        }
+        if case .refused(let refusal) = outcome { refusal } else { nil }
     }
 
     private var text: String { self.key.secret.revealText() }
 
     @Test("A known key tells who calls")
     func accepted() async throws {
-        let outcome = try await self.judge(self.text)
+        let outcome = try await self.authenticate(self.text)
         guard case .authenticated(let principal) = outcome else {
             Issue.record("\(outcome)")
             return
@@ -55,63 +47,33 @@ struct AuthenticatorTests {
         #expect(principal.has(.sendMessages))
     }
 
-    @Test("No key is missing, and a text that is none is malformed")
-    func missingAndMalformed() async throws {
-        #expect(self.refusal(try await self.judge(nil)) == .missing)
-        #expect(self.refusal(try await self.judge("")) == .malformed)
-        #expect(self.refusal(try await self.judge(String(self.text.dropLast()))) == .malformed)
-    }
-
-    @Test("A well-formed key that nobody made is unknown")
-    func unknown() async throws {
-        #expect(self.refusal(try await self.judge(APIKey.generate().secret.revealText())) == .unknown)
-    }
-
-    @Test("Another secret under a known id is unknown")
-    func otherSecret() async throws {
-        let other = APIKey.generate().secret.revealText().split(separator: "_")
-        let body = "fgw_\(self.key.id)_\(other[2])"
-        let forged = try #require(APIKey.sample(body: body))
+    @Test("No key is missing, a text that is none malformed, and any but the right secret under a known id unknown")
+    func texts() async throws {
+        let other = APIKey.generate().secret.revealText()
+        let forged = try #require(APIKey.sample(body: "fgw_\(self.key.id)_\(other.split(separator: "_")[2])"))
         #expect(forged.id == self.key.id)
-        #expect(self.refusal(try await self.judge(forged.secret.revealText())) == .unknown)
+        let refusals: [(String?, Authenticator.Refusal)] = [
+            (nil, .missing), ("", .malformed), (String(self.text.dropLast()), .malformed), (other, .unknown),
+            (forged.secret.revealText(), .unknown),
+        ]
+        for (text, refusal) in refusals { #expect(self.refusal(try await self.authenticate(text)) == refusal) }
+        let otherPepper = KeyPepper(.sample("other pepper"))
+        #expect(self.refusal(try await self.authenticate(self.text, pepper: otherPepper)) == .unknown)
     }
 
-    @Test("A revoked key is dead")
-    func revoked() async throws {
-        #expect(self.refusal(try await self.judge(self.text, revokedAt: self.now)) == .dead)
-    }
-
-    @Test("A key is dead from the very moment of its expiry on")
-    func expired() async throws {
-        let later = self.now.advanced(by: .microseconds(1))
-        #expect(self.refusal(try await self.judge(self.text, expiresAt: later)) == nil)
-        #expect(self.refusal(try await self.judge(self.text, expiresAt: self.now)) == .dead)
-        let earlier = self.now.advanced(by: .microseconds(-1))
-        #expect(self.refusal(try await self.judge(self.text, expiresAt: earlier)) == .dead)
+    @Test("A key is dead once it is revoked, and from the very moment of its expiry on")
+    func dead() async throws {
+        #expect(self.refusal(try await self.authenticate(self.text, revokedAt: self.now)) == .dead)
+        for (microseconds, refusal) in [(1, nil), (0, .dead), (-1, .dead)] as [(Int, Authenticator.Refusal?)] {
+            let expiry = self.now.advanced(by: .microseconds(microseconds))
+            #expect(self.refusal(try await self.authenticate(self.text, expiresAt: expiry)) == refusal)
+        }
     }
 
     @Test("A disabled tenant's keys are refused, and accepted again when it is enabled")
     func disabled() async throws {
-        #expect(self.refusal(try await self.judge(self.text, isTenantDisabled: true)) == .disabled)
-        #expect(self.refusal(try await self.judge(self.text, isTenantDisabled: false)) == nil)
-    }
-
-    @Test("Keys of a pepper that is gone are unknown")
-    func otherPepper() async throws {
-        _ = try await self.judge(self.text)
-        let directory = Directory(
-            store: self.store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
-            clock: ManualClock()
-        )
-        try await directory.reload()
-        let authenticator = Authenticator(directory: directory, pepper: KeyPepper(.sample("other pepper")))
-        #expect(
-            self.refusal(authenticator.authenticate(key: Array(self.text.utf8)[...], clientNames: [], now: self.now))
-                == .unknown
-        )
+        #expect(self.refusal(try await self.authenticate(self.text, isTenantDisabled: true)) == .disabled)
+        #expect(self.refusal(try await self.authenticate(self.text, isTenantDisabled: false)) == nil)
     }
 
     @Test(
@@ -125,7 +87,7 @@ struct AuthenticatorTests {
         ] as [([String], [String], Bool)]
     )
     func clientNames(asked: [String], given: [String], isServed: Bool) async throws {
-        let refusal = self.refusal(try await self.judge(self.text, clientNames: asked, by: given))
+        let refusal = self.refusal(try await self.authenticate(self.text, clientNames: asked, by: given))
         #expect(refusal == (isServed ? nil : .certificate))
     }
 
@@ -133,8 +95,8 @@ struct AuthenticatorTests {
     func certificateIsNotEnough() async throws {
         let name = "orders.internal"
         let forged = String(self.text.dropLast())
-        #expect(self.refusal(try await self.judge(forged, clientNames: [name], by: [name])) == .malformed)
-        let revoked = try await self.judge(self.text, revokedAt: self.now, clientNames: [name], by: [name])
+        #expect(self.refusal(try await self.authenticate(forged, clientNames: [name], by: [name])) == .malformed)
+        let revoked = try await self.authenticate(self.text, revokedAt: self.now, clientNames: [name], by: [name])
         #expect(self.refusal(revoked) == .dead)
     }
 }

@@ -52,9 +52,15 @@ struct DeviceGroupsLimitTests {
             clock: ManualClock()
         )
         let principal = try Principal.sample()
-        var group = groups.unknown("g", of: principal.profile)
-        group.key = "key-1"
-        group.members = [DeviceGroup.Member("a", .member), DeviceGroup.Member("b", .removing)]
+        var group = DeviceGroup(
+            tenant: principal.profile.id,
+            tenantCreatedAt: principal.profile.tenant.createdAt,
+            name: "g",
+            upstreamName: "g",
+            key: "key-1",
+            members: [DeviceGroup.Member("a", .member), DeviceGroup.Member("b", .removing)],
+            updatedAt: .sample
+        )
         group.version = try await store.save(group)
         group.key = "key-2"
         _ = try await store.save(group)

@@ -32,8 +32,8 @@ struct ReadinessTests {
 
     // MARK: The audit
 
-    /// As long as a commit may take, and the sample waits 600 s.
-    private static let patience = Duration.seconds(600)
+    /// As the sample has it.
+    private static let commitTimeout = Duration.seconds(600)
 
     private static func ready(with log: AuditLog) -> Readiness {
         let readiness = Readiness(audit: log)
@@ -52,21 +52,21 @@ struct ReadinessTests {
             // What the spool takes is recorded.
             try log.place().fill(.sample("spooled"))
             #expect(await log.settle())
-            #expect(readiness.refusal(at: .now + Self.patience) == nil)
+            #expect(readiness.refusal(at: .now + Self.commitTimeout) == nil)
             spool.refuse()
             let before = ContinuousClock.now
             try log.place().fill(.sample("waiting"))
             let refused = store.current.refused
             try await store.wait { $0.refused >= refused + 2 }
-            #expect(readiness.refusal(at: before + Self.patience - .seconds(1)) == nil)
-            #expect(readiness.refusal(at: .now + Self.patience) == .auditStalled)
+            #expect(readiness.refusal(at: before + Self.commitTimeout - .seconds(1)) == nil)
+            #expect(readiness.refusal(at: .now + Self.commitTimeout) == .auditStalled)
             readiness.set(false)
-            #expect(readiness.refusal(at: .now + Self.patience) == .notServing)
+            #expect(readiness.refusal(at: .now + Self.commitTimeout) == .notServing)
             readiness.set(true)
             // One of the two is enough.
             spool.refuse(false)
             #expect(await log.settle())
-            #expect(readiness.refusal(at: .now + Self.patience) == nil)
+            #expect(readiness.refusal(at: .now + Self.commitTimeout) == nil)
             store.refuse(false)
         }
         #expect(store.actions == ["audit.opened", "spooled", "waiting", "audit.closed"])
@@ -83,10 +83,10 @@ struct ReadinessTests {
             try await store.wait { $0.batches.count == 1 }
             store.refuse()
             await #expect(throws: GatewayError.self) { try await log.commit(.sample("refused")) }
-            #expect(readiness.refusal(at: .now + Self.patience) == (isStrict ? .auditStalled : nil))
+            #expect(readiness.refusal(at: .now + Self.commitTimeout) == (isStrict ? .auditStalled : nil))
             store.refuse(false)
             try await log.commit(.sample("taken"))
-            #expect(readiness.refusal(at: .now + Self.patience) == nil)
+            #expect(readiness.refusal(at: .now + Self.commitTimeout) == nil)
         }
     }
 }

@@ -57,7 +57,6 @@ struct LimitPoliciesTests {
         #expect(policies.deviceCollapsible == [])
         let limiter = MemoryRateLimiter()
         let request = LimitRequest(
-            tenant: .sample("tenant"),
             policies: LimitPolicies(tenant: [], device: [], deviceCollapsible: [], topic: []),
             recipients: .devices([.sample("device")]),
             isCollapsible: true

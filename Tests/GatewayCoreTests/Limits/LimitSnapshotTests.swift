@@ -22,12 +22,7 @@ struct LimitSnapshotTests {
     }
 
     private func request(_ recipients: LimitRequest.Recipients, isCollapsible: Bool = false) -> LimitRequest {
-        LimitRequest(
-            tenant: .sample("tenant"),
-            policies: self.policies,
-            recipients: recipients,
-            isCollapsible: isCollapsible
-        )
+        LimitRequest(policies: self.policies, recipients: recipients, isCollapsible: isCollapsible)
     }
 
     private var saved: [LimitKey: PolicyHistory] { [.sample("tenant"): PolicyHistory(self.policies)] }
@@ -68,14 +63,7 @@ struct LimitSnapshotTests {
         let former = LimitPolicies(device: [try .sample(60, per: 60, burst: 60)])
         let limits = LimitPolicies(device: [try .sample(1, per: 180, burst: 20)])
         var history = PolicyHistory(former)
-        func request(_ count: Int) -> LimitRequest {
-            LimitRequest(
-                tenant: .sample("tenant"),
-                history: history,
-                recipients: .devices(Array(repeating: .sample("device"), count: count)),
-                isCollapsible: false
-            )
-        }
+        func request(_ count: Int) -> LimitRequest { LimitRequest(history: history, count: count) }
         let before = MemoryRateLimiter()
         #expect(await before.admit(request(60), now: self.clock.now()).admission == .all)
         if !whileStopped { history = history.followed(by: limits, at: self.clock.now()) }

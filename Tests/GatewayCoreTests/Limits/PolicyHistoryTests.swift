@@ -6,31 +6,17 @@ import Testing
 /// What was used up stays used up when limits change.
 @Suite("PolicyHistory")
 struct PolicyHistoryTests {
-    private static let tenant = LimitKey.sample("tenant")
-    private static let device = LimitKey.sample("device")
     private let limiter = MemoryRateLimiter()
     private let clock = ManualClock()
 
-    private static func request(_ history: PolicyHistory, count: Int = 1) -> LimitRequest {
-        LimitRequest(
-            tenant: Self.tenant,
-            history: history,
-            recipients: .devices(Array(repeating: Self.device, count: count)),
-            isCollapsible: false
-        )
-    }
-
     private func admitted(_ count: Int, _ history: PolicyHistory) async -> Int {
-        switch await self.limiter.admit(Self.request(history, count: count), now: self.clock.now()).admission {
-        case .all: count
-        case .some(let denials): denials.count { $0 == nil }
-        case .none: 0
-        }
+        let request = LimitRequest(history: history, count: count)
+        return await self.limiter.admit(request, now: self.clock.now()).admitted(of: count)
     }
 
     /// How many more messages every policy of the device admits now.
     private func left(_ history: PolicyHistory) async -> Int {
-        let status = await self.limiter.status(of: Self.request(history), now: self.clock.now())
+        let status = await self.limiter.status(of: LimitRequest(history: history), now: self.clock.now())
         return status.recipients.first?.map(\.quota.remaining).min() ?? .max
     }
 

@@ -5,29 +5,14 @@ import Testing
 /// What a policy promises: at most `burst + rate·t/period` events in any span t.
 @Suite("The bound of a rate policy")
 struct RateBoundTests {
-    private static let tenant = LimitKey.sample("tenant")
     private static let device = LimitKey.sample("device")
 
-    private static func request(_ policies: LimitPolicies, count: Int = 1, isCollapsible: Bool = false) -> LimitRequest
-    {
-        LimitRequest(
-            tenant: Self.tenant,
-            policies: policies,
-            recipients: .devices(Array(repeating: Self.device, count: count)),
-            isCollapsible: isCollapsible
-        )
+    private static func request(_ policies: [RatePolicy], count: Int = 1) -> LimitRequest {
+        LimitRequest(history: PolicyHistory(.device(policies)), device: self.device, count: count)
     }
 
     private static func isWithin(_ policy: RatePolicy, _ count: Int, inMicroseconds span: Int64) -> Bool {
         Int64(count - policy.burst) * Int64(policy.periodSeconds) * 1_000_000 <= Int64(policy.rate) * span
-    }
-
-    private static func admitted(_ decision: LimitDecision, of count: Int) -> Int {
-        switch decision.admission {
-        case .all: count
-        case .some(let denials): denials.count { $0 == nil }
-        case .none: 0
-        }
     }
 
     @Test("No span of any length holds more, under any number of policies", arguments: 0..<60)
@@ -40,8 +25,8 @@ struct RateBoundTests {
         for _ in 0..<300 {
             clock.advance(by: .random(using: &generator))
             let count = Int.random(in: 1...4, using: &generator)
-            let decision = await limiter.admit(Self.request(.device(policies), count: count), now: clock.now())
-            let admitted = Self.admitted(decision, of: count)
+            let decision = await limiter.admit(Self.request(policies, count: count), now: clock.now())
+            let admitted = decision.admitted(of: count)
             admissions += Array(repeating: clock.now().microseconds, count: admitted)
         }
         #expect(!admissions.isEmpty)
@@ -78,8 +63,8 @@ struct RateBoundTests {
                     var admitted = 0
                     for _ in 0..<300 {
                         clock.advance(by: .microseconds(60 * caller))
-                        let decision = await limiter.admit(Self.request(.device(policies)), now: clock.now())
-                        admitted += Self.admitted(decision, of: 1)
+                        let decision = await limiter.admit(Self.request(policies), now: clock.now())
+                        admitted += decision.admitted(of: 1)
                     }
                     return admitted
                 }
@@ -105,18 +90,13 @@ struct RateBoundTests {
         )
         let limiter = MemoryRateLimiter()
         let devices = (0..<40).map { LimitKey.sample("device \($0)") }
-        let request = LimitRequest(
-            tenant: Self.tenant,
-            policies: policies,
-            recipients: .devices(devices),
-            isCollapsible: false
-        )
+        let request = LimitRequest(policies: policies, recipients: .devices(devices))
         let total = await withTaskGroup(of: Int.self) { group in
             for _ in 0..<10 {
                 group.addTask {
                     var admitted = 0
                     for _ in 0..<50 {
-                        admitted += Self.admitted(await limiter.admit(request, now: .sample), of: devices.count)
+                        admitted += await limiter.admit(request, now: .sample).admitted(of: devices.count)
                     }
                     return admitted
                 }
@@ -135,7 +115,7 @@ struct RateBoundTests {
         let step = Duration.seconds(seed.isMultiple(of: 2) ? 3_600 : -3_600)
         let limiter = MemoryRateLimiter()
         let clock = ManualClock()
-        let request = Self.request(.device([policy]))
+        let request = Self.request([policy])
         var admitted = 0
         var elapsed: Int64 = 0
         func run(calls: Int) async {
@@ -143,7 +123,7 @@ struct RateBoundTests {
                 let before = clock.now().microseconds
                 clock.advance(by: .random(using: &generator))
                 elapsed += clock.now().microseconds - before
-                admitted += Self.admitted(await limiter.admit(request, now: clock.now()), of: 1)
+                admitted += await limiter.admit(request, now: clock.now()).admitted(of: 1)
             }
         }
         await run(calls: 100)
@@ -175,7 +155,6 @@ struct RateBoundTests {
                 default: .tenantOnly(1)
                 }
             let request = LimitRequest(
-                tenant: Self.tenant,
                 policies: policies,
                 recipients: recipients,
                 isCollapsible: Bool.random(using: &generator)
@@ -205,7 +184,6 @@ struct RateBoundTests {
             let isCounted = Int.random(in: 0..<4, using: &generator) > 0
             func request(_ devices: [LimitKey]) -> LimitRequest {
                 LimitRequest(
-                    tenant: Self.tenant,
                     policies: policies,
                     recipients: isCounted ? .devices(devices) : .tenantOnly(devices.count),
                     isCollapsible: isCollapsible
@@ -233,12 +211,7 @@ struct RateBoundTests {
         let late = (1...20).map { LimitDenial(scope: .tenant, retryAfter: $0) }
         let devices = (0..<40).map { LimitKey.sample("device \($0)") }
         for recipients in [LimitRequest.Recipients.devices(devices), .tenantOnly(40)] {
-            let request = LimitRequest(
-                tenant: Self.tenant,
-                policies: policies,
-                recipients: recipients,
-                isCollapsible: false
-            )
+            let request = LimitRequest(policies: policies, recipients: recipients)
             let decision = await MemoryRateLimiter().admit(request, now: .sample)
             #expect(decision.admission == .some((0..<20).map { _ in nil } + late))
         }
@@ -255,12 +228,7 @@ struct RateBoundTests {
         let limiter = MemoryRateLimiter()
         let clock = ManualClock()
         let devices = (0..<burst).map { LimitKey.sample("device \($0)") }
-        let request = LimitRequest(
-            tenant: Self.tenant,
-            policies: policies,
-            recipients: .devices(devices),
-            isCollapsible: false
-        )
+        let request = LimitRequest(policies: policies, recipients: .devices(devices))
         #expect(await limiter.admit(request, now: clock.now()).admission == .all)
         guard case .none(let denial) = await limiter.admit(request, now: clock.now()).admission else {
             Issue.record("A used up quota refuses")
@@ -274,13 +242,13 @@ struct RateBoundTests {
     func askingInVain() async throws {
         let limiter = MemoryRateLimiter()
         let clock = ManualClock()
-        let request = Self.request(.device([try .sample(1, per: 10, burst: 2)]), count: 50)
-        #expect(Self.admitted(await limiter.admit(request, now: clock.now()), of: 50) == 2)
+        let request = Self.request([try .sample(1, per: 10, burst: 2)], count: 50)
+        #expect(await limiter.admit(request, now: clock.now()).admitted(of: 50) == 2)
         for _ in 0..<99 {
             clock.advance(by: .milliseconds(100))
-            #expect(Self.admitted(await limiter.admit(request, now: clock.now()), of: 50) == 0)
+            #expect(await limiter.admit(request, now: clock.now()).admitted(of: 50) == 0)
         }
         clock.advance(by: .milliseconds(100))
-        #expect(Self.admitted(await limiter.admit(request, now: clock.now()), of: 50) == 1)
+        #expect(await limiter.admit(request, now: clock.now()).admitted(of: 50) == 1)
     }
 }

@@ -69,6 +69,12 @@ struct SecretTests {
 struct GatewaySecretsTests {
     private let store = InMemoryDirectoryStore()
 
+    private static func sealed(_ secrets: [GatewaySecret]) throws -> [GatewaySecret: Envelope] {
+        try secrets.reduce(into: [:]) {
+            $0[$1] = try Envelope(sealing: .sample("s"), for: $1.context, under: .sample())
+        }
+    }
+
     @Test("The first start makes the secrets, later starts find them")
     func madeOnce() async throws {
         let first = try await GatewaySecrets(store: self.store, masterKey: .sample())
@@ -90,10 +96,7 @@ struct GatewaySecretsTests {
 
     @Test("Secrets that were exchanged for each other do not open")
     func exchanged() async throws {
-        var stored: [GatewaySecret: Envelope] = [:]
-        for secret in GatewaySecret.allCases {
-            stored[secret] = try Envelope(sealing: .sample("s"), for: secret.context, under: .sample())
-        }
+        var stored = try Self.sealed(GatewaySecret.allCases)
         #expect(throws: Never.self) { try GatewaySecrets(stored: stored, masterKey: .sample()) }
         (stored[.auditKey], stored[.keyPepper]) = (stored[.keyPepper], stored[.auditKey])
         #expect(throws: GatewayError.self) { try GatewaySecrets(stored: stored, masterKey: .sample()) }
@@ -101,23 +104,14 @@ struct GatewaySecretsTests {
 
     @Test("A store from before checkpoints opens, and has no signer")
     func withoutSigningKey() throws {
-        var stored: [GatewaySecret: Envelope] = [:]
-        for secret in [GatewaySecret.auditKey, .keyPepper] {
-            stored[secret] = try Envelope(sealing: .sample("s"), for: secret.context, under: .sample())
-        }
-        let secrets = try GatewaySecrets(stored: stored, masterKey: .sample())
+        let secrets = try GatewaySecrets(stored: Self.sealed([.auditKey, .keyPepper]), masterKey: .sample())
         #expect(throws: GatewayError.self) { try secrets.auditSigner() }
     }
 
     @Test("A missing secret is refused", arguments: [GatewaySecret.auditKey, .keyPepper])
     func missing(secret: GatewaySecret) throws {
-        var stored: [GatewaySecret: Envelope] = [:]
-        for other in GatewaySecret.allCases where other != secret {
-            stored[other] = try Envelope(sealing: .sample("s"), for: other.context, under: .sample())
-        }
-        let error = #expect(throws: GatewayError.self) {
-            try GatewaySecrets(stored: stored, masterKey: .sample())
-        }
+        let stored = try Self.sealed(GatewaySecret.allCases.filter { $0 != secret })
+        let error = #expect(throws: GatewayError.self) { try GatewaySecrets(stored: stored, masterKey: .sample()) }
         #expect(error?.code == .invalid)
     }
 }

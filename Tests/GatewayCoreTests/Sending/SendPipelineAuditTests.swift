@@ -6,46 +6,6 @@ import Testing
 
 @Suite("SendPipeline and audit", .timeLimit(.minutes(10)))
 struct SendPipelineAuditTests {
-    @Test("A record tells who sent what to how many, and what became of it")
-    func content() async throws {
-        let fixture = PipelineFixture { _ in
-            UpstreamResult(
-                answer: .recipients([
-                    .accepted(Acceptance(messageID: "1")), .rejected(.unregistered), .rejected(.invalidToken),
-                ]),
-                upstreamCode: "200"
-            )
-        }
-        let principal = try Principal.sample()
-        fixture.clock.advance(by: .seconds(5))
-        let command = SendCommand.sample(from: principal, to: .tokens(["a", "b", "c"]), payloadBytes: 77)
-        let outcome = await fixture.pipeline.send(command)
-        let record = try await fixture.record()
-
-        var expected = AuditRecord(
-            time: Timestamp.sample.advanced(by: .seconds(5)),
-            tenant: "acme",
-            principal: "key:\(principal.key.id)",
-            action: "message.send",
-            outcome: .partial,
-            requestID: "request-1"
-        )
-        expected.tenantUID = principal.profile.uid
-        expected.method = "POST"
-        expected.targetKind = "tokens"
-        expected.targets = record.targets
-        expected.results = [.init(fcmMessageID: "1"), .init(code: "unregistered"), .init(code: "invalid_token")]
-        expected.recipients = 3
-        expected.accepted = 1
-        expected.bytes = 77
-        expected.code = "unregistered"
-        expected.upstreamCode = "200"
-        expected.messageID = outcome.messageID
-        expected.traceID = RequestTrace.sampleID
-        #expect(record == expected)
-        #expect(record.pseudonyms == ["a", "b", "c"].map(principal.profile.pseudonymizer.pseudonym(of:)))
-    }
-
     @Test("FCM's id of a lone message stands in its record, and those of a list with each recipient")
     func messageIDs() async throws {
         let fixture = PipelineFixture()
@@ -77,15 +37,6 @@ struct SendPipelineAuditTests {
         #expect(records.map(\.recipients) == [1, 5])
         #expect(records.map(\.accepted) == [1, 2])
         #expect(records.map(\.outcome) == [.accepted, .partial])
-    }
-
-    @Test("A dry run is recorded under a name of its own")
-    func dryRun() async throws {
-        let fixture = PipelineFixture()
-        var message = Message()
-        message.dryRun = true
-        _ = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a"), message: message))
-        #expect(try await fixture.record().action == "message.validate")
     }
 
     @Test("No token, topic, payload or secret is recorded, in any form")

@@ -445,9 +445,7 @@ struct SendPipelineRetirementTests {
 
     @Test(
         "A queue that is full, of changes or of bytes, turns reports away, counts them, and hears of them again later",
-        arguments: [
-            RetiredTokenConfiguration.sample(queueCapacity: 2), .sample(queueBytes: 2),
-        ]
+        arguments: [RetiredTokenConfiguration.sample(queueCapacity: 2), .sample(queueBytes: 2)]
     )
     func fullQueue(configuration: RetiredTokenConfiguration) async throws {
         let fixture = self.fixture(configuration: configuration)
@@ -474,10 +472,7 @@ struct SendPipelineRetirementTests {
 
     @Test("Old entries and those beyond the bound leave the list in the store and in memory")
     func trimmed() async throws {
-        let fixture = self.fixture(
-            configuration: .sample(maxEntries: 3),
-            profiles: [try Principal.sample().profile]
-        )
+        let fixture = self.fixture(configuration: .sample(maxEntries: 3), profiles: [try Principal.sample().profile])
         let principal = try Principal.sample()
         let tokens = (0..<6).map { "t\($0)" }
         self.registrations.setDead(tokens)

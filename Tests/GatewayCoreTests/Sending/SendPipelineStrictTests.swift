@@ -118,29 +118,4 @@ struct SendPipelineStrictTests {
         }
         #expect(store.actions == ["audit.opened", "late", "audit.closed"])
     }
-
-    @Test("A send that carries an idempotency key is recorded the same way, and a repeat adds nothing")
-    func idempotent() async throws {
-        let fixture = PipelineFixture(isStrict: true)
-        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, clock: fixture.clock)
-        let command = SendCommand.sample(from: try .sample(), to: .token("a"))
-        let key = try #require(IdempotencyKey(Array("key".utf8)))
-        let request = IdempotentRequest.sample(key)
-        try await fixture.audit.whileRunning {
-            try await sends.whileRunning {
-                for _ in 1...2 {
-                    _ = await sends.send(command, once: request, on: nil) { _ in [1] }
-                }
-            }
-        }
-        #expect(fixture.store.current.records(of: "message.send").map(\.outcome) == [.intent, .accepted])
-        #expect(fixture.upstream.calls.count == 1)
-    }
-
-    @Test("In bounded mode a send leaves one record")
-    func bounded() async throws {
-        let fixture = PipelineFixture()
-        _ = await fixture.pipeline.send(.sample(from: try .sample(), to: .token("a")))
-        #expect(try await fixture.records().map(\.outcome) == [.accepted])
-    }
 }

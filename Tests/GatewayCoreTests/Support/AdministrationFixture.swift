@@ -21,13 +21,7 @@ struct AdministrationFixture {
             witnessed.change { $0.append(records) }
             if losesAudit.current { auditStore.refuse() }
         }
-        self.directory = Directory(
-            store: self.store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
-            clock: self.clock
-        )
+        self.directory = try .sample(store: self.store, clock: self.clock)
         self.audit = .sample(store: auditStore, clock: self.clock)
         self.administration = Administration(
             directory: self.directory,

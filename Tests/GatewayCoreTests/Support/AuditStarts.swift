@@ -42,11 +42,7 @@ struct AuditStarts {
 
     /// Whether verification finds nothing wrong.
     func isIntact() async throws -> Bool {
-        let verifier = AuditVerifier(
-            store: self.store,
-            sealer: self.sealer,
-            publicKey: self.signer.publicKey
-        )
+        let verifier = AuditVerifier(store: self.store, sealer: self.sealer, publicKey: self.signer.publicKey)
         guard case .intact = try await verifier.verify(isLive: false) else { return false }
         return true
     }

@@ -18,12 +18,7 @@ extension LimitPolicies {
         func some() throws -> [RatePolicy] {
             try (0..<Int.random(in: 1...4, using: &generator)).map { _ in try .random(using: &generator) }
         }
-        return LimitPolicies(
-            tenant: try some(),
-            device: try some(),
-            deviceCollapsible: try some(),
-            topic: try some()
-        )
+        return LimitPolicies(tenant: try some(), device: try some(), deviceCollapsible: try some(), topic: try some())
     }
 
     /// These device policies under a tenant that is never in the way.

@@ -20,27 +20,27 @@ struct DirectorySnapshotTests {
     }
 
     private func credential(of tenant: String, version: Int, _ serverKey: String) throws -> StoredCredential {
-        try StoredCredential(
-            sealing: LegacyCredential(serverKey: Secret(serverKey), endpoint: "http://\(tenant)"),
-            tenant: .sample(tenant),
-            salt: [],
-            version: version,
-            under: .sample(),
-            at: .sample
-        )
+        let credential = LegacyCredential(serverKey: Secret(serverKey), endpoint: "http://\(tenant)")
+        return try self.sealed(credential, of: tenant, version: version)
     }
 
-    @Test("Credentials are opened for their tenants")
-    func credentials() throws {
+    private func sealed(
+        _ credential: some TenantCredential,
+        of tenant: String,
+        version: Int
+    ) throws -> StoredCredential {
+        let (id, masterKey) = (try TenantID.sample(tenant), try MasterKey.sample())
+        return try .init(sealing: credential, tenant: id, salt: [], version: version, under: masterKey, at: .sample)
+    }
+
+    @Test("Messages go to the tenant's own project by v1, or else to its service account's")
+    func project() throws {
         var contents = DirectoryContents()
-        contents.tenants = [try .sample("acme"), try .sample("globex")]
-        contents.credentials = [try self.credential(of: "acme", version: 3, "server-key")]
-        let snapshot = try self.snapshot(contents)
-        let acme = try #require(snapshot.tenants[.sample("acme")])
-        #expect(acme.legacyCredential?.serverKey.revealText() == "server-key")
-        #expect(acme.legacyCredential?.endpoint == "http://acme")
-        #expect(acme.storedCredentials.map(\.version) == [3])
-        #expect(try #require(snapshot.tenants[.sample("globex")]).legacyCredential == nil)
+        contents.tenants = [try .sample("acme")]
+        contents.credentials = [try self.sealed(ServiceAccountCredential.sample(), of: "acme", version: 1)]
+        #expect(try self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "acme-push")
+        contents.tenants[0].projectID = "another"
+        #expect(try self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "another")
     }
 
     @Test("What keeps FCM from being asked is named, with what an operator has to do")
@@ -63,29 +63,6 @@ struct DirectorySnapshotTests {
         contents.tenants[0].upstream = .v1
         expect(try acme().missingCredential, "upstream is v1", "tenant put acme --upstream legacy")
         #expect(try acme().missingCredential?.contains("server-key") == false)
-    }
-
-    @Test("A tenant may have a credential of each kind")
-    func bothKinds() throws {
-        var contents = DirectoryContents()
-        contents.tenants = [try .sample("acme")]
-        let legacy = try self.credential(of: "acme", version: 3, "server-key")
-        let v1 = try StoredCredential(
-            sealing: ServiceAccountCredential.sample(),
-            tenant: .sample("acme"),
-            salt: [],
-            version: 1,
-            under: .sample(),
-            at: .sample
-        )
-        contents.credentials = [v1, legacy]
-        let acme = try #require(try self.snapshot(contents).tenants[.sample("acme")])
-        #expect(acme.legacyCredential?.serverKey.revealText() == "server-key")
-        #expect(acme.v1Credential?.projectID == "acme-push")
-        #expect(acme.v1ProjectID == "acme-push")
-        #expect(acme.storedCredentials == [legacy, v1])
-        contents.tenants[0].projectID = "another"
-        #expect(try self.snapshot(contents).tenants[.sample("acme")]?.v1ProjectID == "another")
     }
 
     @Test("The fingerprint is the start of the secret's SHA-256")
@@ -145,14 +122,7 @@ struct DirectorySnapshotTests {
     func replacing() throws {
         var contents = DirectoryContents()
         contents.tenants = try ["acme", "globex"].map { try .sample($0) }
-        let v1 = try StoredCredential(
-            sealing: ServiceAccountCredential.sample(),
-            tenant: .sample("acme"),
-            salt: [],
-            version: 1,
-            under: .sample(),
-            at: .sample
-        )
+        let v1 = try self.sealed(ServiceAccountCredential.sample(), of: "acme", version: 1)
         contents.credentials = [try self.credential(of: "acme", version: 1, "first"), v1]
         let keys = try (0..<3).map { _ in try APIKeyRecord.sample(of: .generate()) }
         let other = try APIKeyRecord.sample(of: .generate(), tenant: "globex")
@@ -166,9 +136,7 @@ struct DirectorySnapshotTests {
         let after = before.replacing(try .sample("acme"), with: acme, try self.opener())
         #expect(try after.tenants[.sample("globex")] === before.tenants[.sample("globex")])
         #expect(after.principals[other.id] === before.principals[other.id])
-        let (old, new) = (
-            try #require(before.tenants[.sample("acme")]), try #require(after.tenants[.sample("acme")])
-        )
+        let (old, new) = (try #require(before.tenants[.sample("acme")]), try #require(after.tenants[.sample("acme")]))
         #expect(new.v1Credential === old.v1Credential)
         #expect(new.legacyCredential?.serverKey.revealText() == "second")
         #expect(new.load === old.load)
@@ -179,27 +147,6 @@ struct DirectorySnapshotTests {
         let gone = after.replacing(try .sample("acme"), with: DirectoryContents(), try self.opener())
         #expect(gone.tenants.keys.map(\.text) == ["globex"])
         #expect(Array(gone.principals.keys) == [other.id])
-    }
-
-    @Test("Under another master key no credential opens")
-    func otherMasterKey() throws {
-        var contents = DirectoryContents()
-        contents.tenants = [try .sample("acme")]
-        contents.credentials = [try self.credential(of: "acme", version: 1, "key")]
-        let snapshot = try self.snapshot(contents, masterKey: "other")
-        #expect(try #require(snapshot.tenants[.sample("acme")]).legacyCredential == nil)
-    }
-
-    @Test("A tenant's own limits replace the defaults scope by scope")
-    func limits() throws {
-        var contents = DirectoryContents()
-        contents.tenants = [try .sample("acme"), try .sample("globex")]
-        contents.limits[try .sample("acme")] = LimitOverrides(topic: [try .sample(1, per: 2, burst: 3)])
-        let snapshot = try self.snapshot(contents)
-        let acme = try #require(snapshot.tenants[.sample("acme")])
-        #expect(acme.limits.topic == [try .sample(1, per: 2, burst: 3)])
-        #expect(acme.limits.device == RatePolicy.deviceDefaults)
-        #expect(try #require(snapshot.tenants[.sample("globex")]).limits == LimitPolicies())
     }
 
     @Test("Tenants have pseudonyms and buckets of their own")

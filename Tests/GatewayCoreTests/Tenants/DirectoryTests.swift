@@ -3,6 +3,7 @@ import GatewayTestKit
 import InMemoryLogging
 import Logging
 import MetricsTestKit
+import Synchronization
 import Testing
 
 @Suite("Directory")
@@ -10,39 +11,27 @@ struct DirectoryTests {
     private let store = InMemoryDirectoryStore()
     private let clock = ManualClock()
 
-    private func directory() throws -> Directory {
-        Directory(
-            store: self.store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
-            clock: self.clock
-        )
-    }
+    private func directory() throws -> Directory { try .sample(store: self.store, clock: self.clock) }
 
-    @Test("A directory starts empty and shows what the store held at the last reload")
+    @Test("A directory starts empty and shows what the store held at the last reload; a snapshot stays as it was")
     func reload() async throws {
         let directory = try self.directory()
-        #expect(directory.snapshot.tenants.isEmpty)
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
         #expect(directory.snapshot.tenants.isEmpty)
         try await directory.reload()
-        #expect(directory.snapshot.tenants.keys.map(\.text) == ["acme"])
-    }
-
-    @Test("A picture that was taken stays as it was")
-    func pictureStays() async throws {
-        let directory = try self.directory()
-        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
-        try await directory.reload()
-        let picture = directory.snapshot
+        let snapshot = directory.snapshot
+        #expect(snapshot.tenants.keys.map(\.text) == ["acme"])
         try await self.store.apply(.deleteTenant(.sample("acme")))
+        self.store.refuseLoads()
+        await #expect(throws: GatewayError.self) { try await directory.reload() }
+        #expect(directory.snapshot === snapshot)
+        self.store.refuseLoads(false)
         try await directory.reload()
-        #expect(picture.tenants.count == 1)
+        #expect(snapshot.tenants.count == 1)
         #expect(directory.snapshot.tenants.isEmpty)
     }
 
-    @Test("A tenant's load is carried from picture to picture; a new tenant's is its own")
+    @Test("A tenant's load is carried from snapshot to snapshot; a new tenant's is its own")
     func load() async throws {
         let directory = try self.directory()
         try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
@@ -112,13 +101,7 @@ struct DirectoryTests {
     @Test("A change that was shown while the whole store was read is not undone by what the reading saw")
     func overtakenByChange() async throws {
         let store = OvertakenStore()
-        let directory = Directory(
-            store: store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
-            clock: self.clock
-        )
+        let directory = try Directory.sample(store: store, clock: self.clock)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await directory.reload() }
             await store.firstHasBegun()
@@ -135,14 +118,11 @@ struct DirectoryTests {
     @Test("Rows that are refused are counted and logged once, and their tenants can be deleted")
     func refused() async throws {
         let (metrics, logs) = (TestMetrics(), InMemoryLogHandler())
-        let directory = Directory(
+        let logger = Logger(label: "test") { _ in logs }
+        let directory = try Directory.sample(
             store: self.store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
-            clock: self.clock,
             metrics: GatewayMetrics(factory: metrics),
-            logger: Logger(label: "test") { _ in logs }
+            logger: logger
         )
         func count(_ kind: String) throws -> Double? {
             try metrics.expectMeter("fcmgw_directory_refused_rows", [("kind", kind)]).lastValue
@@ -158,16 +138,6 @@ struct DirectoryTests {
         self.store.refuseRows([])
         try await directory.reload()
         #expect(try (count("tenant"), count("key")) == (0, 0))
-    }
-
-    @Test("When the store does not answer, the old picture stays")
-    func storeDown() async throws {
-        let directory = try self.directory()
-        try await self.store.apply(.putTenant(.sample("acme"), salt: [1]))
-        try await directory.reload()
-        self.store.refuseLoads()
-        await #expect(throws: GatewayError.self) { try await directory.reload() }
-        #expect(directory.snapshot.tenants.count == 1)
     }
 
     @Test("Other default limits hold at once, for tenants that have none of their own")
@@ -209,17 +179,8 @@ struct DirectoryTests {
         let limiter = MemoryRateLimiter()
         func admitted(_ count: Int) async throws -> Int {
             let profile = try #require(directory.snapshot.tenants[.sample("acme")])
-            let request = LimitRequest(
-                tenant: profile.limitKey,
-                history: profile.policyHistory,
-                recipients: .devices(Array(repeating: .sample("device"), count: count)),
-                isCollapsible: false
-            )
-            switch await limiter.admit(request, now: self.clock.now()).admission {
-            case .all: return count
-            case .some(let denials): return denials.count { $0 == nil }
-            case .none: return 0
-            }
+            let request = LimitRequest(history: profile.policyHistory, count: count)
+            return await limiter.admit(request, now: self.clock.now()).admitted(of: count)
         }
         #expect(try await admitted(60) == 60)
         try await self.store.apply(
@@ -236,13 +197,7 @@ struct DirectoryTests {
     @Test("What a read brings that was overtaken by a later one is not shown")
     func overtaken() async throws {
         let store = OvertakenStore()
-        let directory = Directory(
-            store: store,
-            masterKey: try .sample(),
-            auditKey: .sample("audit"),
-            defaultLimits: LimitPolicies(),
-            clock: self.clock
-        )
+        let directory = try Directory.sample(store: store, clock: self.clock)
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await directory.reload() }
             await store.firstHasBegun()
@@ -252,5 +207,37 @@ struct DirectoryTests {
             try await group.waitForAll()
         }
         #expect(directory.snapshot.tenants.keys.map(\.text) == ["new"])
+    }
+}
+
+/// A directory's store whose first read sees the tenant `old`, and waits until it is let go; later ones see `new`, and
+/// changes are answered as if they were made.
+final class OvertakenStore: DirectoryStore {
+    private let reads = Atomic(0)
+    private let begun = AsyncStream.makeStream(of: Void.self)
+    private let released = AsyncStream.makeStream(of: Void.self)
+
+    func firstHasBegun() async {
+        for await _ in self.begun.stream { return }
+    }
+
+    func releaseFirst() {
+        self.released.continuation.yield()
+    }
+
+    func load() async throws(GatewayError) -> DirectoryContents {
+        let isFirst = self.reads.add(1, ordering: .relaxed).newValue == 1
+        var contents = DirectoryContents()
+        if let tenant = try? Tenant.sample(isFirst ? "old" : "new") { contents.tenants = [tenant] }
+        guard isFirst else { return contents }
+        self.begun.continuation.yield()
+        for await _ in self.released.stream { break }
+        return contents
+    }
+
+    func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents {
+        var contents = DirectoryContents()
+        if case .putTenant(let tenant, _) = change { contents.tenants = [tenant] }
+        return contents
     }
 }

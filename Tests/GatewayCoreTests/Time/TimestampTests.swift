@@ -87,3 +87,20 @@ struct TimestampTests {
         #expect(moment < moment.advanced(by: .microseconds(1)))
     }
 }
+
+@Suite("Settings")
+struct DurationSettingTests {
+    @Test(
+        "A duration is kept to the nanosecond",
+        arguments: [
+            Duration.zero, .nanoseconds(1), .milliseconds(100), .seconds(20), .seconds(600),
+            .seconds(86_400 * 365 * 100),
+        ]
+    )
+    func exact(duration: Duration) {
+        let setting = DurationSetting(.seconds(1))
+        setting.change(to: duration)
+        #expect(setting.current == duration)
+        #expect(DurationSetting(duration).current == duration)
+    }
+}

@@ -59,16 +59,6 @@ struct TopicPipelineTests {
         if case .value(let outcomes) = answer.content { outcomes } else { nil }
     }
 
-    @Test("A device that is named twice is asked about once and has its outcome twice")
-    func duplicates() async throws {
-        let fixture = Fixture()
-        fixture.upstream.answer(SubscriptionResult([.done, .rejected(.unregistered)], upstreamCode: "NOT_FOUND"))
-        let answer = try await fixture.change(["a", "b", "a", "b", "b"], of: .sample())
-        let dead = SubscriptionOutcome.rejected(.unregistered)
-        #expect(self.outcomes(answer) == [.done, dead, .done, dead, dead])
-        #expect(fixture.upstream.changes.map(\.tokens) == [["a", "b"]])
-    }
-
     @Test("Tokens that differ in bytes alone are two")
     func bytes() async throws {
         let fixture = Fixture()
@@ -109,10 +99,7 @@ struct TopicPipelineTests {
         let info = RegistrationInfo(subscriptions: ["sport-1", "news"].map { TopicSubscription(topic: $0) })
         fixture.upstream.answer(RegistrationResult(.found(info), upstreamCode: "200"))
         let answer = await fixture.look(up: "a", of: try .sample(topicPrefixes: ["sport"]))
-        guard case .value(let shown) = answer.content else {
-            Issue.record("refused")
-            return
-        }
+        guard case .value(let shown) = answer.content else { return #expect(Bool(false), "refused") }
         #expect(shown.subscriptions.map(\.topic) == ["sport-1"])
     }
 
@@ -122,14 +109,8 @@ struct TopicPipelineTests {
         let policies = LimitPolicies(tenant: [try .sample(1, per: 10, burst: 3)])
         let principal = try Principal.sample(limits: policies)
         let answer = try await fixture.change(["a", "b", "a", "c", "d"], of: principal)
-        let outcomes = try #require(self.outcomes(answer))
-        #expect(outcomes[..<4] == [.done, .done, .done, .done])
-        guard case .rejected(let rejection)? = outcomes.last else {
-            Issue.record("the last one was not rejected")
-            return
-        }
-        #expect(rejection.code == .tenantRateExceeded)
-        #expect(rejection.limitedBy == .gateway)
+        let late = Rejection(code: .tenantRateExceeded, retryAfter: 10, limitedBy: .gateway)
+        #expect(self.outcomes(answer) == [.done, .done, .done, .done, .rejected(late)])
         #expect(fixture.upstream.changes.map(\.tokens) == [["a", "b", "c"]])
         #expect(answer.quotas.map(\.remaining) == [0])
         let denied = try await fixture.change(["a"], of: principal)
@@ -169,8 +150,7 @@ struct TopicPipelineTests {
         #expect(self.refusal(all)?.code == code)
         #expect(self.refusal(all)?.retryAfter == 9)
         #expect(self.refusal(all)?.detail == nil)
-        #expect(self.outcomes(try await fixture.change(["a", "b"], of: .sample()))?.count == 2)
-        #expect(self.outcomes(try await fixture.change(["a", "b"], of: .sample()))?.count == 2)
+        for _ in 0..<2 { #expect(self.outcomes(try await fixture.change(["a", "b"], of: .sample()))?.count == 2) }
     }
 
     @Test(
@@ -180,9 +160,8 @@ struct TopicPipelineTests {
     func ownCause(code: OutcomeCode) async throws {
         let fixture = Fixture()
         fixture.upstream.answer(SubscriptionResult([.rejected(code), .rejected(code)], upstreamCode: "x"))
-        #expect(
-            self.outcomes(try await fixture.change(["a", "b"], of: .sample())) == [.rejected(code), .rejected(code)]
-        )
+        let outcomes = self.outcomes(try await fixture.change(["a", "b"], of: .sample()))
+        #expect(outcomes == [.rejected(code), .rejected(code)])
     }
 
     @Test("An upstream that owes outcomes changed nothing that is known")
@@ -248,12 +227,8 @@ struct TopicPipelineTests {
         _ = try await fixture.change(["a", "b", "a"], of: .sample())
         _ = try await fixture.change(["a"], of: .sample(scopes: []), .unsubscribe)
         func total(_ change: String, _ outcome: String) throws -> Int64 {
-            try fixture.metrics
-                .expectCounter(
-                    "fcmgw_subscription_changes_total",
-                    [("tenant", "acme"), ("change", change), ("outcome", outcome)]
-                )
-                .totalValue
+            let labels = [("tenant", "acme"), ("change", change), ("outcome", outcome)]
+            return try fixture.metrics.expectCounter("fcmgw_subscription_changes_total", labels).totalValue
         }
         #expect(try total("subscribe", "accepted") == 2)
         #expect(try total("subscribe", "unregistered") == 1)
@@ -270,9 +245,7 @@ struct TopicPipelineTests {
             _ = try await fixture.change(["a", "b"], of: principal)
             _ = await fixture.look(up: "a", of: principal)
             let records = fixture.store.current.records.map(\.record)
-            #expect(
-                records.map(\.action) == ["audit.opened"] + ["topic.subscribe", "topic.list"].flatMap { [$0, $0] }
-            )
+            #expect(records.map(\.action) == ["audit.opened"] + ["topic.subscribe", "topic.list"].flatMap { [$0, $0] })
             #expect(records.map(\.outcome).dropFirst() == [.intent, .accepted, .intent, .accepted])
             #expect(records[1].targets == records[2].targets && records[1].accepted == 0)
             fixture.store.refuse()

@@ -43,11 +43,7 @@ struct RequestTracerTests {
         #expect(trace.traceID == RequestTrace.sampleID)
         #expect(trace.spanID == "00f067aa0ba902b7")
         let span = trace.begin(Self.attempt)
-        #expect(
-            span.fields == [
-                TraceField(.parent, parent), TraceField(.state, "a=1,b=2"),
-            ]
-        )
+        #expect(span.fields == [TraceField(.parent, parent), TraceField(.state, "a=1,b=2")])
         #expect(Self.begin(tracer, [:]) == nil)
         #expect(Self.begin(tracer, ["tracestate": "a=1"]) == nil)
         #expect(Self.begin(tracer, ["traceparent": "nonsense", "tracestate": "a=1"]) == nil)
@@ -156,15 +152,6 @@ struct RequestTracerTests {
         #expect(span.attributes["http.request.method"] == attribute)
         #expect(span.attributes["http.route"] == route)
         #expect(!"\(span)".contains("CANARY"))
-    }
-
-    @Test("Servers are told of the place in the trace alone, whatever else a tracer hands on")
-    func baggage() throws {
-        let tracer = RecordingTracer()
-        let fields = ["traceparent": RequestTrace.sampleParent, "tracestate": "a=1", "baggage": "user=canary"]
-        let trace = try #require(Self.begin(RequestTracer(tracer), fields))
-        #expect(trace.begin(Self.attempt).fields.map(\.name) == [.parent, .state])
-        #expect(!trace.begin(Self.attempt).fields.contains { $0.value.contains("canary") })
     }
 
     @Test("A call's end says what became of it, and whether it was tried before")
