@@ -5,20 +5,17 @@ import FCMModel
 ///
 /// The checksum lets a mistyped key, and a scanner that looks for leaked ones, be judged without a look-up.
 package struct APIKey: Sendable {
-    /// What every key starts with.
     package static let prefix = "fgw_"
-    /// The length of the id: `a-z0-9`.
+    /// `a-z0-9`.
     package static let idLength = 10
-    /// The length of the secret: base62, 256 bits.
+    /// Base62, 256 bits.
     package static let secretLength = 43
-    /// The length of the checksum: base62 of the CRC-32 of all before the last underscore.
+    /// Base62 of the CRC-32 of all before the last underscore.
     package static let checksumLength = 6
 
-    /// The public part that names the key.
     package let id: String
     package let secret: Secret
 
-    /// Reads a key's text; `nil` for a wrong form or checksum.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard let id = Self.id(in: bytes[...]) else { return nil }
@@ -27,8 +24,7 @@ package struct APIKey: Sendable {
     }
 
     /// The id in the bytes of a key's text; `nil` for a wrong form or checksum.
-    ///
-    /// Every request comes by here, so this is a walk over an array and nothing cleverer.
+    /// Each request comes by here: a plain walk over an array.
     package static func id(in bytes: ArraySlice<UInt8>) -> String? {
         let start = bytes.startIndex
         let idStart = start + Self.prefix.utf8.count
@@ -38,9 +34,8 @@ package struct APIKey: Sendable {
             bytes[secretStart - 1] == UInt8(ascii: "_"), bytes[checksumStart - 1] == UInt8(ascii: "_")
         else { return nil }
         let id = bytes[idStart..<secretStart - 1]
-        // A letter or digit that is no capital.
-        guard id.allSatisfy({ Base62.contains($0) && $0 & 0x20 != 0 }),
-            bytes[secretStart..<checksumStart - 1].allSatisfy(Base62.contains),
+        guard id.allSatisfy(\.isLowerAlphanumeric),
+            bytes[secretStart..<checksumStart - 1].allSatisfy({ $0.isLetter || $0.isDigit }),
             Base62.number(bytes[checksumStart...]) == UInt64(CRC32.checksum(bytes[..<(checksumStart - 1)]))
         else { return nil }
         return String(decoding: id, as: UTF8.self)
@@ -49,7 +44,7 @@ package struct APIKey: Sendable {
     private init(id: String, secretText: String) {
         let body = "\(Self.prefix)\(id)_\(secretText)"
         self.id = id
-        self.secret = Secret("\(body)_\(Self.checksum(of: Array(body.utf8)[...]))")
+        self.secret = Secret("\(body)_\(Base62.text(CRC32.checksum(body.utf8), width: Self.checksumLength))")
     }
 
     package static func generate() -> APIKey {
@@ -58,14 +53,7 @@ package struct APIKey: Sendable {
             String(decoding: (0..<length).compactMap { _ in alphabet.randomElement(using: &generator) }, as: UTF8.self)
         }
         let idAlphabet = Base62.alphabet[..<10] + Base62.alphabet[36...]
-        return APIKey(
-            id: text(idAlphabet, Self.idLength),
-            secretText: text(Base62.alphabet[...], Self.secretLength)
-        )
-    }
-
-    private static func checksum(of bytes: ArraySlice<UInt8>) -> String {
-        Base62.text(CRC32.checksum(bytes), width: Self.checksumLength)
+        return APIKey(id: text(idAlphabet, Self.idLength), secretText: text(Base62.alphabet[...], Self.secretLength))
     }
 }
 
@@ -75,7 +63,7 @@ package struct APIKeyRecord: Sendable, Hashable {
     package var tenant: TenantID
     /// Its name for people.
     package var name: String
-    /// The keyed digest of the whole key.
+    /// ``KeyPepper/digest(of:)``.
     package var digest: [UInt8]
     package var scopes: Set<Scope>
     /// Topics that it may address, by prefix; empty means all.
@@ -107,7 +95,6 @@ package struct APIKeyRecord: Sendable, Hashable {
         self.revokedAt = revokedAt
     }
 
-    /// Whether the key is accepted at a moment.
     package func isAlive(at now: Timestamp) -> Bool {
         if self.revokedAt != nil { return false }
         guard let expiresAt = self.expiresAt else { return true }
@@ -129,17 +116,14 @@ package enum Scope: String, Sendable, Hashable, CaseIterable {
     case manageTokens = "tokens:manage"
 }
 
-/// What an operator says of a key.
+/// What an operator says of a key; the members mean what they mean in ``APIKeyRecord``.
 package struct APIKeyDraft: Sendable, Hashable {
     /// The most prefixes that a key may have; each condition is compared with all of them.
     package static let maxTopicPrefixes = 100
 
-    /// Its name for people.
     package var name: String
     package var scopes: Set<Scope>
-    /// Topics that it may address, by prefix; empty means all.
     package var topicPrefixes: [String]
-    /// From when on it is refused, if ever.
     package var expiresAt: Timestamp?
 
     package init(name: String, scopes: Set<Scope>, topicPrefixes: [String] = [], expiresAt: Timestamp? = nil) {
@@ -158,7 +142,6 @@ package struct KeyPepper: Sendable {
         self.keyed = HMAC<SHA256>(key: secret.symmetricKey)
     }
 
-    /// The digest to store: HMAC-SHA256 of the whole key.
     package func digest(of key: APIKey) -> [UInt8] {
         Array(self.code(of: key.secret.revealBytes()[...]))
     }

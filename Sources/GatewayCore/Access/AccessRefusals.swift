@@ -7,17 +7,14 @@ package import FCMModel
 package final class AccessRefusals: Sendable {
     private let audit: AuditLog
     private let clock: any WallClock
-    private let messages: TenantCounters?
-    private let subscriptionChanges: TenantCounters?
-    private let deviceGroupRequests: TenantCounters?
+    /// `nil` where those who are refused are no tenants.
+    private let counters: (messages: TenantCounters, topics: TenantCounters, groups: TenantCounters)?
 
     /// The refusals of tenants' keys, counted with the requests of their kind.
     package init(sends: SendPipeline, topics: TopicPipeline, groups: DeviceGroups) {
         self.audit = sends.audit
         self.clock = sends.clock
-        self.messages = sends.metrics
-        self.subscriptionChanges = topics.metrics
-        self.deviceGroupRequests = groups.metrics
+        self.counters = (sends.metrics, topics.metrics, groups.metrics)
     }
 
     /// The refusals of those who are no operators.
@@ -28,10 +25,9 @@ package final class AccessRefusals: Sendable {
     package init(audit: AuditLog, clock: any WallClock) {
         self.audit = audit
         self.clock = clock
-        (self.messages, self.subscriptionChanges, self.deviceGroupRequests) = (nil, nil, nil)
+        self.counters = nil
     }
 
-    /// Refuses a request whose key lacks the scope for an action.
     package func refuse(
         _ principal: Principal,
         _ action: AuditAction,
@@ -55,22 +51,17 @@ package final class AccessRefusals: Sendable {
     }
 
     private func count(_ refusal: Refusal, of principal: Principal, _ action: AuditAction) {
-        switch action {
-        case .messageSend, .messageValidate:
-            self.messages?.count(refusal, of: principal, asking: TenantLabels.shared)
-        case .topicSubscribe:
-            let change = SubscriptionChange.subscribe
-            self.subscriptionChanges?.count(refusal, of: principal, asking: change.rawValue)
-        case .topicUnsubscribe:
-            let change = SubscriptionChange.unsubscribe
-            self.subscriptionChanges?.count(refusal, of: principal, asking: change.rawValue)
-        case .deviceGroupPut, .deviceGroupAdd, .deviceGroupRemove, .deviceGroupDelete, .deviceGroupLookUp,
-            .deviceGroupGet, .deviceGroupList:
-            self.deviceGroupRequests?.count(refusal, of: principal, asking: action.rawValue)
-        case .messageExplain, .topicList, .retiredTokensList, .retiredTokensDelete, .auditList, .tenantPut,
-            .tenantDelete, .credentialPut, .credentialRewrap, .keyCreate, .keyImport, .keyRotate, .keyRevoke,
-            .limitsPut, .adminAuthenticate, .auditOpened, .auditClosed, .auditRecovered, .auditRemoved,
-            .auditSpoolDamaged:
+        guard let counters = self.counters else { return }
+        switch (action, action.scope) {
+        case (.messageSend, _), (.messageValidate, _):
+            counters.messages.count(refusal, of: principal, asking: TenantLabels.shared)
+        case (.topicSubscribe, _), (.topicUnsubscribe, _):
+            let change: SubscriptionChange = action == .topicSubscribe ? .subscribe : .unsubscribe
+            counters.topics.count(refusal, of: principal, asking: change.rawValue)
+        case (_, .manageDeviceGroups?):
+            counters.groups.count(refusal, of: principal, asking: action.rawValue)
+        case (_, .sendMessages?), (_, .manageTopics?), (_, .readAudit?), (_, .readTokens?), (_, .manageTokens?),
+            (_, nil):
             break
         }
     }
@@ -97,7 +88,6 @@ extension AuditAction {
 }
 
 extension Refusal {
-    /// A key that lacks a scope.
     init(lacking scope: Scope) {
         self.init(.forbidden, "The key lacks the scope \(scope.rawValue)")
     }

@@ -9,16 +9,12 @@ package struct Authenticator: Sendable {
         case refused(Refusal)
     }
 
-    /// Why a key is refused.
-    ///
-    /// Callers are told nothing of this; metrics are.
+    /// Why a key is refused; metrics are told, callers are not.
     package enum Refusal: String, Sendable, CaseIterable {
         case missing
-        /// The text is no key, or its checksum is wrong.
         case malformed
         /// No such key, or another secret under its id.
         case unknown
-        /// The key was revoked or has expired.
         case dead
         case disabled
         /// The connection's client has no certificate with a name that the key's tenant asks for.
@@ -33,7 +29,7 @@ package struct Authenticator: Sendable {
         self.pepper = pepper
     }
 
-    /// Says who presents the bytes of a key's text, with the names in its verified client certificate, if it has one.
+    /// Says who presents the bytes of a key, over a connection whose client's verified certificate has these names.
     package func authenticate(key bytes: ArraySlice<UInt8>?, clientNames: [String], now: Timestamp) -> Outcome {
         guard let bytes else { return .refused(.missing) }
         guard let id = APIKey.id(in: bytes) else { return .refused(.malformed) }
@@ -120,10 +116,9 @@ package struct RequestOrigin: Sendable {
 ///
 /// The two kinds can't be taken for each other, since every URI has a colon and no DNS name has one.
 package struct ClientName: Sendable, Hashable {
-    /// The most bytes that a name may have.
     package static let maxBytes = 512
 
-    /// The name: a DNS name in lower case, a URI as it was written.
+    /// A DNS name in lower case, a URI as it was written.
     package let text: String
 
     /// A name as an operator writes it: a whole DNS name, without a wildcard or a final full stop, or a URI with its
@@ -133,7 +128,6 @@ package struct ClientName: Sendable, Hashable {
         self.text = name
     }
 
-    /// A DNS name in lower case; `nil` for text that is none.
     package static func dnsName(_ text: String) -> String? {
         guard (1...253).contains(text.utf8.count) else { return nil }
         let labels = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -162,8 +156,7 @@ package struct ClientName: Sendable, Hashable {
 
     /// RFC 3986, 3.1.
     private static func isSchemeCharacter(_ byte: UInt8) -> Bool {
-        byte.isLetter || byte.isDigit
-            || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
+        byte.isLetter || byte.isDigit || [UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: ".")].contains(byte)
     }
 }
 
@@ -173,18 +166,11 @@ package struct AdminToken: Sendable {
     private let comparisonKey = SymmetricKey(size: .bits256)
 
     package init(_ secret: Secret) {
-        self.digest = Array(
-            HMAC<SHA256>.authenticationCode(for: secret.revealBytes(), using: self.comparisonKey)
-        )
+        self.digest = Array(HMAC<SHA256>.authenticationCode(for: secret.revealBytes(), using: self.comparisonKey))
     }
 
     /// Whether a presented token is the right one, in time that does not depend on how much of it is right.
     package func matches(_ bytes: ArraySlice<UInt8>) -> Bool {
-        HMAC<SHA256>
-            .isValidAuthenticationCode(
-                self.digest,
-                authenticating: bytes,
-                using: self.comparisonKey
-            )
+        HMAC<SHA256>.isValidAuthenticationCode(self.digest, authenticating: bytes, using: self.comparisonKey)
     }
 }

@@ -29,7 +29,6 @@ package struct DeviceGroup: Sendable, Hashable {
     package let tenant: TenantID
     /// When that tenant was made: one that is made anew under the same id has groups of its own.
     package let tenantCreatedAt: Timestamp
-    /// The tenant's name for it.
     package let name: String
     package let upstreamName: String
     /// A key of it; `nil` while none is known.
@@ -64,7 +63,6 @@ package struct DeviceGroup: Sendable, Hashable {
         self.updatedAt = updatedAt
     }
 
-    /// The tokens that are meant to be members.
     package var tokens: [String] {
         self.members.filter { $0.standing != .removing }.map(\.token)
     }
@@ -74,18 +72,14 @@ package struct DeviceGroup: Sendable, Hashable {
         self.isComplete && self.key != nil && self.members.allSatisfy { $0.standing == .member }
     }
 
-    /// Whether the gateway has written it down.
     var isStored: Bool { self.version > 0 }
 
-    /// Whether there is nothing in it to be kept: neither a key nor a token.
     var isEmpty: Bool { self.key == nil && self.members.isEmpty }
 
-    /// Notes that FCM is about to be asked for a change.
     mutating func begin(_ operation: GroupOperation, _ tokens: [String]) {
         self.mark(tokens, operation == .remove ? .removing : .adding)
     }
 
-    /// Notes that FCM made a change, and gave out a key.
     mutating func finish(_ operation: GroupOperation, _ tokens: [String], key: String) {
         self.key = key
         switch operation {
@@ -94,7 +88,6 @@ package struct DeviceGroup: Sendable, Hashable {
         }
     }
 
-    /// Notes that tokens are no members.
     mutating func drop(_ tokens: [String]) {
         self.members.removeAll { tokens.containsToken($0.token) }
     }
@@ -110,50 +103,38 @@ package struct DeviceGroup: Sendable, Hashable {
     }
 }
 
-/// Keeps what the gateway knows of tenants' device groups.
+/// Keeps what the gateway knows of tenants' device groups; all of it may throw `storeUnavailable`.
 package protocol GroupStore: Sendable {
-    /// A tenant's group of a name; `nil` where there is none.
-    ///
-    /// - Throws: `storeUnavailable`.
+    /// `nil` where there is none.
     func group(named name: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
     /// A tenant's group that has, or had since it was made, exactly this key; `nil` where none is known by it.
     ///
     /// FCM goes on taking the keys that it handed out earlier, so that callers may keep the first they got. A store may
     /// forget all but the last thousand.
-    ///
-    /// - Throws: `storeUnavailable`.
     func group(withKey key: String, of tenant: TenantID) async throws(GatewayError) -> DeviceGroup?
 
     /// Every key by which ``group(withKey:of:)`` knows a group.
-    ///
-    /// - Throws: `storeUnavailable`.
     func keys() async throws(GatewayError) -> [(tenant: TenantID, key: String)]
 
-    /// Stores a group in place of the version that it was made from.
+    /// Stores a group in place of the version that it was made from; gives its new version.
     ///
-    /// - Returns: its new version.
-    /// - Throws: `conflict` when another version is stored meanwhile, or for version 0 any; `notFound` when the tenant is
-    ///   not there, or was made anew; `storeUnavailable`.
+    /// Throws `conflict` when another version is stored meanwhile, or for version 0 any; `notFound` when the tenant is
+    /// not there, or was made anew.
     func save(_ group: DeviceGroup) async throws(GatewayError) -> Int
 
-    /// Forgets a group.
-    ///
-    /// - Throws: `conflict` when another version, or none, is stored meanwhile; `storeUnavailable`.
+    /// Throws `conflict` when another version, or none, is stored meanwhile.
     func remove(_ group: DeviceGroup) async throws(GatewayError)
 
     /// Names of a tenant's groups in the order of their bytes, at least one and at most the limit, after a name or from
     /// the beginning.
-    ///
-    /// - Throws: `storeUnavailable`.
     func names(of tenant: TenantID, after name: String?, limit: Int) async throws(GatewayError) -> [String]
 }
 
 /// Carries requests to FCM's management of device groups.
 package protocol GroupUpstream: Sendable {
-    /// Makes a request by a tenant's own sender id and credential, and says what became of it.
-    ///
-    /// Trouble on the way is a result too. FCM is told of the trace that its origin belongs to, if it belongs to one.
+    /// Makes a request by a tenant's own sender id and credential, and says what became of it; trouble on the way is a
+    /// result too.
     func perform(
         _ request: GroupRequest,
         of profile: TenantProfile,

@@ -14,7 +14,6 @@ package final class DeviceGroups: Sendable {
     private let clock: any WallClock
     let metrics: TenantCounters
     private let knownKeys = KnownGroupKeys()
-    /// By tenant and name.
     private let locks = KeyedLock<[String]>()
 
     package init(
@@ -35,10 +34,11 @@ package final class DeviceGroups: Sendable {
 
     // MARK: Changing
 
-    /// Makes a group hold exactly 1 to 20 different tokens; one that FCM does not have is made.
+    /// Makes a group hold exactly 1 to 20 different tokens; one that FCM does not have is made. Says whether the
+    /// gateway did not know it before.
     ///
-    /// - Returns: the group, and whether the gateway did not know it before.
-    /// - Throws: `group_too_large`, `group_conflict`, `no_valid_tokens`, or what keeps FCM or the store from serving.
+    /// Throws `group_too_large`, `group_conflict`, `no_valid_tokens`, or what keeps FCM or the store from serving, as
+    /// all changes do.
     package func put(
         _ name: String,
         tokens: [String],
@@ -53,14 +53,8 @@ package final class DeviceGroups: Sendable {
         }
     }
 
-    /// Adds tokens to a group that is there.
-    ///
-    /// - Throws: `not_found`, and as for ``put(_:tokens:by:)``.
-    package func add(
-        _ tokens: [String],
-        to name: String,
-        by caller: Caller
-    ) async throws(Refusal) -> DeviceGroup {
+    /// Throws `not_found` where there is no group.
+    package func add(_ tokens: [String], to name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup {
         try await self.changing(name, .deviceGroupAdd, tokens, by: caller) { group, upstreamCode throws(Refusal) in
             let wanted = group.tokens + tokens.filter { !group.tokens.containsToken($0) }
             try Self.checkCount(wanted)
@@ -71,17 +65,15 @@ package final class DeviceGroups: Sendable {
         }
     }
 
-    /// Removes tokens from a group that is there; with its last member FCM deletes it.
-    ///
-    /// - Returns: the group; `nil` where it is gone.
-    /// - Throws: `not_found`, and as for ``put(_:tokens:by:)``.
+    /// `nil` where the group is gone: with its last member FCM deletes it. Throws `not_found` where there was none.
     package func remove(
         _ tokens: [String],
         from name: String,
         by caller: Caller
     ) async throws(Refusal) -> DeviceGroup? {
         try await self.changing(name, .deviceGroupRemove, tokens, by: caller) { group, upstreamCode throws(Refusal) in
-            let known = group.isStored ? group : try await self.adopted(group, by: caller, &upstreamCode)
+            let found = group.isStored ? group : try await self.lookUp(group, by: caller, &upstreamCode)
+            guard let known = found else { throw .groupNotFound }
             let reconciliation = GroupReconciliation(
                 known,
                 toward: known.tokens.filter { !tokens.containsToken($0) },
@@ -92,10 +84,8 @@ package final class DeviceGroups: Sendable {
         }
     }
 
-    /// Removes every member, so that FCM deletes the group.
-    ///
-    /// - Throws: `not_found` for a group that neither the gateway nor FCM knows, `conflict` for one with members that the
-    ///   gateway does not know, and as for ``put(_:tokens:by:)``.
+    /// Removes every member, so that FCM deletes the group. Throws `not_found` for a group that neither the gateway nor
+    /// FCM knows, `conflict` for one with members that the gateway does not know.
     package func delete(_ name: String, by caller: Caller) async throws(Refusal) {
         try await self.changing(name, .deviceGroupDelete, [], by: caller) { group, upstreamCode throws(Refusal) in
             let result = try await self.reconcile(GroupReconciliation(group, toward: []), by: caller, &upstreamCode)
@@ -103,91 +93,59 @@ package final class DeviceGroups: Sendable {
         }
     }
 
-    /// Asks FCM for a group that is not stored.
-    private func adopted(
-        _ group: DeviceGroup,
-        by caller: Caller,
-        _ upstreamCode: inout String?
-    ) async throws(Refusal) -> DeviceGroup {
-        guard
-            let found = try await self.lookUp(
-                group,
-                caller.profile,
-                until: caller.deadline,
-                origin: caller.origin,
-                &upstreamCode
-            )
-        else { throw .groupNotFound }
-        return found
-    }
-
     private static func checkCount(_ tokens: [String]) throws(Refusal) {
         guard tokens.count <= GroupChange.maxTokens else {
-            throw Refusal(
-                .groupTooLarge,
-                "The group would have \(tokens.count) members; it may have \(GroupChange.maxTokens)"
-            )
+            let detail = "The group would have \(tokens.count) members; it may have \(GroupChange.maxTokens)"
+            throw Refusal(.groupTooLarge, detail)
         }
     }
 
     // MARK: Knowing
 
-    /// A group as the gateway knows it; where it knows no key, FCM is asked for one.
-    ///
-    /// - Returns: the group, which has a key; `nil` where FCM has no such group.
-    /// - Throws: what keeps FCM or the store from serving.
-    package func group(
-        _ name: String,
-        of profile: TenantProfile,
-        until deadline: ContinuousClock.Instant,
-        origin: RequestOrigin
-    ) async throws(Refusal) -> DeviceGroup? {
-        if let known = try await self.stored(name, of: profile), known.key != nil { return known }
-        return try await self.locked(name, of: profile, until: deadline) { () throws(Refusal) in
-            let known = try await self.stored(name, of: profile)
-            if let known, known.key != nil { return known }
-            let group = known ?? self.unknown(name, of: profile)
+    /// A group as the gateway knows it; where it knows no key, FCM is asked for one. The group has a key; `nil` where
+    /// FCM has no such group.
+    package func group(_ name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup? {
+        if let known = try await self.stored(name, of: caller.profile), known.key != nil { return known }
+        return try await self.locked(name, by: caller) { () throws(Refusal) in
+            let known = try await self.known(name, of: caller.profile)
+            if known.key != nil { return known }
             var upstreamCode: String?
-            return try await self.lookUp(group, profile, until: deadline, origin: origin, &upstreamCode)
+            return try await self.lookUp(known, by: caller, &upstreamCode)
         }
     }
 
-    /// Shows a group, and records that somebody looked.
-    ///
-    /// - Returns: the group; `nil` where neither the gateway nor FCM knows it.
-    /// - Throws: as ``group(_:of:until:origin:)``, and `auditUnavailable`.
+    /// Shows a group, and records that somebody looked; `nil` where neither the gateway nor FCM knows it.
     package func show(_ name: String, by caller: Caller) async throws(Refusal) -> DeviceGroup? {
         try await self.recording(.deviceGroupGet, name, [], by: caller) { _ throws(Refusal) in
-            try await self.group(name, of: caller.profile, until: caller.deadline, origin: caller.origin)
+            try await self.group(name, by: caller)
         }
     }
 
     /// A group as the gateway has it written down; FCM is not asked.
-    ///
-    /// - Throws: `overloaded` when the store does not answer.
     package func stored(_ name: String, of profile: TenantProfile) async throws(Refusal) -> DeviceGroup? {
-        do {
-            let group = try await self.store.group(named: name, of: profile.id)
-            // A tenant that was made anew has groups of its own.
-            return group?.tenantCreatedAt == profile.tenant.createdAt ? group : nil
-        } catch {
-            throw Refusal(ofGroups: error)
+        let group = try await Self.refusing { () throws(GatewayError) in
+            try await self.store.group(named: name, of: profile.id)
         }
+        // A tenant that was made anew has groups of its own.
+        return group?.tenantCreatedAt == profile.tenant.createdAt ? group : nil
     }
 
-    /// Names of a tenant's groups, as ``GroupStore/names(of:after:limit:)`` has them.
-    ///
-    /// - Throws: `overloaded` when the store does not answer; `auditUnavailable`.
-    package func names(
-        after name: String?,
-        limit: Int,
-        by caller: Caller
-    ) async throws(Refusal) -> [String] {
+    /// The same, or a group of which nothing is known yet.
+    private func known(_ name: String, of profile: TenantProfile) async throws(Refusal) -> DeviceGroup {
+        if let group = try await self.stored(name, of: profile) { return group }
+        return DeviceGroup(
+            tenant: profile.id,
+            tenantCreatedAt: profile.tenant.createdAt,
+            name: name,
+            upstreamName: profile.upstreamGroupName(name),
+            updatedAt: self.clock.now()
+        )
+    }
+
+    package func names(after name: String?, limit: Int, by caller: Caller) async throws(Refusal) -> [String] {
         try await self.recording(.deviceGroupList, nil, [], by: caller) { _ throws(Refusal) in
-            do throws(GatewayError) {
-                return try await self.store.names(of: caller.profile.id, after: name, limit: limit)
-            } catch {
-                throw Refusal(ofGroups: error)
+            try await Self.refusing { () throws(GatewayError) in
+                try await self.store.names(of: caller.profile.id, after: name, limit: limit)
             }
         }
     }
@@ -195,34 +153,22 @@ package final class DeviceGroups: Sendable {
     /// Forgets a key that FCM no longer takes, so that the next user of the group asks for another.
     ///
     /// Whoever changes the group at this moment finds out as well, so that it does no harm when this has to give up.
-    func forget(
-        key: String,
-        of name: String,
-        _ profile: TenantProfile,
-        until deadline: ContinuousClock.Instant
-    ) async {
-        try? await self.locked(name, of: profile, until: deadline) { () throws(Refusal) in
-            guard var group = try await self.stored(name, of: profile), group.key == key else { return }
+    func forget(key: String, of name: String, by caller: Caller) async {
+        try? await self.locked(name, by: caller) { () throws(Refusal) in
+            guard var group = try await self.stored(name, of: caller.profile), group.key == key else { return }
             group.key = nil
-            group.updatedAt = self.clock.now()
-            _ = try? await self.store.save(group)
+            _ = try await self.save(group)
         }
     }
 
+    /// Asks FCM for a group's key; `nil` where FCM has no such group.
     private func lookUp(
         _ group: DeviceGroup,
-        _ profile: TenantProfile,
-        until deadline: ContinuousClock.Instant,
-        origin: RequestOrigin,
+        by caller: Caller,
         _ upstreamCode: inout String?
     ) async throws(Refusal) -> DeviceGroup? {
         var group = group
-        let result = await self.upstream.perform(
-            .lookUp(name: group.upstreamName),
-            of: profile,
-            deadline: deadline,
-            origin: origin
-        )
+        let result = await self.ask(.lookUp(name: group.upstreamName), by: caller)
         upstreamCode = result.upstreamCode
         switch result.answer {
         case .success(let key):
@@ -236,9 +182,8 @@ package final class DeviceGroups: Sendable {
 
     // MARK: Steps
 
-    /// Takes the steps of a reconciliation, each of them written down before it is taken.
-    ///
-    /// - Returns: the group as it is then; `nil` where there is none.
+    /// Takes the steps of a reconciliation, each of them written down before it is taken; gives the group as it is
+    /// then, `nil` where there is none.
     private func reconcile(
         _ reconciliation: GroupReconciliation,
         by caller: Caller,
@@ -271,33 +216,31 @@ package final class DeviceGroups: Sendable {
         }
     }
 
-    /// Stores a group.
-    ///
-    /// - Returns: the group with its new version.
     private func save(_ group: DeviceGroup) async throws(Refusal) -> DeviceGroup {
         var group = group
         group.updatedAt = self.clock.now()
-        do {
-            group.version = try await self.store.save(group)
-            if let key = group.key { self.knownKeys.insert(key, of: group.tenant) }
-        } catch {
-            throw Refusal(ofGroups: error)
-        }
+        let changed = group
+        group.version = try await Self.refusing { () throws(GatewayError) in try await self.store.save(changed) }
+        if let key = group.key { self.knownKeys.insert(key, of: group.tenant) }
         return group
     }
 
-    /// Forgets a group that FCM does not have.
     private func forget(_ group: DeviceGroup) async throws(Refusal) {
+        try await Self.refusing { () throws(GatewayError) in try await self.store.remove(group) }
+    }
+
+    private static func refusing<Value: Sendable>(
+        _ body: () async throws(GatewayError) -> Value
+    ) async throws(Refusal) -> Value {
         do {
-            try await self.store.remove(group)
+            return try await body()
         } catch {
-            throw Refusal(ofGroups: error)
+            throw error.code == .conflict ? Refusal.groupConflict : Refusal(error)
         }
     }
 
     // MARK: Around a change
 
-    /// Records, counts and serialises a change of a group.
     private func changing<Answer: Sendable>(
         _ name: String,
         _ action: AuditAction,
@@ -306,9 +249,9 @@ package final class DeviceGroups: Sendable {
         _ change: (DeviceGroup, _ upstreamCode: inout String?) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         try await self.recording(action, name, tokens, by: caller) { record throws(Refusal) in
-            try await self.locked(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
-                let known = try await self.stored(name, of: caller.profile)
-                return try await change(known ?? self.unknown(name, of: caller.profile), &record.upstreamCode)
+            try await self.locked(name, by: caller) { () throws(Refusal) in
+                let group = try await self.known(name, of: caller.profile)
+                return try await change(group, &record.upstreamCode)
             }
         }
     }
@@ -353,15 +296,13 @@ package final class DeviceGroups: Sendable {
         return try result.get()
     }
 
-    /// Does something while nobody else changes a group.
     private func locked<Answer: Sendable>(
         _ name: String,
-        of profile: TenantProfile,
-        until deadline: ContinuousClock.Instant,
+        by caller: Caller,
         _ body: () async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
-        let key = [profile.id.text, name]
-        guard await self.locks.acquire(key, until: deadline) else { throw .groupConflict }
+        let key = [caller.profile.id.text, name]
+        guard await self.locks.acquire(key, until: caller.deadline) else { throw .groupConflict }
         defer { self.locks.release(key) }
         return try await body()
     }
@@ -371,15 +312,14 @@ package final class DeviceGroups: Sendable {
 
 /// Requests of callers that manage their groups as FCM has it.
 extension DeviceGroups {
-    /// Hands a request on to FCM, and keeps what the gateway knows of the group in step.
-    ///
-    /// - Returns: FCM's answer.
-    /// - Throws: why it was not handed on.
+    /// Hands a request on to FCM, and keeps what the gateway knows of the group in step; throws why it was not handed
+    /// on.
     package func forward(_ request: GroupRequest, by caller: Caller) async throws(Refusal) -> GroupResult {
         switch request {
         case .lookUp(let name):
             return try await self.recording(.deviceGroupLookUp, name, [], by: caller) { record throws(Refusal) in
-                let upstreamName = try await self.upstreamName(name, caller)
+                let known = try await self.stored(name, of: caller.profile)
+                let upstreamName = known?.upstreamName ?? caller.profile.upstreamGroupName(name)
                 let result = await self.ask(.lookUp(name: upstreamName), by: caller)
                 record.note(result)
                 if case .success(let key) = result.answer { await self.note(key: key, of: name, by: caller) }
@@ -388,13 +328,11 @@ extension DeviceGroups {
         case .change(let change):
             let name = try await self.name(of: change, caller)
             let label = name ?? change.key ?? ""
-            return try await self.recording(AuditAction(change.operation), label, change.tokens, by: caller) {
-                record
-                    throws(Refusal) in
+            let action = AuditAction(change.operation)
+            return try await self.recording(action, label, change.tokens, by: caller) { record throws(Refusal) in
                 let result: GroupResult
                 if let name {
-                    result = try await self.locked(name, of: caller.profile, until: caller.deadline) {
-                        () throws(Refusal) in
+                    result = try await self.locked(name, by: caller) { () throws(Refusal) in
                         try await self.forward(change, of: name, by: caller)
                     }
                 } else {
@@ -410,8 +348,8 @@ extension DeviceGroups {
     ///
     /// A store in trouble, or another change of the group under way, does not keep the caller from the key.
     private func note(key: String, of name: String, by caller: Caller) async {
-        try? await self.locked(name, of: caller.profile, until: caller.deadline) { () throws(Refusal) in
-            var group = try await self.stored(name, of: caller.profile) ?? self.unknown(name, of: caller.profile)
+        try? await self.locked(name, by: caller) { () throws(Refusal) in
+            var group = try await self.known(name, of: caller.profile)
             guard group.key != key else { return }
             group.key = key
             _ = try await self.save(group)
@@ -424,15 +362,13 @@ extension DeviceGroups {
         of name: String,
         by caller: Caller
     ) async throws(Refusal) -> GroupResult {
-        let known = try await self.stored(name, of: caller.profile)
-        var request = change
-        var group = known ?? self.unknown(name, of: caller.profile)
+        let before = try await self.known(name, of: caller.profile)
+        var (request, group) = (change, before)
         if change.name != nil { request.name = group.upstreamName }
-        guard known != nil || change.operation != .remove else {
+        guard before.isStored || change.operation != .remove else {
             // Nothing is known of the group, and of less there is nothing to write down.
             return await self.ask(.change(request), by: caller)
         }
-        let before = group
         group.begin(change.operation, change.tokens)
         group = try await self.save(group)
         let result = await self.ask(.change(request), by: caller)
@@ -470,40 +406,19 @@ extension DeviceGroups {
         _ = try await self.save(restored)
     }
 
-    /// Has FCM asked what a caller wants.
     private func ask(_ request: GroupRequest, by caller: Caller) async -> GroupResult {
-        await self.upstream.perform(
-            request,
-            of: caller.profile,
-            deadline: caller.deadline,
-            origin: caller.origin
-        )
+        await self.upstream.perform(request, of: caller.profile, deadline: caller.deadline, origin: caller.origin)
     }
 
     /// The tenant's name of the group that a change is for; `nil` where only FCM can tell.
     private func name(of change: GroupChange, _ caller: Caller) async throws(Refusal) -> String? {
         if let name = change.name { return name }
         guard let key = change.key else { return nil }
-        do {
-            return try await self.store.group(withKey: key, of: caller.profile.id)?.name
-        } catch {
-            throw Refusal(ofGroups: error)
+        let profile = caller.profile
+        let group = try await Self.refusing { () throws(GatewayError) in
+            try await self.store.group(withKey: key, of: profile.id)
         }
-    }
-
-    private func upstreamName(_ name: String, _ caller: Caller) async throws(Refusal) -> String {
-        try await self.stored(name, of: caller.profile)?.upstreamName ?? caller.profile.upstreamGroupName(name)
-    }
-
-    /// A group of which nothing is known yet.
-    func unknown(_ name: String, of profile: TenantProfile) -> DeviceGroup {
-        DeviceGroup(
-            tenant: profile.id,
-            tenantCreatedAt: profile.tenant.createdAt,
-            name: name,
-            upstreamName: profile.upstreamGroupName(name),
-            updatedAt: self.clock.now()
-        )
+        return group?.name
     }
 }
 
@@ -512,8 +427,6 @@ extension DeviceGroups {
 /// Device groups as limits count them: one thing under all keys, whose messages reach each of its members.
 extension DeviceGroups {
     /// Reads by which keys groups are known; call it before serving.
-    ///
-    /// - Throws: `storeUnavailable`.
     package func load() async throws(GatewayError) {
         for (tenant, key) in try await self.store.keys() { self.knownKeys.insert(key, of: tenant) }
     }
@@ -522,7 +435,7 @@ extension DeviceGroups {
     func mayBeAddressed(by command: SendCommand) -> Bool {
         if command.groupName != nil { return true }
         guard !self.knownKeys.isEmpty else { return false }
-        return !self.knownKeys.places(in: command.target.devices, of: command.principal.profile.id).isEmpty
+        return !self.knownKeys.places(in: command.target.devices, of: command.profile.id).isEmpty
     }
 
     /// What sends to groups are charged to, by the recipients' places: first the group's own bucket, then those of the
@@ -530,7 +443,7 @@ extension DeviceGroups {
     ///
     /// A key that the gateway does not know, or can't look up now, is a device by itself.
     func limitKeys(of command: SendCommand) async -> [Int: [LimitKey]] {
-        let profile = command.principal.profile
+        let profile = command.profile
         if let name = command.groupName {
             let group = try? await self.store.group(named: name, of: profile.id)
             return [0: Self.limitKeys(of: name, group, profile)]
@@ -544,9 +457,14 @@ extension DeviceGroups {
         return keys
     }
 
-    /// How many members are known of the group that a key belongs to; `nil` where the gateway has not seen the key.
-    func memberCount(ofKey key: String, of profile: TenantProfile) async -> Int? {
-        (try? await self.store.group(withKey: key, of: profile.id))?.tokens.count
+    /// How many members are known of the one group that a send is for; `nil` where the gateway has not seen its key.
+    func memberCount(of command: SendCommand) async -> Int? {
+        switch command.target {
+        case .token(let key), .notificationKey(let key):
+            return (try? await self.store.group(withKey: key, of: command.profile.id))?.tokens.count
+        case .tokens, .installation, .installations, .topic, .condition:
+            return nil
+        }
     }
 
     private static func limitKeys(of name: String, _ group: DeviceGroup?, _ profile: TenantProfile) -> [LimitKey] {
@@ -557,7 +475,6 @@ extension DeviceGroups {
 }
 
 extension Target {
-    /// The devices or keys of groups that are addressed.
     fileprivate var devices: [String] {
         switch self {
         case .token(let text), .notificationKey(let text): [text]
@@ -579,10 +496,8 @@ private final class KnownGroupKeys: Sendable {
         if isNew { self.count.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// Whether no group is known by any key.
     var isEmpty: Bool { self.count.load(ordering: .relaxed) == 0 }
 
-    /// Which of some texts may be keys of a tenant's groups, by their places.
     func places(in texts: [String], of tenant: TenantID) -> [Int] {
         self.hashes.withLock { hashes in
             guard let known = hashes[tenant] else { return [] }
@@ -593,7 +508,6 @@ private final class KnownGroupKeys: Sendable {
 
 extension Refusal {
     static let groupNotFound = Refusal(.notFound, "The tenant has no device group of this name")
-    /// Somebody else changes the group at the same time.
     static let groupConflict = Refusal(.groupConflict)
 
     /// What FCM refused, or did not answer, or could not be asked.
@@ -607,11 +521,6 @@ extension Refusal {
                 nil
             }
         self.init(failure.outcomeCode, detail, retryAfter: failure.isRetryable ? failure.retryAfter : nil)
-    }
-
-    /// A store of groups that could not be read or written.
-    init(ofGroups error: GatewayError) {
-        self = error.code == .conflict ? .groupConflict : Refusal(error)
     }
 }
 
@@ -634,7 +543,6 @@ extension AuditRecord {
         return record
     }
 
-    /// Notes FCM's answer to a caller that gets it as it came.
     mutating func note(_ result: GroupResult) {
         self.upstreamCode = result.upstreamCode
         if case .failure(let failure) = result.answer { self.reject(failure.outcomeCode) }
@@ -642,7 +550,6 @@ extension AuditRecord {
 }
 
 extension AuditAction {
-    /// The action of a change in FCM's own words.
     fileprivate init(_ operation: GroupOperation) {
         switch operation {
         case .create: self = .deviceGroupPut

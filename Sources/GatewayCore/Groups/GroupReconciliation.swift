@@ -9,28 +9,21 @@ struct GroupReconciliation: Sendable {
     enum Step: Sendable, Hashable {
         /// A request to FCM; the group must be stored first.
         case call(GroupRequest)
-        /// The group is as it was wanted.
         case settled
         case absent
-        /// It can't be done, or not now.
         case refused(Refusal)
     }
 
     /// Far more requests than any change takes: beyond them somebody else must be changing the group.
     private static let maxCalls = 24
 
-    /// The group as it is known now.
     private(set) var group: DeviceGroup
-    /// The group as it was at first.
     let original: DeviceGroup
     /// Whether FCM has said that it has no such group.
     private(set) var isAbsent = false
     private let wanted: [String]
-    /// Whether a group that FCM does not have is an error rather than one to be made.
     private let mustExist: Bool
-    /// Whether members that the gateway does not know may stay when all others are gone.
     private let mayRemain: Bool
-    /// Whether FCM must have said that there is a group where nothing had to be changed.
     private let verifies: Bool
     private var calls = 0
     /// Whether FCM has said that there is a group since the last removal.
@@ -42,7 +35,7 @@ struct GroupReconciliation: Sendable {
     private var before: DeviceGroup
 
     /// - Parameters:
-    ///   - group: what is known of the group.
+    ///   - group: as it is known.
     ///   - wanted: the tokens it shall have, at most 20; none for a group that shall be deleted.
     ///   - removing: tokens that FCM is asked to remove even where the gateway does not know them.
     ///   - mustExist: whether a group that FCM does not have is an error.
@@ -80,7 +73,6 @@ struct GroupReconciliation: Sendable {
         return .call(request)
     }
 
-    /// Notes that the group was stored.
     mutating func stored(version: Int, at time: Timestamp) {
         self.group.version = version
         self.group.updatedAt = time
@@ -91,9 +83,7 @@ struct GroupReconciliation: Sendable {
     private var ending: Step {
         if self.isAbsent { return .absent }
         guard self.wanted.isEmpty, !self.mayRemain else { return .settled }
-        return .refused(
-            Refusal(.conflict, "FCM's group has members that the gateway does not know and can't remove")
-        )
+        return .refused(Refusal(.conflict, "FCM's group has members that the gateway does not know and can't remove"))
     }
 
     // MARK: Deciding
@@ -140,7 +130,6 @@ struct GroupReconciliation: Sendable {
 
     // MARK: Learning
 
-    /// Takes what a request came to.
     mutating func received(_ result: GroupResult, of request: GroupRequest) {
         switch (request, result.answer) {
         case (.lookUp, .success(let key)):
@@ -177,9 +166,8 @@ struct GroupReconciliation: Sendable {
             self.isConfirmed = false
         case (.add, .noValidTokens):
             self.group = self.before
-            self.group.drop(
-                self.group.members.filter { $0.standing != .member }.map(\.token).filter(change.tokens.contains)
-            )
+            let uncertain = self.group.members.filter { $0.standing != .member }.map(\.token)
+            self.group.drop(uncertain.filter(change.tokens.contains))
             self.refusal = Refusal(failure)
         case (.add, .groupKeyInvalid), (.add, .upstreamInternal), (.remove, .groupKeyInvalid),
             (.remove, .upstreamInternal):

@@ -24,7 +24,6 @@ struct GCRA: Sendable {
         arrival > now + self.refill + Self.stepTolerance ? now + self.refill : max(arrival, now)
     }
 
-    /// How many events fit at this moment.
     func available(_ arrival: Int64, at now: Int64) -> Int {
         max(0, Int((self.refill - (self.effective(arrival, at: now) - now)) / self.interval))
     }
@@ -34,7 +33,6 @@ struct GCRA: Sendable {
         self.effective(arrival, at: now) + Int64(count) * self.interval
     }
 
-    /// The arrival time after events that were charged and did not happen.
     func refunded(_ arrival: Int64, _ count: Int) -> Int64 {
         arrival - Int64(count) * self.interval
     }
@@ -45,7 +43,6 @@ struct GCRA: Sendable {
         return max(0, self.effective(arrival, at: now) + needed - self.refill - now)
     }
 
-    /// Nanoseconds until the bucket is full.
     func waitUntilFull(_ arrival: Int64, at now: Int64) -> Int64 {
         self.effective(arrival, at: now) - now
     }
@@ -66,11 +63,8 @@ struct LimitBucket {
     /// The policies, all of which must admit an event.
     let policies: [RatePolicy]
 
-    /// How many events fit at this moment, up to a number.
     func available(upTo count: Int, at now: Int64) -> Int {
-        self.policies.indices.reduce(count) {
-            min($0, GCRA(self.policies[$1]).available(self.arrivals[$1], at: now))
-        }
+        self.policies.indices.reduce(count) { min($0, GCRA(self.policies[$1]).available(self.arrivals[$1], at: now)) }
     }
 
     /// Charges events of which the caller knows that they fit.

@@ -1,23 +1,19 @@
 /// A bound on how often something may happen: at most `burst + rate·t/period` times in any span t.
 package struct RatePolicy: Sendable, Hashable {
-    /// How many are replenished in one period; at least 1.
+    /// How many are replenished in one period.
     package let rate: Int
-    /// The period in whole seconds; at least 1.
     package let periodSeconds: Int
-    /// How many may come at once; at least 1.
+    /// How many may come at once.
     package let burst: Int
     /// Nanoseconds between two events at the steady rate, rounded up so that the bound holds exactly.
     let interval: Int64
 
     /// The largest rate and burst; keeps all arithmetic within 64 bits.
     package static let maxCount = 1_000_000_000
-    /// The longest period, in seconds: one day.
     package static let maxPeriodSeconds = 86_400
 
-    /// Accepts a rate and a burst from 1 to ``maxCount`` and a period from 1 to ``maxPeriodSeconds``; anything else is
-    /// `nil`.
-    ///
-    /// A refill that would take more than 30 days is refused too.
+    /// `nil` unless rate and burst are from 1 to ``maxCount``, the period from 1 to ``maxPeriodSeconds``, and a refill
+    /// takes at most 30 days.
     package init?(rate: Int, periodSeconds: Int, burst: Int) {
         let counts = 1...Self.maxCount
         guard counts.contains(rate), counts.contains(burst), (1...Self.maxPeriodSeconds).contains(periodSeconds),
@@ -56,11 +52,8 @@ package enum LimitScope: String, Sendable, Hashable, CaseIterable {
     case topic
 }
 
-/// The policies in force, by scope.
-///
-/// Every policy of a scope must admit an event.
+/// The policies in force, by scope; every policy of a scope must admit an event.
 package struct LimitPolicies: Sendable, Hashable {
-    /// The most policies that one scope may have.
     package static let maxPoliciesPerScope = 4
 
     package var tenant: [RatePolicy]
@@ -68,7 +61,7 @@ package struct LimitPolicies: Sendable, Hashable {
     package var deviceCollapsible: [RatePolicy]
     package var topic: [RatePolicy]
 
-    /// Policies; by default those that keep FCM's documented ceilings.
+    /// By default those that keep FCM's documented ceilings.
     package init(
         tenant: [RatePolicy] = RatePolicy.tenantDefaults,
         device: [RatePolicy] = RatePolicy.deviceDefaults,
@@ -90,7 +83,6 @@ package struct LimitPolicies: Sendable, Hashable {
         }
     }
 
-    /// These policies with a tenant's own in their place, scope by scope.
     package func overridden(by overrides: LimitOverrides) -> LimitPolicies {
         LimitPolicies(
             tenant: overrides[.tenant] ?? self.tenant,
@@ -157,7 +149,6 @@ package final class PolicyHistory: Sendable {
         self.former = former
     }
 
-    /// The history once other policies are in force; the same where they are no others.
     package func followed(by policies: LimitPolicies, at time: Timestamp) -> PolicyHistory {
         guard policies != self.policies else { return self }
         let former = self.former + [Former(policies: self.policies, until: time.microseconds * 1_000)]

@@ -9,7 +9,6 @@ final class LimitTable: Sendable {
         /// Buckets by key; the second table is for the third and fourth policy of a scope that has them.
         var tables = [LimitSlots(), LimitSlots()]
 
-        /// What is known of a key, under the policies in force.
         func entry(_ key: LimitKey, _ scope: LimitScope, _ history: PolicyHistory) -> Entry {
             var arrivals = SIMD4<Int64>.zero
             var version = history.version
@@ -35,7 +34,6 @@ final class LimitTable: Sendable {
             )
         }
 
-        /// Writes down what is known of a key.
         mutating func store(_ entry: Entry, _ key: LimitKey, _ history: PolicyHistory, bound: Int, now: Int64) {
             // A request that began under former policies only looks: what later ones mean by a time it can't tell.
             guard !entry.isLater else { return }
@@ -65,13 +63,6 @@ final class LimitTable: Sendable {
         var isLater: Bool
     }
 
-    struct Charge {
-        /// How many events fit and were charged.
-        var granted: Int
-        /// What is used up now.
-        var bucket: LimitBucket
-    }
-
     private static let shardCount = 64
     private static let minEntriesPerShard = 256
 
@@ -84,22 +75,26 @@ final class LimitTable: Sendable {
         let shard = Mutex(Shard())
     }
 
-    /// A table of at most so many live buckets over all shards.
     init(_ scope: LimitScope, maxEntries: Int) {
         self.scope = scope
         self.maxEntriesPerShard = max(Self.minEntriesPerShard, maxEntries / Self.shardCount)
         self.shards = (0..<Self.shardCount).map { _ in ShardBox() }
     }
 
-    /// Charges up to so many events, as many as every policy admits.
-    func charge(_ key: LimitKey, _ count: Int, under history: PolicyHistory, now: Int64) -> Charge {
+    /// Charges up to so many events, as many as every policy admits; tells how many, and what is used up then.
+    func charge(
+        _ key: LimitKey,
+        _ count: Int,
+        under history: PolicyHistory,
+        now: Int64
+    ) -> (granted: Int, bucket: LimitBucket) {
         self.withShard(of: key) { shard in
             var entry = shard.entry(key, self.scope, history)
             let granted = entry.bucket.available(upTo: count, at: now)
             // Written after a refusal too: a time from before the clock was set back must not stand until then.
             entry.bucket.charge(granted, at: now)
             shard.store(entry, key, history, bound: self.maxEntriesPerShard, now: now)
-            return Charge(granted: granted, bucket: entry.bucket)
+            return (granted: granted, bucket: entry.bucket)
         }
     }
 
@@ -115,18 +110,14 @@ final class LimitTable: Sendable {
         }
     }
 
-    /// What is used up at this moment.
     func bucket(_ key: LimitKey, under history: PolicyHistory) -> LimitBucket {
         self.withShard(of: key) { $0.entry(key, self.scope, history).bucket }
     }
 
     var count: Int {
-        self.shards.reduce(0) { sum, box in
-            sum + box.shard.withLock { $0.tables.reduce(0) { $0 + $1.count } }
-        }
+        self.shards.reduce(0) { $0 + $1.shard.withLock { $0.tables.reduce(0) { $0 + $1.count } } }
     }
 
-    /// How many tables of buckets there are for one scope.
     static let tableCount = 2
 
     /// Hands out the buckets of a table that are not full, each shard as it is at one moment.
@@ -137,9 +128,8 @@ final class LimitTable: Sendable {
         }
     }
 
-    /// Takes back a bucket that was handed out earlier, beside what has been charged since.
-    ///
-    /// - Returns: whether there was room for it.
+    /// Takes back a bucket that was handed out earlier, beside what has been charged since; says whether there was room
+    /// for it.
     func restore(_ slot: LimitSlots.Slot, toTable table: Int, now: Int64) -> Bool {
         self.withShard(of: slot.key) { shard in
             if let index = shard.tables[table].index(of: slot.key) {
@@ -164,7 +154,6 @@ final class LimitTable: Sendable {
         }
     }
 
-    /// Nanoseconds as whole seconds, rounded up.
     static func seconds(_ nanoseconds: Int64) -> Int {
         Int((nanoseconds + 999_999_999) / 1_000_000_000)
     }
@@ -184,7 +173,6 @@ struct LimitSlots {
         /// The key's ``LimitKey/high`` with the version in the lowest 16 bits.
         private var tag: UInt64
         fileprivate let low: UInt64
-        /// The arrival times of two policies.
         var first: Int64
         var second: Int64
 
@@ -197,12 +185,10 @@ struct LimitSlots {
             self.second = second
         }
 
-        /// A bucket that was charged under a version of its policies.
         init(_ key: LimitKey, version: UInt16, first: Int64, second: Int64) {
             self.init(tag: key.high | UInt64(version), low: key.low, first: first, second: second)
         }
 
-        /// The version of the policies that it was charged under.
         var version: UInt16 {
             get { UInt16(truncatingIfNeeded: self.tag) }
             set { self.tag = self.tag & LimitKey.highMask | UInt64(newValue) }
@@ -226,7 +212,6 @@ struct LimitSlots {
     /// How many buckets fit before the array is made anew.
     private var room: Int { self.slots.count / 4 * 3 }
 
-    /// Where a key's bucket is; `nil` where it has none.
     func index(of key: LimitKey) -> Int? {
         guard self.count > 0 else { return nil }
         let index = self.place(of: key)
@@ -258,7 +243,6 @@ struct LimitSlots {
         self.put(slot)
     }
 
-    /// Makes room for so many buckets in all.
     mutating func reserve(_ count: Int) {
         if count > self.room { self.rebuild(room: count, keeping: { _ in true }) }
     }

@@ -13,9 +13,7 @@ package final class LoadShedder: Sendable {
         self.limits = limits
     }
 
-    package var inFlight: Int {
-        self.count.load(ordering: .relaxed)
-    }
+    package var inFlight: Int { self.count.load(ordering: .relaxed) }
 
     /// Why a request would be refused whatever it says, as far as is known before it is read; `nil` for one that is worth
     /// reading.
@@ -26,32 +24,29 @@ package final class LoadShedder: Sendable {
         return nil
     }
 
-    /// Takes a request on, whose event loop is behind by a lag.
-    ///
-    /// - Returns: `nil` when it is taken on and has to ``leave(_:calls:)``, else why not.
+    /// Takes a request on, whose event loop is behind by a lag; `nil` when it is taken on and has to
+    /// ``leave(_:calls:)``, else why not.
     package func enter(_ tenant: TenantLoad, calls: Int = 1, isUrgent: Bool, lag: Duration) -> ShedReason? {
         if self.isBehind(lag, limit: isUrgent ? self.limits.maxLag : self.limits.maxLagForNormal) { return .lag }
         let before = self.count.add(calls, ordering: .relaxed).oldValue
-        guard before < self.limits.maxInFlight else {
-            self.count.subtract(calls, ordering: .relaxed)
-            return .inFlight
-        }
-        guard isUrgent || before < self.limits.maxInFlightForNormal else {
-            self.count.subtract(calls, ordering: .relaxed)
-            return .reserve
-        }
-        guard tenant.enter(calls: calls, limit: self.limits.maxInFlightPerTenant) else {
-            self.count.subtract(calls, ordering: .relaxed)
-            return .tenantShare
-        }
-        return nil
+        let refusal: ShedReason? =
+            if before >= self.limits.maxInFlight {
+                .inFlight
+            } else if !isUrgent, before >= self.limits.maxInFlightForNormal {
+                .reserve
+            } else if !tenant.enter(calls: calls, limit: self.limits.maxInFlightPerTenant) {
+                .tenantShare
+            } else {
+                nil
+            }
+        if refusal != nil { self.count.subtract(calls, ordering: .relaxed) }
+        return refusal
     }
 
     private func isBehind(_ lag: Duration, limit: Duration) -> Bool {
         lag > limit && self.inFlight >= self.limits.maxInFlightBesideLag
     }
 
-    /// A request that was taken on is over, however it ended.
     package func leave(_ tenant: TenantLoad, calls: Int = 1) {
         tenant.leave(calls: calls)
         self.count.subtract(calls, ordering: .relaxed)
@@ -68,7 +63,6 @@ package struct LoadLimits: Sendable, Hashable {
     package let maxInFlightForNormal: Int
     /// Requests in flight below which a lag does not count: so few are served soon, however slow the machine is.
     package let maxInFlightBesideLag: Int
-    /// How far an event loop may be behind.
     package let maxLag: Duration
     /// How far an event loop may be behind while requests without high priority are taken on: four fifths.
     package let maxLagForNormal: Duration
@@ -87,21 +81,17 @@ package struct LoadLimits: Sendable, Hashable {
 
 /// Why a request is not served under load.
 package enum ShedReason: String, Sendable, Hashable, CaseIterable {
-    /// As many requests are in flight as may be.
     case inFlight = "in_flight"
-    /// As many requests of the one tenant are in flight as may be.
     case tenantShare = "tenant_share"
     /// What is left is reserved for messages of high priority.
     case reserve
     /// The request's event loop has been behind for some time.
     case lag
-    /// As many bytes of bodies are held as may be.
     case bufferedBytes = "buffered_bytes"
 }
 
-/// What one tenant has in flight: requests, and of those that are made into many calls, these.
-///
-/// It outlives the snapshots of the directory, so that requests that began under an earlier one still count.
+/// What one tenant has in flight: requests, and of those that are made into many calls, these. It outlives the
+/// snapshots of the directory, so that requests that began under an earlier one still count.
 package final class TenantLoad: Sendable {
     private static let lastNumber = Atomic(0)
 
@@ -113,11 +103,8 @@ package final class TenantLoad: Sendable {
         self.number = Self.lastNumber.add(1, ordering: .relaxed).newValue
     }
 
-    package var inFlight: Int {
-        self.count.load(ordering: .relaxed)
-    }
+    package var inFlight: Int { self.count.load(ordering: .relaxed) }
 
-    /// Counts a request of so many calls unless the limit is reached.
     func enter(calls: Int, limit: Int) -> Bool {
         guard self.count.add(calls, ordering: .relaxed).oldValue < limit else {
             self.leave(calls: calls)

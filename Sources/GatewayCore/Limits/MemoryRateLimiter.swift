@@ -2,7 +2,7 @@ import Crypto
 import Metrics
 import Synchronization
 
-/// Limits within one process.
+/// Limits by what this process has let through.
 package final class MemoryRateLimiter: RateLimiter {
     private let tenants: LimitTable
     private let devices: LimitTable
@@ -22,10 +22,7 @@ package final class MemoryRateLimiter: RateLimiter {
     /// The tables of all scopes, in the order in which they are saved.
     var scopes: [LimitTable] { [self.tenants, self.topics, self.devices, self.collapsibles] }
 
-    /// How many buckets are held over all scopes.
-    package var bucketCount: Int {
-        self.tenants.count + self.devices.count + self.collapsibles.count + self.topics.count
-    }
+    package var bucketCount: Int { self.scopes.reduce(0) { $0 + $1.count } }
 
     /// Charges the tenant first, then each recipient; what a recipient does not use goes back to the tenant.
     package func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision {
@@ -47,7 +44,6 @@ package final class MemoryRateLimiter: RateLimiter {
         return LimitDecision(admission: admission, tenantQuotas: quotas)
     }
 
-    /// Looks at each bucket and leaves it as it is.
     package func status(of request: LimitRequest, now: Timestamp) async -> LimitStatus {
         let now = now.microseconds * 1_000
         func entries(_ table: LimitTable, _ key: LimitKey, _ scope: LimitScope) -> [LimitStatus.Entry] {
@@ -100,9 +96,8 @@ package final class MemoryRateLimiter: RateLimiter {
         return .some(self.denials(queue, of: keys.count, keys, request, now))
     }
 
-    /// Charges a recipient's own quotas, and those of all its members, or none.
-    ///
-    /// - Returns: the scope of the quota that has no room.
+    /// Charges a recipient's own quotas, and those of all its members, or none; gives the scope of the quota that has
+    /// no room.
     private func chargeRecipient(_ index: Int, _ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitScope? {
         if let scope = self.chargeDevice(key, request, now) { return scope }
         guard !request.members.isEmpty, let members = request.members[index] else { return nil }
@@ -118,9 +113,7 @@ package final class MemoryRateLimiter: RateLimiter {
         return nil
     }
 
-    /// Charges a device's own quotas, both or none.
-    ///
-    /// - Returns: the scope of the quota that has no room.
+    /// Charges a device's own quotas, both or none; gives the scope of the quota that has no room.
     private func chargeDevice(_ key: LimitKey, _ request: LimitRequest, _ now: Int64) -> LimitScope? {
         guard self.devices.charge(key, 1, under: request.history, now: now).granted == 1 else { return .device }
         guard request.isCollapsible else { return nil }
@@ -217,12 +210,7 @@ package final class MemoryRateLimiter: RateLimiter {
 
     /// The refused recipients with the times at which their own quotas have room, each time one more where a device is
     /// named repeatedly.
-    private func queue(
-        _ refused: [Refused],
-        _ keys: [LimitKey],
-        _ request: LimitRequest,
-        _ now: Int64
-    ) -> [Refused] {
+    private func queue(_ refused: [Refused], _ keys: [LimitKey], _ request: LimitRequest, _ now: Int64) -> [Refused] {
         var forecasts: [LimitKey: Forecast] = [:]
         return refused.map { recipient in
             var recipient = recipient
@@ -316,28 +304,23 @@ extension MemoryRateLimiter {
     package enum Damage: Error, Sendable, Hashable {
         /// It was written by something else, or by another version.
         case foreign
-        /// It is not what was written.
         case changed
     }
 
     /// What came of saving or restoring.
     package struct Saved: Sendable {
-        /// Buckets that were saved or restored.
         package var buckets = 0
         /// Buckets beyond the bound, which start full again.
         package var leftOut = 0
         /// The policies that restored buckets were charged under, by tenants' keys.
         package var policies: [LimitKey: PolicyHistory] = [:]
-
-        package init() {}
     }
 
     /// More buckets than this are not saved: 128 MiB.
     package static let maxSavedBuckets = 4_000_000
-    /// More bytes than a snapshot ever has: those of the buckets, and as much again for tenants' policies.
+    /// More than a snapshot ever has: those of the buckets, and as much again for tenants' policies.
     package static let maxSnapshotBytes = maxSavedBuckets * bucketBytes * 2
 
-    /// Names the format and its version.
     private static let magic = Array("fcm-gateway limits 2\n".utf8)
     /// A key of 14 bytes, the version of its tenant's policies in two more, and two arrival times.
     private static let bucketBytes = 32
@@ -381,15 +364,12 @@ extension MemoryRateLimiter {
         return (bytes, saved)
     }
 
-    /// The digest at the end of a snapshot, over all that precedes it.
     static func digest(of bytes: ArraySlice<UInt8>) -> [UInt8] {
         SHA256.hash(data: bytes).bytes
     }
 
-    /// Restores what was saved; quotas that have become whole meanwhile are left out.
-    ///
-    /// - Returns: how many buckets there are again, and the policies that they were charged under.
-    /// - Throws: ``Damage``; nothing is restored of bytes that don't have their digest.
+    /// Restores what was saved; quotas that have become whole meanwhile are left out, and nothing is restored of bytes
+    /// that don't have their digest.
     package func restore(_ bytes: [UInt8], now: Timestamp) throws(Damage) -> Saved {
         let digestBytes = 32
         guard bytes.starts(with: Self.magic) else { throw .foreign }
@@ -397,7 +377,7 @@ extension MemoryRateLimiter {
             Self.digest(of: bytes[..<(bytes.count - digestBytes)]) == Array(bytes[(bytes.count - digestBytes)...])
         else { throw .changed }
         let now = now.microseconds * 1_000
-        var reader = WordReader(bytes, from: Self.magic.count, to: bytes.count - digestBytes)
+        var reader = WordReader(bytes: bytes, position: Self.magic.count, end: bytes.count - digestBytes)
         var saved = Saved()
         for scope in self.scopes {
             for table in 0..<LimitTable.tableCount {
@@ -430,19 +410,12 @@ extension MemoryRateLimiter {
 
 /// Reads a snapshot word by word.
 private struct WordReader {
-    private let bytes: [UInt8]
-    private var position: Int
-    private let end: Int
-
-    init(_ bytes: [UInt8], from start: Int, to end: Int) {
-        self.bytes = bytes
-        self.position = start
-        self.end = end
-    }
+    let bytes: [UInt8]
+    var position: Int
+    let end: Int
 
     var left: Int { self.end - self.position }
 
-    /// The next eight bytes, lowest first.
     mutating func next() throws(MemoryRateLimiter.Damage) -> UInt64 {
         guard self.left >= 8 else { throw .changed }
         let start = self.position
@@ -450,7 +423,6 @@ private struct WordReader {
         return (0..<8).reduce(0) { $0 | UInt64(self.bytes[start + $1]) << UInt64(8 * $1) }
     }
 
-    /// A number that is not above a bound.
     mutating func count(upTo bound: Int) throws(MemoryRateLimiter.Damage) -> Int {
         guard let count = Int(exactly: try self.next()), count <= bound else { throw .changed }
         return count
@@ -458,7 +430,6 @@ private struct WordReader {
 }
 
 extension [UInt8] {
-    /// Appends a number's eight bytes, lowest first.
     fileprivate mutating func append(word: UInt64) {
         self.append(addingCapacity: 8) { room in
             for index in 0..<8 { room.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * index))) }

@@ -2,9 +2,8 @@ import FCMModel
 
 /// Decides whether messages may go out now.
 package protocol RateLimiter: Sendable {
-    /// Charges a request's quotas as far as they admit it.
-    ///
-    /// A refused recipient costs nothing, neither its own quota nor the tenant's.
+    /// Charges a request's quotas as far as they admit it; a refused recipient costs nothing, neither its own quota nor
+    /// the tenant's.
     func admit(_ request: LimitRequest, now: Timestamp) async -> LimitDecision
 
     /// What is left of the quotas that a request would be charged to; nothing is charged.
@@ -33,7 +32,6 @@ package struct LimitRequest: Sendable {
     }
 
     package var tenant: LimitKey
-    /// The policies in force for the tenant, and those before them.
     package var history: PolicyHistory
     package var recipients: Recipients
     /// Further devices that get what a recipient gets, by its place: the members of device groups.
@@ -51,12 +49,8 @@ package struct LimitRequest: Sendable {
 
     /// Calls that bring no device a message: they cost the tenant's quota alone.
     package init(calls count: Int, of profile: TenantProfile) {
-        self.init(
-            tenant: profile.limitKey,
-            history: profile.policyHistory,
-            recipients: .tenantOnly(count),
-            isCollapsible: false
-        )
+        (self.tenant, self.history) = (profile.limitKey, profile.policyHistory)
+        (self.recipients, self.isCollapsible) = (.tenantOnly(count), false)
     }
 }
 
@@ -67,18 +61,12 @@ package struct LimitDecision: Sendable {
         case all
         /// Those whose entry is `nil`, in the request's order.
         case some([LimitDenial?])
-        /// None, for this one cause.
         case none(LimitDenial)
     }
 
     package var admission: Admission
     /// The tenant's quotas after the charge, one for each policy.
     package var tenantQuotas: [QuotaStatus]
-
-    package init(admission: Admission, tenantQuotas: [QuotaStatus]) {
-        self.admission = admission
-        self.tenantQuotas = tenantQuotas
-    }
 }
 
 /// A quota that is used up.
@@ -100,22 +88,11 @@ package struct LimitStatus: Sendable, Hashable {
     package struct Entry: Sendable, Hashable {
         package var scope: LimitScope
         package var quota: QuotaStatus
-
-        package init(scope: LimitScope, quota: QuotaStatus) {
-            self.scope = scope
-            self.quota = quota
-        }
     }
 
-    /// The tenant's own quotas, one for each policy.
     package var tenant: [QuotaStatus]
     /// The quotas of each device or topic, in the request's order; empty for a dry run, which spends none of them.
     package var recipients: [[Entry]]
-
-    package init(tenant: [QuotaStatus], recipients: [[Entry]]) {
-        self.tenant = tenant
-        self.recipients = recipients
-    }
 }
 
 /// What is left of one policy.
@@ -124,12 +101,6 @@ package struct QuotaStatus: Sendable, Hashable {
     package var remaining: Int
     /// Seconds, rounded up, until one event fits where none does now, else until the quota is whole again.
     package var resetSeconds: Int
-
-    package init(policy: RatePolicy, remaining: Int, resetSeconds: Int) {
-        self.policy = policy
-        self.remaining = remaining
-        self.resetSeconds = resetSeconds
-    }
 }
 
 /// What a bucket belongs to: 14 bytes that a keyed hash made of a tenant's token or topic.
@@ -137,7 +108,6 @@ package struct QuotaStatus: Sendable, Hashable {
 /// The tenant is part of what was hashed, so no two tenants share a bucket. The two bytes that are left out hold a
 /// bucket's version where it is stored.
 package struct LimitKey: Sendable, Hashable {
-    /// The bits of ``high`` that belong to the key.
     static let highMask = ~UInt64(UInt16.max)
 
     /// The first six bytes.
@@ -145,7 +115,6 @@ package struct LimitKey: Sendable, Hashable {
     /// The last eight bytes; never 0, which marks a place without a bucket.
     let low: UInt64
 
-    /// A key that was stored.
     init(high: UInt64, low: UInt64) {
         self.high = high & Self.highMask
         self.low = max(1, low)
@@ -155,7 +124,6 @@ package struct LimitKey: Sendable, Hashable {
         self.init(high: pseudonym.high, low: pseudonym.low)
     }
 
-    /// The key of everything that a tenant sends.
     init(tenant: TenantID, _ pseudonymizer: Pseudonymizer) {
         self.init(pseudonymizer.pseudonym(of: tenant.text))
     }

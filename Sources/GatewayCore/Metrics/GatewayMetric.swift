@@ -51,17 +51,23 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
         case histogram([Double])
     }
 
-    /// The description of one metric: what Prometheus is told of it, and how many labels a handle takes.
+    /// What Prometheus is told of one metric; the labels stand in the order in which ``GatewayMetrics`` takes their
+    /// values.
     package struct Row: Sendable {
         package let kind: Kind
-        /// The labels' names, in the order in which ``GatewayMetrics`` takes their values.
         package let labels: [String]
         package let help: String
 
-        fileprivate init(_ kind: Kind, _ labels: [String], _ help: String) {
-            self.kind = kind
-            self.labels = labels
-            self.help = help
+        fileprivate static func counter(_ labels: [String], _ help: String) -> Row {
+            Row(kind: .counter, labels: labels, help: help)
+        }
+
+        fileprivate static func gauge(_ labels: [String], _ help: String) -> Row {
+            Row(kind: .gauge, labels: labels, help: help)
+        }
+
+        fileprivate static func histogram(_ bounds: [Double], _ labels: [String], _ help: String) -> Row {
+            Row(kind: .histogram(bounds), labels: labels, help: help)
         }
     }
 
@@ -76,155 +82,126 @@ package enum GatewayMetric: String, CaseIterable, Sendable {
     package var row: Row {
         switch self {
         case .messages:
-            Row(
-                .counter,
+            .counter(
                 ["tenant", "kind", "outcome"],
                 "Recipients that messages were asked to be sent to, by tenant, kind of target and outcome."
             )
         case .subscriptionChanges:
-            Row(
-                .counter,
+            .counter(
                 ["tenant", "change", "outcome"],
                 "Devices whose subscription to a topic was to be changed, by tenant, change and outcome."
             )
         case .deviceGroupRequests:
-            Row(
-                .counter,
+            .counter(
                 ["tenant", "action", "outcome"],
                 "Requests to manage device groups, by tenant, action and outcome."
             )
         case .httpRequestDuration:
-            Row(
-                .histogram(Self.requestSeconds),
+            .histogram(
+                Self.requestSeconds,
                 ["route", "method", "status"],
                 "Time from a whole request to its answer, by route template, method and status."
             )
         case .httpActiveRequests:
-            Row(.gauge, ["listener"], "Requests being answered now, by listener.")
+            .gauge(["listener"], "Requests being answered now, by listener.")
         case .httpRejected:
-            Row(
-                .counter,
+            .counter(
                 ["reason"],
                 "Requests that the server refused before routing, and connections that it ended without an answer, by reason."
             )
         case .shed:
-            Row(.counter, ["reason"], "Requests that were refused under load, by reason.")
+            .counter(["reason"], "Requests that were refused under load, by reason.")
         case .authentications:
-            Row(.counter, ["method", "result"], "Attempts to authenticate, by method and result.")
+            .counter(["method", "result"], "Attempts to authenticate, by method and result.")
         case .limiterDecisions:
-            Row(
-                .counter,
+            .counter(
                 ["scope", "decision", "source"],
                 "Decisions of the rate limiter, by the scope that decided, decision and source."
             )
         case .limiterDuration:
-            Row(
-                .histogram(Self.shortSeconds),
+            .histogram(
+                Self.shortSeconds,
                 ["source"],
                 "Time that a decision of the rate limiter took, by source; one decision of 16 is timed."
             )
         case .idempotency:
-            Row(.counter, ["result"], "Requests and records with an idempotency key, by what became of the key.")
+            .counter(["result"], "Requests and records with an idempotency key, by what became of the key.")
         case .upstreamAttemptDuration:
-            Row(
-                .histogram(Self.requestSeconds),
+            .histogram(
+                Self.requestSeconds,
                 ["api", "outcome"],
                 "Time that one call to FCM took, by protocol or API and by how it ended."
             )
         case .upstreamInFlight:
-            Row(.gauge, ["api"], "Calls to FCM that wait for an answer now, by protocol or API.")
+            .gauge(["api"], "Calls to FCM that wait for an answer now, by protocol or API.")
         case .breakerState:
-            Row(
-                .gauge,
+            .gauge(
                 ["api", "project"],
                 "Whether calls to FCM go through, by protocol and tenant: 0 all, 1 some, 2 none."
             )
         case .retries:
-            Row(.counter, ["reason"], "Calls to FCM that were made once more, by reason.")
+            .counter(["reason"], "Calls to FCM that were made once more, by reason.")
         case .retryBudgetExhausted:
-            Row(.counter, ["reason"], "Calls to FCM that were not made once more for want of budget, by reason.")
+            .counter(["reason"], "Calls to FCM that were not made once more for want of budget, by reason.")
         case .oauthRefreshes:
-            Row(.counter, ["result"], "Exchanges for access tokens, by result.")
+            .counter(["result"], "Exchanges for access tokens, by result.")
         case .retiredTokens:
-            Row(.gauge, ["state"], "Tokens that FCM reported dead or replaced, by how they stand.")
+            .gauge(["state"], "Tokens that FCM reported dead or replaced, by how they stand.")
         case .retiredTokenRefusals:
-            Row(
-                .counter,
-                [],
-                "Recipients that were refused without asking FCM, because it called them unregistered lately."
-            )
+            .counter([], "Recipients that were refused without asking FCM, because it called them unregistered lately.")
         case .retiredTokenChanges:
-            Row(
-                .counter,
+            .counter(
                 ["result"],
                 "Changes of the list of retired tokens that became durable, were refused by the store, or were dropped."
             )
         case .spikeDetectorActive:
-            Row(
-                .gauge,
-                ["tenant"],
-                "Tenants whose reports of dead tokens are held back after a sudden jump, by tenant."
-            )
+            .gauge(["tenant"], "Tenants whose reports of dead tokens are held back after a sudden jump, by tenant.")
         case .storeUp:
-            Row(
-                .gauge,
-                ["store"],
-                "Whether the last read, scan and write of the store were answered, by store: 0 or 1."
-            )
+            .gauge(["store"], "Whether the last read, scan and write of the store were answered, by store: 0 or 1.")
         case .storeLogBytes:
-            Row(.gauge, ["store"], "Size of the store's write-ahead log after the last write, by store.")
+            .gauge(["store"], "Size of the store's write-ahead log after the last write, by store.")
         case .directoryRefusedRows:
-            Row(.gauge, ["kind"], "Rows of the directory that are not served, by kind: tenant, key, credential.")
+            .gauge(["kind"], "Rows of the directory that are not served, by kind: tenant, key, credential.")
         case .storeCallDuration:
-            Row(
-                .histogram(Self.shortSeconds),
+            .histogram(
+                Self.shortSeconds,
                 ["op", "store"],
                 "Time from a call of the store to its result, by store and operation."
             )
         case .auditRecords:
-            Row(
-                .counter,
+            .counter(
                 ["result"],
                 "Audit records that became durable in the store, went to the spool, or were refused by the store, by result."
             )
         case .auditQueue:
-            Row(.gauge, [], "Audit records in the batch that is written now.")
+            .gauge([], "Audit records in the batch that is written now.")
         case .auditWriteDuration:
-            Row(
-                .histogram(Self.shortSeconds),
-                ["result"],
-                "Time that one batch of audit records took to become durable."
-            )
+            .histogram(Self.shortSeconds, ["result"], "Time that one batch of audit records took to become durable.")
         case .auditSpoolBytes:
-            Row(.gauge, [], "Bytes of the spool that the audit's store does not have yet.")
+            .gauge([], "Bytes of the spool that the audit's store does not have yet.")
         case .auditChanged:
-            Row(.gauge, [], "1 when this process has found that the stored audit is not what was written, 0 before.")
+            .gauge([], "1 when this process has found that the stored audit is not what was written, 0 before.")
         case .auditLastCheckpoint:
-            Row(.gauge, [], "Unix time up to which all audit records of the store are under a signed checkpoint.")
+            .gauge([], "Unix time up to which all audit records of the store are under a signed checkpoint.")
         case .auditCheckpointInterval:
-            Row(.gauge, [], "How often a checkpoint of the audit is made while anything is written, as configured.")
+            .gauge([], "How often a checkpoint of the audit is made while anything is written, as configured.")
         case .auditCheckpointFailures:
-            Row(.counter, [], "Attempts to sign and store a checkpoint of the audit that failed.")
+            .counter([], "Attempts to sign and store a checkpoint of the audit that failed.")
         case .auditRecordsRemoved:
-            Row(.counter, [], "Audit records that were removed because they were older than they are to be kept.")
+            .counter([], "Audit records that were removed because they were older than they are to be kept.")
         case .auditSinkDelivered:
-            Row(
-                .gauge,
-                [],
-                "Unix time of the latest checkpoint of the audit that its second sink has with all before it."
-            )
+            .gauge([], "Unix time of the latest checkpoint of the audit that its second sink has with all before it.")
         case .auditSinkFailures:
-            Row(.counter, [], "Attempts to write to the audit's second sink that failed.")
+            .counter([], "Attempts to write to the audit's second sink that failed.")
         case .configLastReloadSuccessful:
-            Row(
-                .gauge,
+            .gauge(
                 [],
                 "Whether the configuration was good when it was read last: 1, or 0 where an older one is in force."
             )
         case .draining:
-            Row(.gauge, [], "Whether the gateway is on its way out and wants no more traffic: 0 or 1.")
+            .gauge([], "Whether the gateway is on its way out and wants no more traffic: 0 or 1.")
         case .buildInfo:
-            Row(.gauge, ["version"], "Always 1; the version is the label.")
+            .gauge(["version"], "Always 1; the version is the label.")
         }
     }
 }

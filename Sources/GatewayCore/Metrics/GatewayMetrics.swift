@@ -7,7 +7,6 @@ import Synchronization
 /// enumerations, a ``MetricFamily`` that folds what callers choose, and ``TenantLabels``, which all metrics of a gateway
 /// share.
 package struct GatewayMetrics: Sendable {
-    /// The values of a metric's labels that are an enumeration.
     package typealias Label = CaseIterable & Hashable & RawRepresentable<String>
 
     private let factory: any MetricsFactory
@@ -20,17 +19,11 @@ package struct GatewayMetrics: Sendable {
 
     // MARK: One handle, by the values of its labels
 
-    package func counter(_ metric: GatewayMetric, _ values: String...) -> Counter {
-        self.counter(metric, values)
-    }
+    package func counter(_ metric: GatewayMetric, _ values: String...) -> Counter { self.counter(metric, values) }
 
-    package func gauge(_ metric: GatewayMetric, _ values: String...) -> Meter {
-        self.gauge(metric, values)
-    }
+    package func gauge(_ metric: GatewayMetric, _ values: String...) -> Meter { self.gauge(metric, values) }
 
-    package func timer(_ metric: GatewayMetric, _ values: String...) -> Timer {
-        self.timer(metric, values)
-    }
+    package func timer(_ metric: GatewayMetric, _ values: String...) -> Timer { self.timer(metric, values) }
 
     // MARK: A handle for each value of the first label, an enumeration; the other labels have one value each
 
@@ -105,7 +98,6 @@ extension GatewayMetric {
 }
 
 extension Meter {
-    /// Shows a moment, in seconds since 1970.
     func set(_ time: Timestamp) {
         self.set(Double(time.microseconds) / 1_000_000)
     }

@@ -7,9 +7,8 @@ import Synchronization
 /// All metrics of a gateway share these, so that they speak of the same tenants and are bounded together. A label is its
 /// tenant's until the process ends.
 package final class TenantLabels: Sendable {
-    /// The label of all tenants that have none of their own, and of what they share.
+    /// Of all tenants that have no label of their own, and of what they share.
     package static let shared = "other"
-    /// Tenants that have a label of their own, at most.
     package static let maxLabels = 200
     /// Series that tenants have of their own, over all metrics that differ in more than the tenant.
     static let maxSeries = 600
@@ -36,7 +35,6 @@ package final class TenantLabels: Sendable {
         return isKnown ? tenant.text : Self.shared
     }
 
-    /// Takes room for one more series of a tenant, if there is any left.
     func takeRoom() -> Bool {
         guard self.seriesCount.load(ordering: .relaxed) < Self.maxSeries else { return false }
         return self.seriesCount.wrappingAdd(1, ordering: .relaxed).oldValue < Self.maxSeries
@@ -51,8 +49,6 @@ package struct TenantCounters: Sendable {
     private let counters: MetricFamily<Counter>
     private let labels: TenantLabels
 
-    /// Counters of a metric with the labels tenant, what was asked for, outcome; watched outcomes stay under the tenant's
-    /// own label.
     init(
         _ metric: GatewayMetric,
         _ metrics: GatewayMetrics,
@@ -77,7 +73,6 @@ package struct TenantCounters: Sendable {
 
     // MARK: Messages
 
-    /// Counts a send's recipients by what became of them.
     func count(_ command: SendCommand, _ answer: SendOutcome.Answer) {
         let label = self.labels.label(of: command.principal.profile.id)
         let kind = command.target.kind.rawValue
@@ -101,7 +96,6 @@ package struct TenantCounters: Sendable {
 
     // MARK: Subscriptions
 
-    /// Counts the devices of a change by what became of them.
     func count(_ call: SubscriptionCall, _ content: TopicAnswer<[SubscriptionOutcome]>.Content) {
         var amounts: [String: Int] = [:]
         switch content {
@@ -143,13 +137,12 @@ extension RecipientOutcome {
     }
 }
 
-/// A gauge of every tenant's label, the last one; tenants that share a label are shown together.
+/// A gauge of every tenant's label, the last one, behind the value of another where there is one; tenants that share a
+/// label are shown together.
 package final class TenantGauges: Sendable {
     private let gauges: MetricFamily<Meter>
     private let labels: TenantLabels
-    /// The value of the label before the tenant's, if there is one.
     private let first: String?
-    /// What a label shows of its tenants' values.
     private let combine: @Sendable (_ values: [Int]) -> Int
     /// The tenants' values by label, without zeros.
     private let values = Mutex<[String: [TenantID: Int]]>([:])

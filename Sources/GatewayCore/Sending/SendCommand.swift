@@ -4,10 +4,10 @@ package import FCMModel
 ///
 /// A class, since it is handed on many times and copying its parts each time would cost more than the pipeline itself.
 package final class SendCommand: Sendable {
-    package let principal: Principal
+    package let caller: Caller
     /// Whom it is for; for a device group that was named, its name stands in place of the key that is not known yet.
     package let target: Target
-    /// Whether the one token that it is for may be the key of a device group: FCM's own protocols take either in one place.
+    /// Whether its one token may be the key of a device group: FCM's own protocols take either in one place.
     let tokenMayBeGroup: Bool
     /// The name of the device group that it is for, where the caller named one; its key is found on the way.
     package let groupName: String?
@@ -16,9 +16,11 @@ package final class SendCommand: Sendable {
     // Kept, since to ask the target or the message elsewhere would copy it as a whole.
     package let recipientCount: Int
     package let isUrgent: Bool
-    package let origin: RequestOrigin
-    /// When the caller stops waiting.
-    package let deadline: ContinuousClock.Instant
+
+    package var principal: Principal { self.caller.principal }
+    package var profile: TenantProfile { self.caller.profile }
+    package var origin: RequestOrigin { self.caller.origin }
+    package var deadline: ContinuousClock.Instant { self.caller.deadline }
 
     package init(
         by caller: Caller,
@@ -28,7 +30,7 @@ package final class SendCommand: Sendable {
         message: Message,
         payloadBytes: Int
     ) {
-        self.principal = caller.principal
+        self.caller = caller
         self.target = target
         self.tokenMayBeGroup = tokenMayBeGroup
         self.groupName = groupName
@@ -36,14 +38,11 @@ package final class SendCommand: Sendable {
         self.payloadBytes = payloadBytes
         self.recipientCount = target.recipientCount
         self.isUrgent = message.isUrgent
-        self.origin = caller.origin
-        self.deadline = caller.deadline
     }
 
-    /// The same message to some of its recipients.
     func addressing(_ target: Target) -> SendCommand {
         SendCommand(
-            by: Caller(principal: self.principal, origin: self.origin, deadline: self.deadline),
+            by: self.caller,
             to: target,
             tokenMayBeGroup: self.tokenMayBeGroup,
             message: self.message,
@@ -119,7 +118,6 @@ extension SendOutcome.Answer {
 }
 
 extension LimitScope {
-    /// The code that tells of an exhausted quota.
     package var outcomeCode: OutcomeCode {
         switch self {
         case .tenant: .tenantRateExceeded
@@ -130,14 +128,12 @@ extension LimitScope {
 }
 
 extension LimitDenial {
-    /// What a single recipient's result says.
     var rejection: Rejection {
         Rejection(code: self.scope.outcomeCode, retryAfter: self.retryAfter, limitedBy: .gateway)
     }
 }
 
 extension Refusal {
-    /// A request whose quota is used up.
     package init(_ denial: LimitDenial) {
         self.init(
             denial.scope.outcomeCode,

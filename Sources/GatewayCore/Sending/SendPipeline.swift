@@ -12,7 +12,7 @@ package struct SendPipeline: Sendable {
     /// The next message's id, where it is not a new one.
     private var messageID: String?
 
-    /// A pipeline of these parts; without device groups, none is known by any name.
+    /// Without device groups, none is known by any name.
     package init(
         retired: RetiredTokens,
         limiter: any RateLimiter,
@@ -35,7 +35,7 @@ package struct SendPipeline: Sendable {
     package func send(_ command: SendCommand) async -> SendOutcome {
         let now = self.clock.now()
         let messageID = self.messageID ?? UUIDv7.generate(at: now)
-        let targets = SendTargets(command.target, profile: command.principal.profile)
+        let targets = SendTargets(command.target, profile: command.profile)
         guard
             let place = await self.audit.begin({
                 .send(command, Self.unrecordable(messageID), targets: targets, upstreamCode: nil, at: now)
@@ -137,12 +137,8 @@ package struct SendPipeline: Sendable {
     // MARK: Retired tokens
 
     @inline(never)  // As for `record`.
-    private func screening(
-        of command: SendCommand,
-        _ targets: SendTargets,
-        _ now: Timestamp
-    ) -> RetiredTokenScreening {
-        let screening = self.retired.screen(command.target, targets.pseudonyms, of: command.principal.profile, at: now)
+    private func screening(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> RetiredTokenScreening {
+        let screening = self.retired.screen(command.target, targets.pseudonyms, of: command.profile, at: now)
         // What a dry run asks is what FCM says of the token now.
         if command.message.dryRun, case .refused = screening { return .listed }
         return screening
@@ -156,22 +152,15 @@ package struct SendPipeline: Sendable {
         _ screening: RetiredTokenScreening,
         _ now: Timestamp
     ) {
-        self.retired.learn(
-            result,
-            to: command.target,
-            targets.pseudonyms,
-            isListed: screening != .clear,
-            of: command.principal.profile,
-            at: now
-        )
+        let isListed = screening != .clear
+        let pseudonyms = targets.pseudonyms
+        self.retired.learn(result, to: command.target, pseudonyms, isListed: isListed, of: command.profile, at: now)
     }
 
     /// Why nobody would be sent to, where all recipients are retired.
     private func retirement(of command: SendCommand, _ targets: SendTargets, _ now: Timestamp) -> Refusal? {
         guard case .refused(let isRefused) = self.screening(of: command, targets, now), !isRefused.contains(false)
-        else {
-            return nil
-        }
+        else { return nil }
         return Refusal(
             .unregistered,
             "FCM called this unregistered within the last day, so that it is not asked again",
@@ -179,9 +168,8 @@ package struct SendPipeline: Sendable {
         )
     }
 
-    /// Sends to the recipients that are not retired and puts every result at its recipient's place.
-    ///
-    /// The refused ones cost nobody's quota, nor FCM's.
+    /// Sends to the recipients that are not retired and puts every result at its recipient's place. The refused ones
+    /// cost nobody's quota, nor FCM's.
     @inline(never)  // As for `record`.
     private func deliverRest(
         _ command: SendCommand,
@@ -193,10 +181,10 @@ package struct SendPipeline: Sendable {
         self.retired.countRefused(refusedCount)
         let isKept = isRefused.map { !$0 }
         guard refusedCount < isRefused.count, let target = command.target.keeping(isKept) else {
-            let quotas = await self.limiter.status(of: .nothing(of: command, targets), now: now).tenant
+            let quotas = await self.limiter.status(of: .nothing(of: command), now: now).tenant
             let outcomes = isRefused.map { _ in RecipientOutcome.rejected(.unregistered) }
-            let answer: SendOutcome.Answer =
-                command.target.isList ? .multiple(outcomes) : .single(.rejected(.unregistered))
+            let isList = command.target.isList
+            let answer: SendOutcome.Answer = isList ? .multiple(outcomes) : .single(.rejected(.unregistered))
             return Delivery(answer: answer, quotas: quotas, refusedAsRetired: refusedCount)
         }
         var delivery = await self.deliver(command.addressing(target), targets: targets.keeping(isKept), now: now)
@@ -226,22 +214,15 @@ package struct SendPipeline: Sendable {
 
     // MARK: Steps
 
-    /// Sends to a group by the tenant's name for it.
     @inline(never)  // As for `record`.
     private func deliverToGroup(_ command: SendCommand, quotas: [QuotaStatus]) async -> Delivery {
-        let profile = command.principal.profile
         do throws(Refusal) {
             guard let groups = self.groups, let name = command.groupName,
-                let group = try await groups.group(
-                    name,
-                    of: profile,
-                    until: command.deadline,
-                    origin: command.origin
-                ), let key = group.key
+                let group = try await groups.group(name, by: command.caller), let key = group.key
             else { throw .groupNotFound }
             var result = await self.upstream.send(UpstreamCall(command, target: .notificationKey(key))).inCounts
-            if result.isUnregistered { await groups.forget(key: key, of: name, profile, until: command.deadline) }
-            if profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
+            if result.isUnregistered { await groups.forget(key: key, of: name, by: command.caller) }
+            if command.profile.tenant.upstream == .v1 { result = result.counting(group.tokens.count) }
             return Self.delivery(result, to: command, quotas: quotas)
         } catch {
             let field = error.code == .notFound ? "device_group" : nil
@@ -257,30 +238,19 @@ package struct SendPipeline: Sendable {
         _ result: UpstreamResult,
         quotas: [QuotaStatus]
     ) async -> Delivery {
-        let profile = command.principal.profile
-        var result = result
-        if profile.tenant.upstream == .v1, let groups = self.groups {
-            let key: String? =
-                switch command.target {
-                case .token(let text), .notificationKey(let text): text
-                case .tokens, .installation, .installations, .topic, .condition: nil
-                }
-            if let key, let count = await groups.memberCount(ofKey: key, of: profile) {
-                result = result.counting(count)
-            }
-        }
-        return Self.delivery(result, to: command, quotas: quotas)
+        guard command.profile.tenant.upstream == .v1, let groups = self.groups,
+            let count = await groups.memberCount(of: command)
+        else { return Self.delivery(result, to: command, quotas: quotas) }
+        return Self.delivery(result.counting(count), to: command, quotas: quotas)
     }
 
     @inline(never)  // As for `record`.
     func refusal(of command: SendCommand) -> Refusal? {
-        guard command.principal.has(.sendMessages) else {
-            return Refusal(lacking: .sendMessages)
-        }
+        guard command.principal.has(.sendMessages) else { return Refusal(lacking: .sendMessages) }
         for topic in command.target.topics where !command.principal.key.mayAddress(topic: topic.text) {
             return Refusal(.forbidden, "The key may not address this topic")
         }
-        return self.upstream.refusal(of: command.target, for: command.principal.profile)
+        return self.upstream.refusal(of: command.target, for: command.profile)
     }
 
     /// Sends to the recipients that were not denied and puts every result at its recipient's place.
@@ -325,15 +295,14 @@ package struct SendPipeline: Sendable {
     static func answer(_ result: UpstreamResult, to command: SendCommand) -> SendOutcome.Answer {
         switch result.answer {
         case .failed(let code):
-            return .refused(
-                Refusal(
-                    code,
-                    code == .upstreamCredentials ? command.principal.profile.missingCredential : nil,
-                    retryAfter: code.isRetryable ? result.retryAfter : nil,
-                    limitedBy: code.isRateLimit ? .fcm : nil,
-                    legacyName: result.legacyName
-                )
+            let refusal = Refusal(
+                code,
+                code == .upstreamCredentials ? command.profile.missingCredential : nil,
+                retryAfter: code.isRetryable ? result.retryAfter : nil,
+                limitedBy: code.isRateLimit ? .fcm : nil,
+                legacyName: result.legacyName
             )
+            return .refused(refusal)
         case .group(let group):
             return .group(group)
         case .recipients:
@@ -355,10 +324,8 @@ package struct SendPipeline: Sendable {
         case .recipients(let outcomes):
             return outcomes.contains(where: \.isRetryable) ? outcomes.map(completed) : outcomes
         case .failed(let code):
-            return Array(
-                repeating: completed(.rejected(Rejection(code: code, legacyName: result.legacyName))),
-                count: count
-            )
+            let rejection = Rejection(code: code, legacyName: result.legacyName)
+            return Array(repeating: completed(.rejected(rejection)), count: count)
         case .group:
             return Array(repeating: .rejected(.upstreamProtocol), count: count)
         }
@@ -373,7 +340,7 @@ package struct SendPipeline: Sendable {
 
     /// Tells how far a send would get; nothing is sent, spent or recorded.
     package func preview(_ command: SendCommand) async -> SendPreview {
-        var targets = SendTargets(command.target, profile: command.principal.profile)
+        var targets = SendTargets(command.target, profile: command.profile)
         if let groups = self.groups, groups.mayBeAddressed(by: command) {
             targets = targets.charging(await groups.limitKeys(of: command))
         }
@@ -392,7 +359,7 @@ package struct SendPipeline: Sendable {
             .send(
                 command,
                 outcome,
-                targets: SendTargets(command.target, profile: command.principal.profile),
+                targets: SendTargets(command.target, profile: command.profile),
                 object: "settled by a repeat",
                 upstreamCode: nil,
                 at: self.clock.now()
@@ -406,17 +373,10 @@ package struct SendPipeline: Sendable {
 package struct SendPreview: Sendable {
     /// Why it would be refused whatever its quotas, if it would be.
     package var refusal: Refusal?
-    /// What is left of the quotas that it would be charged to.
     package var limits: LimitStatus
-
-    package init(refusal: Refusal?, limits: LimitStatus) {
-        self.refusal = refusal
-        self.limits = limits
-    }
 }
 
 extension OutcomeCode {
-    /// Whether the code tells of an exhausted quota.
     fileprivate var isRateLimit: Bool {
         self == .deviceRateExceeded || self == .topicRateExceeded || self == .tenantRateExceeded
     }
@@ -425,7 +385,6 @@ extension OutcomeCode {
 // MARK: Records
 
 extension AuditRecord {
-    /// The record of a send.
     static func send(
         _ command: SendCommand,
         _ outcome: SendOutcome,
@@ -461,9 +420,7 @@ extension AuditRecord {
 private struct Tally {
     var recipients: Int
     var accepted = 0
-    /// The first refusal's code.
     var code: String?
-    /// A lone message's id.
     var fcmMessageID: String?
     /// What became of each recipient of a list.
     var results: [AuditRecord.TargetResult] = []

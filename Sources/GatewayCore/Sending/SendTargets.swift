@@ -2,10 +2,8 @@ import FCMModel
 
 /// A target's recipients as limits and audit know them: by pseudonym.
 struct SendTargets: Sendable {
-    /// The recipients' pseudonyms, 16 bytes each, in the request's order.
-    let pseudonyms: [Pseudonym]
-    /// The tenant's own bucket.
-    let tenantKey: LimitKey
+    /// The recipients, in the request's order.
+    private(set) var pseudonyms: [Pseudonym]
     private let areTopics: Bool
     /// What recipients that are device groups are charged to, by their places: the group's own bucket and its members'.
     private var groups: [Int: [LimitKey]] = [:]
@@ -23,43 +21,28 @@ struct SendTargets: Sendable {
             self.pseudonyms = target.topics.map { pseudonymizer.pseudonym(of: $0.text) }
             self.areTopics = true
         }
-        self.tenantKey = profile.limitKey
     }
 
-    private init(pseudonyms: [Pseudonym], tenantKey: LimitKey, areTopics: Bool, groups: [Int: [LimitKey]]) {
-        self.pseudonyms = pseudonyms
-        self.tenantKey = tenantKey
-        self.areTopics = areTopics
-        self.groups = groups
-    }
-
-    /// The same with what recipients that are device groups are charged to.
     func charging(_ groups: [Int: [LimitKey]]) -> SendTargets {
         var targets = self
         targets.groups = groups
         return targets
     }
 
-    /// The same without the recipients whose entry is `false`.
     func keeping(_ isKept: [Bool]) -> SendTargets {
-        var groups: [Int: [LimitKey]] = [:]
-        if !self.groups.isEmpty {
-            for (place, index) in isKept.indices.filter({ isKept[$0] }).enumerated() {
-                groups[place] = self.groups[index]
-            }
+        var targets = self
+        targets.pseudonyms = zip(self.pseudonyms, isKept).compactMap { pseudonym, isKept in isKept ? pseudonym : nil }
+        guard !self.groups.isEmpty else { return targets }
+        targets.groups = [:]
+        for (place, index) in isKept.indices.filter({ isKept[$0] }).enumerated() {
+            targets.groups[place] = self.groups[index]
         }
-        return SendTargets(
-            pseudonyms: zip(self.pseudonyms, isKept).compactMap { pseudonym, isKept in isKept ? pseudonym : nil },
-            tenantKey: self.tenantKey,
-            areTopics: self.areTopics,
-            groups: groups
-        )
+        return targets
     }
 
     /// How many events the tenant pays for.
     var count: Int { self.areTopics ? 1 : self.pseudonyms.count }
 
-    /// What the limiter is asked about.
     var limited: LimitRequest.Recipients {
         var keys = self.pseudonyms.map(LimitKey.init)
         for (index, charged) in self.groups { keys[index] = charged[0] }
@@ -69,23 +52,19 @@ struct SendTargets: Sendable {
     /// The devices to which messages to groups go as well, by the groups' places.
     var members: [Int: [LimitKey]] { self.groups.isEmpty ? [:] : self.groups.mapValues { Array($0.dropFirst()) } }
 
-    /// The pseudonyms as the audit stores them.
     var auditBytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(self.pseudonyms.count * Pseudonym.byteCount)
-        for pseudonym in self.pseudonyms {
-            pseudonym.append(to: &bytes)
-        }
+        for pseudonym in self.pseudonyms { pseudonym.append(to: &bytes) }
         return bytes
     }
 }
 
 extension LimitRequest {
-    /// What a send charges.
     init(_ command: SendCommand, _ targets: SendTargets) {
         self.init(
-            tenant: targets.tenantKey,
-            history: command.principal.profile.policyHistory,
+            tenant: command.profile.limitKey,
+            history: command.profile.policyHistory,
             recipients: command.message.dryRun ? .tenantOnly(targets.count) : targets.limited,
             isCollapsible: command.message.collapseKey != nil
         )
@@ -93,14 +72,7 @@ extension LimitRequest {
     }
 
     /// A send's tenant alone, to look at its quotas without charging them.
-    static func nothing(of command: SendCommand, _ targets: SendTargets) -> LimitRequest {
-        LimitRequest(
-            tenant: targets.tenantKey,
-            history: command.principal.profile.policyHistory,
-            recipients: .tenantOnly(0),
-            isCollapsible: false
-        )
-    }
+    static func nothing(of command: SendCommand) -> LimitRequest { LimitRequest(calls: 0, of: command.profile) }
 }
 
 extension Target {
@@ -138,10 +110,5 @@ extension Target {
     }
 
     /// Whether the answer is a list of results even for one recipient.
-    var isList: Bool {
-        switch self {
-        case .tokens, .installations: true
-        case .token, .installation, .topic, .condition, .notificationKey: false
-        }
-    }
+    var isList: Bool { self.listed != nil }
 }

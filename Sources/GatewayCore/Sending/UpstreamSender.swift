@@ -15,24 +15,21 @@ package struct UpstreamCall: Sendable {
     /// Whom the message is for: the command's target, or those of its recipients that limits let through.
     package let target: Target
     /// What each call of a list has to pass before it leaves; `nil` unless the command carries an idempotency key.
-    package let gate: SendReservation?
+    package private(set) var gate: SendReservation?
 
     package init(_ command: SendCommand, target: Target) {
-        self.init(command, target: target, gate: nil)
-    }
-
-    private init(_ command: SendCommand, target: Target, gate: SendReservation?) {
         self.command = command
         self.target = target
-        self.gate = gate
     }
 
     /// The same call with an idempotency key, each part of which has to pass a gate.
     func passing(_ gate: SendReservation) -> UpstreamCall {
-        UpstreamCall(self.command, target: self.target, gate: gate)
+        var call = self
+        call.gate = gate
+        return call
     }
 
-    package var profile: TenantProfile { self.command.principal.profile }
+    package var profile: TenantProfile { self.command.profile }
     package var message: Message { self.command.message }
     /// Whether the target may be a device group, so that an empty object is its answer (TB-GROUP).
     package var mayBeGroup: Bool {
@@ -42,7 +39,6 @@ package struct UpstreamCall: Sendable {
         case .tokens, .installation, .installations, .topic, .condition: false
         }
     }
-    /// When waiting for an answer ends.
     package var deadline: ContinuousClock.Instant { self.command.deadline }
     package var origin: RequestOrigin { self.command.origin }
 }
@@ -53,24 +49,19 @@ extension UpstreamResult {
         switch self.answer {
         case .failed(let code): code == .unregistered
         case .recipients(let outcomes):
-            outcomes.contains { outcome in
-                if case .rejected(let rejection) = outcome { rejection.code == .unregistered } else { false }
-            }
+            outcomes.contains { $0.code == .unregistered }
         case .group: false
         }
     }
 
-    /// The result of a message to a device group's key, in counts.
-    ///
-    /// Also where the upstream named the message as it does for a device: an answer's shape follows what was addressed.
+    /// The result of a message to a device group's key, in counts, also where the upstream named the message as it does
+    /// for a device: an answer's shape follows what was addressed.
     var inCounts: UpstreamResult {
         guard case .recipients(let outcomes) = self.answer, outcomes.count == 1,
             case .accepted(let acceptance) = outcomes[0]
         else { return self }
         var result = self
-        result.answer = .group(
-            GroupOutcome(success: 1, failure: 0, failedTokens: [], messageID: acceptance.messageID)
-        )
+        result.answer = .group(GroupOutcome(success: 1, failure: 0, failedTokens: [], messageID: acceptance.messageID))
         return result
     }
 

@@ -17,17 +17,9 @@ package struct Envelope: Sendable, Hashable {
         package var owner: String
         /// What the secret is, for instance `legacy`.
         package var kind: String
-        /// Rises with every replacement.
         package var version: Int
-        /// What else of the row must be as it was when the secret was sealed.
-        package var details: [String?]
-
-        package init(owner: String, kind: String, version: Int, details: [String?] = []) {
-            self.owner = owner
-            self.kind = kind
-            self.version = version
-            self.details = details
-        }
+        /// What else of the row must be as it was when the secret was sealed; `nil` for null.
+        package var details: [String?] = []
 
         /// Unambiguous bytes: each part is preceded by its length, and an absent one has none.
         var authenticatedData: Data {
@@ -56,9 +48,8 @@ package struct Envelope: Sendable, Hashable {
         self.sealed = sealed
     }
 
-    /// Seals a secret under a fresh data key.
-    ///
-    /// - Throws: what the cryptographic library throws; does not happen for keys of 256 bits.
+    /// Seals a secret under a fresh data key; throws what the cryptographic library throws, which does not happen for
+    /// keys of 256 bits.
     package init(sealing secret: Secret, for context: Context, under masterKey: MasterKey) throws {
         let dataKey = SymmetricKey(size: .bits256)
         let aad = context.authenticatedData
@@ -71,17 +62,13 @@ package struct Envelope: Sendable, Hashable {
     }
 
     /// Opens the secret, by the master key or the one before it.
-    ///
-    /// - Throws: ``OpeningError`` for a wrong master key, another context, or changed bytes.
     package func open(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Secret {
         let (dataKey, _) = try self.dataKey(for: context, under: masterKey)
         return try self.open(for: context, by: dataKey)
     }
 
-    /// The same secret with its data key wrapped by the master key itself instead of the one before it.
-    ///
-    /// - Returns: the envelope with another wrapped key, or `nil` when its data key is wrapped by the master key already.
-    /// - Throws: ``OpeningError`` when neither key opens it, or what they open does not open the secret.
+    /// The same secret with its data key wrapped by the master key itself instead of the one before it; `nil` where it
+    /// is already. Throws also when a key opens the data key and that does not open the secret.
     package func rewrapped(for context: Context, under masterKey: MasterKey) throws(OpeningError) -> Envelope? {
         let (dataKey, isPrevious) = try self.dataKey(for: context, under: masterKey)
         // What does not open now must not be taken along as if it did.
@@ -96,28 +83,27 @@ package struct Envelope: Sendable, Hashable {
         return Envelope(wrappedKey: bytes, sealed: self.sealed)
     }
 
-    /// The data key, and whether the previous master key was needed for it.
     private func dataKey(
         for context: Context,
         under masterKey: MasterKey
     ) throws(OpeningError) -> (key: SymmetricKey, isPrevious: Bool) {
-        let aad = context.authenticatedData
-        func unwrap(_ key: SymmetricKey) -> SymmetricKey? {
-            guard let box = try? AES.GCM.SealedBox(combined: self.wrappedKey),
-                let bytes = try? AES.GCM.open(box, using: key, authenticating: aad)
-            else { return nil }
-            return SymmetricKey(data: bytes)
+        if let bytes = Self.opened(self.wrappedKey, by: masterKey.key, context) {
+            return (SymmetricKey(data: bytes), false)
         }
-        if let key = unwrap(masterKey.key) { return (key, false) }
-        if let previous = masterKey.previous, let key = unwrap(previous) { return (key, true) }
+        if let previous = masterKey.previous, let bytes = Self.opened(self.wrappedKey, by: previous, context) {
+            return (SymmetricKey(data: bytes), true)
+        }
         throw OpeningError(context: context)
     }
 
     private func open(for context: Context, by dataKey: SymmetricKey) throws(OpeningError) -> Secret {
-        guard let box = try? AES.GCM.SealedBox(combined: self.sealed),
-            let bytes = try? AES.GCM.open(box, using: dataKey, authenticating: context.authenticatedData)
-        else { throw OpeningError(context: context) }
+        guard let bytes = Self.opened(self.sealed, by: dataKey, context) else { throw OpeningError(context: context) }
         return Secret(bytes: bytes)
+    }
+
+    private static func opened(_ bytes: Data, by key: SymmetricKey, _ context: Context) -> Data? {
+        guard let box = try? AES.GCM.SealedBox(combined: bytes) else { return nil }
+        return try? AES.GCM.open(box, using: key, authenticating: context.authenticatedData)
     }
 }
 
@@ -132,7 +118,7 @@ package struct MasterKey: Sendable {
     /// The key before this one, for as long as something may still be sealed by it.
     let previous: SymmetricKey?
 
-    /// Takes a key, and the one before it, of exactly ``byteCount`` bytes each; `nil` for any other length.
+    /// `nil` for keys that have not exactly ``byteCount`` bytes each.
     package init?(_ secret: Secret, previous: Secret? = nil) {
         guard secret.count == Self.byteCount, previous.map(\.count) ?? Self.byteCount == Self.byteCount else {
             return nil
@@ -141,7 +127,6 @@ package struct MasterKey: Sendable {
         self.previous = previous?.symmetricKey
     }
 
-    /// Whether the key before this one is known.
     package var hasPrevious: Bool { self.previous != nil }
 
     /// Tells keys apart without telling anything of them: the first 16 hexadecimal digits of a keyed hash.
@@ -157,48 +142,30 @@ extension MasterKey: CustomStringConvertible, CustomReflectable {
     package var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// Something that a store keeps sealed by the master key: where it is, and its envelope.
+/// Something that a store keeps sealed by the master key.
 package struct SealedSecret: Sendable, Hashable {
     /// Where a store keeps a sealed secret.
     package enum Place: Sendable, Hashable {
-        /// One of the gateway's own.
         case gateway(GatewaySecret)
         /// A tenant's credential for one upstream, of this version.
         case credential(TenantID, UpstreamKind, version: Int)
     }
 
-    /// Where it is.
-    package var place: Place
-    /// What else of its row it is sealed for.
-    package var details: [String?]
-    /// How it is sealed.
+    package let place: Place
+    package let context: Envelope.Context
     package var envelope: Envelope
 
-    package init(place: Place, details: [String?] = [], envelope: Envelope) {
-        self.place = place
-        self.details = details
+    package init(_ secret: GatewaySecret, _ envelope: Envelope) {
+        self.place = .gateway(secret)
+        self.context = secret.context
         self.envelope = envelope
     }
 
-    /// A tenant's credential.
-    ///
-    /// - Parameters:
-    ///   - credential: as it is stored.
-    ///   - salt: of the tenant.
+    /// A credential of the tenant that has this salt.
     package init(_ credential: StoredCredential, salt: [UInt8]) {
-        self.init(
-            place: .credential(credential.tenant, credential.kind, version: credential.version),
-            details: credential.details(salt: salt),
-            envelope: credential.envelope
-        )
-    }
-
-    package var context: Envelope.Context {
-        switch self.place {
-        case .gateway(let secret): secret.context
-        case .credential(let tenant, let kind, let version):
-            StoredCredential.context(tenant: tenant, kind: kind, version: version, details: self.details)
-        }
+        self.place = .credential(credential.tenant, credential.kind, version: credential.version)
+        self.context = credential.context(salt: salt)
+        self.envelope = credential.envelope
     }
 
     /// What people call it; tells nothing of the secret.
@@ -218,31 +185,22 @@ package struct SealedSecret: Sendable, Hashable {
 package struct RowSealer: Sendable {
     private let keyed: HMAC<SHA256>
 
-    /// Derives the key.
-    ///
-    /// - Parameter keyPepper: the secret that keys the digests of API keys.
+    /// The pepper is the secret that keys the digests of API keys.
     package init(keyPepper: Secret) {
-        self.keyed = HMAC<SHA256>(
-            key: HKDF<SHA256>
-                .deriveKey(
-                    inputKeyMaterial: keyPepper.symmetricKey,
-                    info: Array("fcm-gateway directory row 1".utf8),
-                    outputByteCount: 32
-                )
-        )
+        let key = HKDF<SHA256>
+            .deriveKey(
+                inputKeyMaterial: keyPepper.symmetricKey,
+                info: Array("fcm-gateway directory row 1".utf8),
+                outputByteCount: 32
+            )
+        self.keyed = HMAC<SHA256>(key: key)
     }
 
-    /// Seals a row.
-    ///
-    /// - Parameters:
-    ///   - columns: the row's columns in their order, `nil` for null, and whatever else the row is bound to.
-    ///   - table: keeps rows of different tables apart.
-    /// - Returns: 32 bytes.
+    /// Seals a row, in 32 bytes; its columns in their order, `nil` for null, and whatever else it is bound to.
     package func seal(of columns: [[UInt8]?], in table: String) -> [UInt8] {
         Array(self.code(columns, table))
     }
 
-    /// Whether a row has this seal, in constant time.
     package func isGenuine(_ seal: [UInt8], of columns: [[UInt8]?], in table: String) -> Bool {
         self.code(columns, table) == seal
     }
@@ -262,11 +220,9 @@ package struct RowSealer: Sendable {
 ///
 /// Pure: it reads nothing and writes nothing.
 package struct Rewrapping: Sendable {
-    /// One secret's exchange of one wrapped key for another.
+    /// A secret as it was read, and its envelope under the new master key.
     package struct Exchange: Sendable, Hashable {
-        /// The secret as it was read.
         package let old: SealedSecret
-        /// The same secret under the new master key.
         package let new: Envelope
     }
 
@@ -277,17 +233,8 @@ package struct Rewrapping: Sendable {
     /// Those that open under neither key.
     package private(set) var unopened: [SealedSecret] = []
 
-    /// Looks at all that is sealed.
-    ///
-    /// - Parameters:
-    ///   - secrets: everything that a store keeps sealed.
-    ///   - masterKey: the key to seal by, and the one before it.
-    ///   - progress: is told how many secrets have been looked at, each time.
-    package init(
-        _ secrets: [SealedSecret],
-        under masterKey: MasterKey,
-        progress: (_ done: Int) -> Void = { _ in }
-    ) {
+    /// Looks at all that a store keeps sealed; `progress` is told each time how many secrets have been looked at.
+    package init(_ secrets: [SealedSecret], under masterKey: MasterKey, progress: (_ done: Int) -> Void = { _ in }) {
         for (index, secret) in secrets.enumerated() {
             do {
                 if let new = try secret.envelope.rewrapped(for: secret.context, under: masterKey) {
@@ -304,7 +251,6 @@ package struct Rewrapping: Sendable {
 }
 
 extension SHA256Digest {
-    /// The digest's 32 bytes.
     var bytes: [UInt8] {
         // The pointer does not outlive the closure.
         unsafe self.withUnsafeBytes { unsafe Array($0) }

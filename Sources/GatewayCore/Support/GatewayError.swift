@@ -8,13 +8,10 @@ package struct GatewayError: Error, Sendable {
         case storeUnavailable = "store_unavailable"
         /// Too much of the same is under way; a later attempt may succeed.
         case overloaded
-        /// What the operation needs is not there.
         case notFound = "not_found"
-        /// What the operation would make is already there.
         case conflict
         /// Nothing can be recorded, so nothing is done.
         case auditUnavailable = "audit_unavailable"
-        /// The operation's input breaks a rule.
         case invalid
         case cancelled
     }
@@ -33,7 +30,6 @@ package struct GatewayError: Error, Sendable {
 }
 
 extension Refusal {
-    /// What callers are told of an error.
     package init(_ error: GatewayError) {
         let code: OutcomeCode =
             switch error.code {

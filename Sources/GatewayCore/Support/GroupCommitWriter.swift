@@ -27,7 +27,6 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
 
     private struct State {
         var phase = Phase.open
-        /// What waits, without the batch that is being committed.
         var queue: [Entry] = []
         var byteCount = 0
 
@@ -55,16 +54,9 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
     private let wake: AsyncStream<Void>
     private let wakeContinuation: AsyncStream<Void>.Continuation
 
-    /// A writer that commits nothing before ``run()``.
-    ///
-    /// - Parameters:
-    ///   - maxChanges: how many changes may wait before ``hasRoom`` says no.
-    ///   - maxBytes: how many bytes may wait before ``hasRoom`` says no.
-    ///   - changesPerTransaction: the most changes of a batch, so that other writers of the store never wait long.
-    ///   - flushInterval: how long a change waits for others to share its transaction.
-    ///   - retryInterval: the pause before what the store refused is tried again.
-    ///   - byteCount: how many bytes a change counts for.
-    ///   - transaction: commits a batch.
+    /// A writer that commits nothing before ``run()``. Up to `maxChanges` of `maxBytes` may wait before ``hasRoom``
+    /// says no; batches are bounded so that other writers of the store never wait long; what the store refused is tried
+    /// again after `retryInterval`.
     init(
         maxChanges: Int = .max,
         maxBytes: Int = .max,
@@ -97,8 +89,8 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
 
     /// Makes a change and returns when it is durable, even if the caller's task is cancelled meanwhile.
     ///
-    /// - Throws: what the store threw, perhaps after it had made the change all the same; `storeUnavailable` when the
-    ///   writer has ended.
+    /// Throws what the store threw, perhaps after it had made the change all the same; `storeUnavailable` when the
+    /// writer has ended.
     func commit(_ change: Change) async throws(GatewayError) -> Outcome {
         let answer: Answer = await withCheckedContinuation { continuation in
             let entry = Entry(change: change, byteCount: self.byteCount(change), continuation: continuation)
@@ -120,9 +112,8 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         return isTaken
     }
 
-    /// Commits until ``close()`` or the task's cancellation, then once what is left; runs once.
-    ///
-    /// - Returns: how many changes were lost because the store refused them to the end.
+    /// Commits until ``close()`` or the task's cancellation, then once what is left; runs once. Gives how many changes
+    /// were lost because the store refused them to the end.
     func run() async -> Int {
         for await _ in self.wake {
             if self.flushInterval > .zero { try? await Task.sleep(for: self.flushInterval) }
@@ -140,7 +131,6 @@ final class GroupCommitWriter<Change: Sendable, Outcome: Sendable>: Sendable {
         return left.count
     }
 
-    /// Lets ``run()`` end.
     func close() {
         self.state.withLock { state in
             if state.phase == .open { state.phase = .closing }

@@ -15,7 +15,6 @@ package enum UUIDv7 {
     private static let positions = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34]
     private static let randomness = Mutex(RandomReserve())
 
-    /// A new identifier in its usual text form, 36 lower-case characters.
     package static func generate(at time: Timestamp) -> String {
         let milliseconds = UInt64(truncatingIfNeeded: time.milliseconds)
         let random = self.randomness.withLock { ($0.next(), $0.next()) }
@@ -39,7 +38,6 @@ package enum UUIDv7 {
 
 /// Random words from the system, many for one call to it: a call costs as much as the rest of an identifier.
 struct RandomReserve {
-    /// The most bytes that `getentropy` gives at once.
     private static let bytesPerCall = 256
 
     private var words: [UInt64] = []
@@ -84,32 +82,13 @@ enum Base62 {
         }
         return number
     }
-
-    /// Whether every byte is one of the alphabet's.
-    static func contains(_ text: some StringProtocol) -> Bool {
-        text.utf8.allSatisfy(self.contains)
-    }
-
-    /// Whether a byte is one of the alphabet's.
-    static func contains(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default:
-            false
-        }
-    }
 }
 
 /// The CRC-32 of zip and Ethernet (reflected polynomial 0xEDB88320).
 package enum CRC32 {
     private static let table: [UInt32] = (0..<256)
         .map { index in
-            (0..<8)
-                .reduce(UInt32(index)) { value, _ in
-                    value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1
-                }
+            (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ value >> 1 : value >> 1 }
         }
 
     package static func checksum(_ bytes: some Sequence<UInt8>) -> UInt32 {
@@ -125,7 +104,6 @@ package enum CRC32 {
 package enum Hex {
     package static let digits = Array("0123456789abcdef".utf8)
 
-    /// Two digits for each byte.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         for byte in bytes {

@@ -12,9 +12,8 @@ final class KeyedLock<Key: Hashable & Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// Waits for a key's lock, until a deadline or until the surrounding task is cancelled.
-    ///
-    /// - Returns: whether it is had; then ``release(_:)`` must follow.
+    /// Waits for a key's lock, until a deadline or until the surrounding task is cancelled; where it is had,
+    /// ``release(_:)`` must follow.
     func acquire(_ key: Key, until deadline: ContinuousClock.Instant) async -> Bool {
         let number = self.state.withLock { state -> Int? in
             if state.taken.insert(key).inserted { return nil }

@@ -13,26 +13,20 @@ package final class Readiness: Sendable {
 
     private let ready = Atomic(false)
     private let held = Atomic(false)
-
     private let audit: AuditLog?
 
-    /// Not ready yet.
-    ///
-    /// - Parameter audit: takes the records without which nothing is done; `nil` where nothing is recorded.
+    /// Not ready yet; `nil` where nothing is recorded.
     package init(audit: AuditLog? = nil) {
         self.audit = audit
     }
 
-    /// Why traffic is not welcome; `nil` where it is.
     package func refusal(at now: ContinuousClock.Instant) -> Refusal? {
         guard self.isServing else { return .notServing }
         return self.audit?.isStalled(at: now) == true ? .auditStalled : nil
     }
 
-    /// Whether the gateway serves, as far as ``set(_:)`` and ``hold()`` tell.
     package var isServing: Bool { self.ready.load(ordering: .relaxed) && !self.held.load(ordering: .acquiring) }
 
-    /// Says whether traffic is welcome from now on.
     package func set(_ isReady: Bool) {
         self.ready.store(isReady, ordering: .relaxed)
     }
@@ -42,7 +36,6 @@ package final class Readiness: Sendable {
         self.held.store(true, ordering: .releasing)
     }
 
-    /// Ends what ``hold()`` began.
     package func release() {
         self.held.store(false, ordering: .releasing)
     }

@@ -4,9 +4,9 @@ package import Tracing
 ///
 /// A class, since it goes wherever the request goes and is absent mostly.
 package final class RequestTrace: Sendable {
-    /// The trace's id, 32 hexadecimal digits; `nil` where the tracer does not tell it in the way of W3C Trace Context.
+    /// 32 hexadecimal digits; `nil` where the tracer does not tell it in the way of W3C Trace Context.
     package let traceID: String?
-    /// The id of the request's span, 16 hexadecimal digits; where spans are not recorded, that of the caller's.
+    /// 16 hexadecimal digits; where spans are not recorded, the id of the caller's span.
     package let spanID: String?
     /// What upstream servers are told where spans are not recorded.
     private let fields: [TraceField]
@@ -17,10 +17,8 @@ package final class RequestTrace: Sendable {
         let span: any Tracing.Span
         let propagates: Bool
 
-        /// What a call in a span's name carries.
         func fields(of span: any Tracing.Span) -> [TraceField] {
-            guard self.propagates else { return [] }
-            return Self.fields(of: span, self.tracer)
+            self.propagates ? Self.fields(of: span, self.tracer) : []
         }
 
         static func fields(of span: any Tracing.Span, _ tracer: any Tracer) -> [TraceField] {
@@ -122,11 +120,7 @@ package final class RequestTrace: Sendable {
     }
 
     /// Does something within a span of its own, where spans are recorded; its name and those of failures are bounded sets.
-    package func step<Value>(
-        _ name: String,
-        failure: (Value) -> String?,
-        _ body: () async -> Value
-    ) async -> Value {
+    package func step<Value>(_ name: String, failure: (Value) -> String?, _ body: () async -> Value) async -> Value {
         guard let recording = self.recording else { return await body() }
         let span = recording.tracer.startSpan(name, context: recording.span.context, ofKind: .internal)
         defer { span.end() }
@@ -156,7 +150,6 @@ package struct UpstreamAttempt: Sendable {
         self.repeats = repeats
     }
 
-    /// Writes the attempt into a span's attributes.
     fileprivate func describe(_ attributes: inout SpanAttributes) {
         attributes.set("http.request.method", value: .string(SpanMethod(self.method).attribute))
         attributes.set("url.template", value: .string(self.route))
@@ -168,13 +161,11 @@ package struct UpstreamAttempt: Sendable {
     }
 }
 
-/// A call to an upstream server under way: what its request has to carry, and where its end is told.
+/// A call to an upstream server under way: the fields that its request has to carry, and where its end is told.
 package final class UpstreamSpan: Sendable {
-    /// What the request has to carry.
     package let fields: [TraceField]
     private let span: (any Tracing.Span)?
 
-    /// A call that is told of a trace, and recorded where there is a span.
     fileprivate init(fields: [TraceField], span: (any Tracing.Span)? = nil) {
         self.fields = fields
         self.span = span
@@ -202,24 +193,21 @@ package final class UpstreamSpan: Sendable {
 
 /// A request's method as spans tell of it by the HTTP conventions of OpenTelemetry.
 struct SpanMethod {
-    /// Those that HTTP has.
     private static let known: Set<String> = [
         "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE",
     ]
 
-    /// What stands for the method in names of spans.
     let name: String
-    /// The value of `http.request.method`.
     let attribute: String
 
-    /// A method as it was sent, which may be any text.
+    /// A method as it was sent may be any text.
     init(_ method: String) {
         let isKnown = Self.known.contains(method)
         self.name = isKnown ? method : "HTTP"
         self.attribute = isKnown ? method : "_OTHER"
     }
 
-    /// The name of a span; without a template of the path, that is the method alone.
+    /// Without a template of the path, the method alone.
     func name(at route: String?) -> String {
         route.map { "\(self.name) \($0)" } ?? self.name
     }
@@ -255,7 +243,6 @@ private struct TraceInjector: Injector {
 /// two it is is decided when the process starts: asking for the process's tracer at each request would take a lock.
 package struct RequestTracer: Sendable {
     private let tracer: (any Tracer)?
-    /// Whether upstream servers are told of traces.
     private let propagates: Bool
 
     package init(_ tracer: (any Tracer)? = nil, propagates: Bool = true) {
@@ -299,10 +286,9 @@ package struct RequestTracer: Sendable {
 ///
 /// What is malformed there is hidden from it: then its trace begins here, whatever the tracer would make of it.
 private struct TraceExtractor: Extractor {
-    /// Looks a field up by its name.
     typealias Carrier = @Sendable (String) -> String?
 
-    /// The caller's place in its trace, as far as it is well-formed.
+    /// As far as they are well-formed.
     let parent: TraceParent?
     let state: TraceState?
 

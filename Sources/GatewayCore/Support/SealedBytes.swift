@@ -32,7 +32,6 @@ package struct ByteReader {
     /// What stands in place of the length of an absent text.
     package static let absent = Int(UInt32.max)
 
-    /// What was not read yet.
     package private(set) var rest: ArraySlice<UInt8>
 
     package init(_ bytes: [UInt8]) {
@@ -55,16 +54,14 @@ package struct ByteReader {
         return text
     }
 
-    /// A text that must be there.
     package mutating func text() -> String? {
         self.optionalText() ?? nil
     }
 }
 
 extension SymmetricKey {
-    /// Seals bytes by AES-256-GCM; they open with this key and for the same purpose alone.
-    ///
-    /// - Throws: `storeUnavailable` when the cryptographic library fails, which it does not for keys of 256 bits.
+    /// Seals bytes by AES-256-GCM; they open with this key and for the same purpose alone. Throws `storeUnavailable`
+    /// when the cryptographic library fails, which it does not for keys of 256 bits.
     func seal(_ bytes: [UInt8], for purpose: String) throws(GatewayError) -> [UInt8] {
         let sealed = try? AES.GCM.seal(bytes, using: self, authenticating: Array(purpose.utf8))
         guard let combined = sealed?.combined else {

@@ -26,17 +26,16 @@ package struct Secret: Sendable {
         self.key = SymmetricKey(size: SymmetricKeySize(bitCount: count * 8))
     }
 
-    /// The secret as a key for cryptographic use.
     package var symmetricKey: SymmetricKey { self.key }
 
     package var count: Int { self.key.bitCount / 8 }
 
-    /// A copy of the secret as text, for the moment it is written to a wire; do not keep it.
+    /// For the moment it is written to a wire; do not keep it.
     package func revealText() -> String {
         String(decoding: self.revealBytes(), as: UTF8.self)
     }
 
-    /// A copy of the secret's bytes, for the moment they are needed; do not keep it.
+    /// For the moment they are needed; do not keep them.
     package func revealBytes() -> [UInt8] {
         // The pointer does not outlive the closure; the copy is what the caller asked for.
         unsafe self.key.withUnsafeBytes { unsafe Array($0) }
@@ -44,9 +43,7 @@ package struct Secret: Sendable {
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// A constant that tells nothing.
     package var description: String { "<redacted>" }
-    /// A constant that tells nothing.
     package var debugDescription: String { "<redacted>" }
     /// A mirror without children, so that dumps tell nothing either.
     package var customMirror: Mirror { Mirror(self, children: [:]) }
@@ -69,32 +66,25 @@ package enum GatewaySecret: String, Sendable, CaseIterable {
 
 /// Keeps the gateway's own secrets, sealed.
 package protocol GatewaySecretStore: Sendable {
-    /// The sealed secrets of the gateway itself; absent ones are stored first, as given.
-    ///
-    /// - Parameters:
-    ///   - candidates: freshly sealed secrets for a first start.
-    ///   - end: the end of a row of checkpoints that is still to come, kept with the first secrets of an unused store.
-    /// - Returns: what is stored, for every candidate.
-    /// - Throws: `storeUnavailable`.
+    /// The sealed secrets of the gateway itself, one for each candidate; absent ones are stored first, as given. With
+    /// the first secrets of an unused store goes the end of a row of checkpoints that is still to come.
     func gatewaySecrets(
         orInsert candidates: [GatewaySecret: Envelope],
         at end: CheckpointEnd
     ) async throws(GatewayError) -> [GatewaySecret: Envelope]
 }
 
-/// The gateway's own secrets, opened.
+/// The gateway's own secrets, opened; each is described at ``GatewaySecret``.
 package struct GatewaySecrets: Sendable {
-    /// Keys the digests of API keys.
     package let keyPepper: Secret
-    /// The root of the audit's pseudonyms and seals.
     package let auditKey: Secret
-    /// Signs the audit's checkpoints; `nil` in a store that no gateway that signs them has served.
+    /// `nil` in a store that no gateway that signs them has served.
     package let auditSigningKey: Secret?
 
     /// Reads the secrets from the store, making them on the first start.
     ///
-    /// - Throws: `storeUnavailable`; `invalid` when they do not open, which means that the master key is another one
-    ///   than the store was made with.
+    /// Throws `invalid` when they do not open, which means that the master key is another one than the store was made
+    /// with.
     package init(store: any GatewaySecretStore, masterKey: MasterKey) async throws(GatewayError) {
         var candidates: [GatewaySecret: Envelope] = [:]
         let signingKey = Secret(randomBytes: 32)
@@ -113,9 +103,8 @@ package struct GatewaySecrets: Sendable {
         try self.init(stored: try await store.gatewaySecrets(orInsert: candidates, at: end), masterKey: masterKey)
     }
 
-    /// Opens secrets that are stored already.
-    ///
-    /// - Throws: `invalid` when one does not open, or one is missing without which nothing works.
+    /// Opens secrets that are stored already; throws `invalid` when one does not open, or one is missing without which
+    /// nothing works.
     package init(stored: [GatewaySecret: Envelope], masterKey: MasterKey) throws(GatewayError) {
         self.keyPepper = try Self.open(.keyPepper, stored, masterKey)
         self.auditKey = try Self.open(.auditKey, stored, masterKey)

@@ -28,10 +28,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
         return Timestamp(microseconds: self.microseconds + seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
     }
 
-    /// Whether the left moment is the earlier one.
-    package static func < (lhs: Timestamp, rhs: Timestamp) -> Bool {
-        lhs.microseconds < rhs.microseconds
-    }
+    package static func < (lhs: Timestamp, rhs: Timestamp) -> Bool { lhs.microseconds < rhs.microseconds }
 }
 
 extension Int64 {
@@ -55,7 +52,7 @@ extension Timestamp {
 
     /// Reads RFC 3339 text with or without a fraction of a second and with any offset; leap seconds are refused.
     package init?(rfc3339 text: String) {
-        var reader = RFC3339Reader(text)
+        var reader = RFC3339Reader(rest: text[...].utf8)
         guard let moment = reader.read() else { return nil }
         self = moment
     }
@@ -69,12 +66,8 @@ extension Timestamp {
 /// Reads a moment in RFC 3339 form (section 5.6), and nothing before or after it.
 ///
 /// A leap second, which no count of seconds since 1970 has room for, is refused.
-struct RFC3339Reader {
-    private var rest: Substring.UTF8View
-
-    init(_ text: String) {
-        self.rest = text[...].utf8
-    }
+private struct RFC3339Reader {
+    var rest: Substring.UTF8View
 
     /// The moment, fractions of a microsecond dropped; `nil` for any other text.
     mutating func read() -> Timestamp? {
@@ -93,9 +86,8 @@ struct RFC3339Reader {
     /// Microseconds; 0 where no fraction stands.
     private mutating func fraction() -> Int? {
         guard self.take(".") else { return 0 }
-        guard var value = self.number(digits: 1) else { return nil }
-        var scale = 100_000
-        value *= scale
+        guard let tenths = self.number(digits: 1) else { return nil }
+        var (value, scale) = (tenths * 100_000, 100_000)
         while let digit = self.number(digits: 1) {
             scale /= 10
             value += digit * scale
@@ -140,7 +132,6 @@ package protocol WallClock: Sendable {
 package struct SystemWallClock: WallClock {
     package init() {}
 
-    /// The present moment by `CLOCK_REALTIME`.
     package func now() -> Timestamp {
         var time = timespec()
         // The call fills the structure it is handed and keeps no reference to it.

@@ -1,3 +1,5 @@
+import FCMModel
+
 /// A field of a request's head that carries a trace on.
 package struct TraceField: Sendable, Hashable {
     /// The fields' names, as W3C Trace Context writes them.
@@ -21,7 +23,7 @@ package struct TraceParent: Sendable, Hashable {
     package let traceID: String
     /// The id of the caller's span: 16 hexadecimal digits in lower case, not all of them zero.
     package let spanID: String
-    /// Two hexadecimal digits; the lowest bit says whether the trace is recorded.
+    /// Two hexadecimal digits.
     package let flags: String
 
     /// Reads `version-traceid-parentid-flags`; `nil` for text of another form or an id of zeros.
@@ -49,23 +51,16 @@ package struct TraceParent: Sendable, Hashable {
         (UInt8(flags, radix: 16) ?? 0) & 1 == 1
     }
 
-    private static func isLowerHex(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): true
-        default: false
-        }
-    }
+    private static func isLowerHex(_ byte: UInt8) -> Bool { byte.isLowerAlphanumeric && byte.hexValue != nil }
 }
 
 /// What tracing systems keep of a trace for themselves: the field `tracestate` (W3C Trace Context, section 3.3).
 package struct TraceState: Sendable, Hashable {
-    /// The most that is handed on, in bytes; the standard asks for no more.
+    /// The standard asks for no more to be handed on.
     package static let maxBytes = 512
-    /// The most members of a list.
     package static let maxMembers = 32
     private static let maxPartBytes = 256
 
-    /// The field's value: one member or more with commas between them.
     package let text: String
 
     /// Reads a list of members `key=value`; `nil` for one that is malformed, too long, or names a key twice.
@@ -96,28 +91,20 @@ package struct TraceState: Sendable, Hashable {
         return start[...last]
     }
 
-    /// The key of a member whose two halves have the form that they should have.
     private static func key(of member: Bytes) -> String? {
         guard let sign = member.firstIndex(of: UInt8(ascii: "=")) else { return nil }
         let (key, value) = (member[..<sign], member[member.index(after: sign)...])
-        guard let first = key.first, Self.isLetterOrDigit(first), key.count <= Self.maxPartBytes,
+        guard let first = key.first, first.isLowerAlphanumeric, key.count <= Self.maxPartBytes,
             key.allSatisfy(Self.mayStandInKey), !value.isEmpty, value.count <= Self.maxPartBytes,
             value.allSatisfy(Self.mayStandInValue)
         else { return nil }
         return String(Substring(key))
     }
 
-    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        default: false
-        }
-    }
-
     private static func mayStandInKey(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "*"), UInt8(ascii: "/"), UInt8(ascii: "@"): true
-        default: Self.isLetterOrDigit(byte)
+        default: byte.isLowerAlphanumeric
         }
     }
 

@@ -2,7 +2,9 @@ import FCMModel
 
 /// What operators do to the directory: each change is recorded before it takes effect and once it has.
 ///
-/// Changes of one tenant are made one after the other, each from what the one before it left.
+/// Changes of one tenant are made one after the other, each from what the one before it left. All throw
+/// `auditUnavailable`, and then nothing was done, and `storeUnavailable`; those of a tenant or key that has to be there
+/// `notFound`.
 package struct Administration: Sendable {
     /// The most that the body of one change may have, in bytes.
     package static let maxBodyBytes = 64 * 1024
@@ -14,13 +16,7 @@ package struct Administration: Sendable {
     let clock: any WallClock
     private let locks = KeyedLock<TenantID>()
 
-    package init(
-        directory: Directory,
-        audit: AuditLog,
-        masterKey: MasterKey,
-        pepper: KeyPepper,
-        clock: any WallClock
-    ) {
+    package init(directory: Directory, audit: AuditLog, masterKey: MasterKey, pepper: KeyPepper, clock: any WallClock) {
         self.directory = directory
         self.audit = audit
         self.masterKey = masterKey
@@ -30,14 +26,10 @@ package struct Administration: Sendable {
 
     // MARK: Tenants
 
-    /// The tenants by rising id.
     package var tenants: [Tenant] {
         self.directory.snapshot.tenants.values.map(\.tenant).sorted { $0.id < $1.id }
     }
 
-    /// A tenant with everything that belongs to it.
-    ///
-    /// - Throws: `notFound`.
     package func profile(of id: TenantID) throws(GatewayError) -> TenantProfile {
         guard let profile = self.directory.snapshot.tenants[id] else {
             throw GatewayError(.notFound, "There is no such tenant")
@@ -45,10 +37,7 @@ package struct Administration: Sendable {
         return profile
     }
 
-    /// Makes a tenant or replaces what is known of it.
-    ///
-    /// - Returns: the tenant, and whether it is new.
-    /// - Throws: `auditUnavailable`, `storeUnavailable`.
+    /// Makes a tenant or replaces what is known of it; says whether it is new.
     package func put(
         _ draft: TenantDraft,
         id: TenantID,
@@ -84,8 +73,6 @@ package struct Administration: Sendable {
     }
 
     /// Removes a tenant with its credentials, keys, limits and the salt of its pseudonyms.
-    ///
-    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
     package func deleteTenant(_ id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
         try await self.perform(.tenantDelete, tenant: id, origin: origin) { () throws(GatewayError) in
             let snapshot = self.directory.snapshot
@@ -98,8 +85,6 @@ package struct Administration: Sendable {
     // MARK: Credentials
 
     /// Seals a credential for a tenant; the next send uses it.
-    ///
-    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
     package func put<Credential: TenantCredential>(
         _ credential: Credential,
         tenant id: TenantID,
@@ -127,16 +112,11 @@ package struct Administration: Sendable {
     // MARK: Keys
 
     /// A tenant's keys, oldest first.
-    ///
-    /// - Throws: `notFound`.
     package func keys(of id: TenantID) throws(GatewayError) -> [APIKeyRecord] {
         try self.profile(of: id).keys.sorted { ($0.createdAt, $0.id) < ($1.createdAt, $1.id) }
     }
 
-    /// Makes a key.
-    ///
-    /// - Returns: the key in clear, for the one time it is shown, and its record.
-    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
+    /// Makes a key; the answer has it in clear, for the one time it is shown.
     package func createKey(
         _ draft: APIKeyDraft,
         tenant id: TenantID,
@@ -144,18 +124,17 @@ package struct Administration: Sendable {
     ) async throws(GatewayError) -> (APIKey, APIKeyRecord) {
         try await self.perform(.keyCreate, tenant: id, origin: origin) { () throws(GatewayError) in
             _ = try self.profile(of: id)
-            let (key, record) = self.makeKey(draft, tenant: id)
+            let key = APIKey.generate()
+            let record = self.record(of: key, draft, tenant: id)
             return PlannedChange(.addKey(record), record.id, answer: (key, record))
         }
     }
 
-    /// Accepts a key that exists already, so that gateways with stores of their own can accept the same key.
+    /// Accepts a key that exists already, so that gateways with stores of their own can accept the same key; says
+    /// whether it is new here.
     ///
-    /// To import a key again as it is changes nothing, and nothing is recorded.
-    ///
-    /// - Returns: the key's record, and whether the key is new here.
-    /// - Throws: `notFound`; `conflict` for a key that was revoked here, that differs from the draft, or whose id is
-    ///   that of another key; `auditUnavailable`, `storeUnavailable`.
+    /// To import a key again as it is changes nothing, and nothing is recorded. Throws `conflict` for a key that was
+    /// revoked here, that differs from the draft, or whose id is that of another key.
     package func importKey(
         _ key: APIKey,
         as draft: APIKeyDraft,
@@ -180,9 +159,8 @@ package struct Administration: Sendable {
         guard known.revokedAt == nil else {
             throw GatewayError(.conflict, "The key was revoked here, which is for good; make another one")
         }
-        guard
-            (known.name, known.scopes, Set(known.topicPrefixes), known.expiresAt)
-                == (record.name, record.scopes, Set(record.topicPrefixes), record.expiresAt)
+        guard known.name == record.name, known.scopes == record.scopes, known.expiresAt == record.expiresAt,
+            Set(known.topicPrefixes) == Set(record.topicPrefixes)
         else {
             throw GatewayError(
                 .conflict,
@@ -191,15 +169,9 @@ package struct Administration: Sendable {
         }
     }
 
-    /// Makes a key like another and lets the other live on for a while.
+    /// Makes a key like another, in clear, and lets the other live on for a while, of at least 0 seconds.
     ///
-    /// - Parameters:
-    ///   - keyID: the old key's id.
-    ///   - id: the tenant, which must own that key.
-    ///   - overlapSeconds: how long the old key stays valid, at least 0.
-    ///   - origin: the request to record.
-    /// - Returns: the new key in clear and its record.
-    /// - Throws: `notFound`, `conflict` for a key that is dead already, `auditUnavailable`, `storeUnavailable`.
+    /// Throws `conflict` for a key that is dead already.
     package func rotateKey(
         _ keyID: String,
         tenant id: TenantID,
@@ -212,26 +184,16 @@ package struct Administration: Sendable {
             guard old.isAlive(at: now) else {
                 throw GatewayError(.conflict, "The key is revoked or expired; make a new one instead")
             }
-            let draft = APIKeyDraft(
-                name: old.name,
-                scopes: old.scopes,
-                topicPrefixes: old.topicPrefixes,
-                expiresAt: old.expiresAt
-            )
-            let (key, record) = self.makeKey(draft, tenant: id)
+            let key = APIKey.generate()
+            var record = old
+            (record.id, record.digest, record.createdAt) = (key.id, self.pepper.digest(of: key), now)
             let end = now.advanced(by: .seconds(overlapSeconds))
             old.expiresAt = min(old.expiresAt ?? end, end)
-            return PlannedChange(
-                .rotateKey(new: record, old: old),
-                "\(old.id) to \(record.id)",
-                answer: (key, record)
-            )
+            return PlannedChange(.rotateKey(new: record, old: old), "\(old.id) to \(record.id)", answer: (key, record))
         }
     }
 
     /// Revokes a key at once and for good; one whose row is refused is removed.
-    ///
-    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
     package func revokeKey(_ keyID: String, tenant id: TenantID, origin: RequestOrigin) async throws(GatewayError) {
         try await self.perform(.keyRevoke, tenant: id, origin: origin) { () throws(GatewayError) in
             if self.directory.snapshot.refused.contains(RefusedRow(.key, keyID, of: id)) {
@@ -251,11 +213,6 @@ package struct Administration: Sendable {
         return record
     }
 
-    private func makeKey(_ draft: APIKeyDraft, tenant: TenantID) -> (APIKey, APIKeyRecord) {
-        let key = APIKey.generate()
-        return (key, self.record(of: key, draft, tenant: tenant))
-    }
-
     private func record(of key: APIKey, _ draft: APIKeyDraft, tenant: TenantID) -> APIKeyRecord {
         APIKeyRecord(
             id: key.id,
@@ -271,9 +228,6 @@ package struct Administration: Sendable {
 
     // MARK: Limits
 
-    /// Replaces a tenant's own limits.
-    ///
-    /// - Throws: `notFound`, `auditUnavailable`, `storeUnavailable`.
     package func putLimits(
         _ limits: LimitOverrides,
         tenant id: TenantID,
@@ -287,13 +241,11 @@ package struct Administration: Sendable {
 
     // MARK: Changing
 
-    /// How long a change waits for others of its tenant.
     private static let lockTimeout = Duration.seconds(30)
 
     /// Plans a change while no other of the tenant is under way, and makes it; it is in force then, and recorded.
     ///
-    /// - Throws: what the plan throws, and then nothing is recorded; `auditUnavailable` when the intent can't be recorded,
-    ///   and then nothing is done; else what the change threw.
+    /// What the plan throws is thrown on, and nothing is recorded.
     private func perform<Answer: Sendable>(
         _ action: AuditAction,
         tenant: TenantID,
@@ -306,13 +258,8 @@ package struct Administration: Sendable {
         defer { self.locks.release(tenant) }
         let planned = try plan()
         guard let change = planned.change else { return planned.answer }
-        var draft = AuditRecord(
-            action,
-            of: change.tenant,
-            uid: self.uid(changedBy: change),
-            origin,
-            at: self.clock.now()
-        )
+        let uid = self.uid(changedBy: change)
+        var draft = AuditRecord(action, of: change.tenant, uid: uid, origin, at: self.clock.now())
         draft.object = planned.object
         try await self.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
             record throws(GatewayError) in

@@ -10,9 +10,8 @@ import Synchronization
 package final class Directory: Service {
     private struct State {
         var opener: DirectorySnapshot.Opener
-        /// Reads of the whole store that have begun.
+        /// Reads of the whole store that have begun, and those of them that have not ended.
         var reads = 0
-        /// Those that have not ended.
         var openReads = 0
         /// The read that was shown last.
         var newestRead = 0
@@ -20,7 +19,6 @@ package final class Directory: Service {
         var changes: [TenantID: Int] = [:]
     }
 
-    /// The pause before the store is read again.
     private static let retryInterval = Duration.seconds(1)
 
     private let store: any DirectoryStore
@@ -28,15 +26,13 @@ package final class Directory: Service {
     private let state: Mutex<State>
     private let current = Mutex(DirectorySnapshot())
     private let observer = Mutex<(@Sendable (DirectorySnapshot) -> Void)?>(nil)
-    /// Asks for a reading that is repeated until it works.
     private let retries: AsyncStream<Void>
     private let retryContinuation: AsyncStream<Void>.Continuation
     private let refused: [RefusedRow.Kind: Meter]
     private let logger: Logger
 
-    /// A directory that starts empty; call ``reload()`` before serving.
-    ///
-    /// The saved policies are the limits that were in force when quotas were saved.
+    /// A directory that starts empty; call ``reload()`` before serving. The saved policies are the limits that were in
+    /// force when quotas were saved.
     package init(
         store: any DirectoryStore,
         masterKey: MasterKey,
@@ -48,17 +44,14 @@ package final class Directory: Service {
         logger: Logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.store = store
-        self.state = Mutex(
-            State(
-                opener: .init(
-                    masterKey: masterKey,
-                    auditKey: auditKey,
-                    savedPolicies: savedPolicies,
-                    defaultLimits: defaultLimits,
-                    time: clock.now()
-                )
-            )
+        let opener = DirectorySnapshot.Opener(
+            masterKey: masterKey,
+            auditKey: auditKey,
+            savedPolicies: savedPolicies,
+            defaultLimits: defaultLimits,
+            time: clock.now()
         )
+        self.state = Mutex(State(opener: opener))
         self.clock = clock
         self.refused = metrics.gauges(.directoryRefusedRows, by: RefusedRow.Kind.self)
         self.logger = logger
@@ -84,8 +77,6 @@ package final class Directory: Service {
     ///
     /// Changes of one tenant must come one after the other. When the store fails it may have made the change all the
     /// same, so that everything is read again soon.
-    ///
-    /// - Throws: what the store throws.
     package func apply(_ change: DirectoryChange) async throws(GatewayError) {
         let contents: DirectoryContents
         do {
@@ -102,9 +93,7 @@ package final class Directory: Service {
         self.announce(refused)
     }
 
-    /// Reads the whole store and swaps the snapshot.
-    ///
-    /// - Throws: `storeUnavailable`; the old snapshot stays.
+    /// Reads the whole store and swaps the snapshot; where the store fails, the old one stays.
     package func reload() async throws(GatewayError) {
         let (read, opener) = self.state.withLock { state in
             state.reads += 1
@@ -127,8 +116,9 @@ package final class Directory: Service {
             state.newestRead = read
             let later = state.changes.filter { $0.value >= read }.keys
             let merged = later.isEmpty ? loaded : loaded.replacing(later, asIn: self.snapshot)
-            let isLimited = opener.defaultLimits == state.opener.defaultLimits
-            return self.show(isLimited ? merged : merged.limited(by: state.opener.defaultLimits, at: self.clock.now()))
+            guard opener.defaultLimits != state.opener.defaultLimits else { return self.show(merged) }
+            state.opener.time = self.clock.now()
+            return self.show(merged.limited(state.opener))
         }
         self.announce(refused)
     }
@@ -141,9 +131,7 @@ package final class Directory: Service {
         }
     }
 
-    /// Waits for the next attempt.
-    ///
-    /// - Returns: whether there shall be one.
+    /// Waits for the next attempt; says whether there shall be one.
     private static func pause() async -> Bool {
         (try? await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.retryInterval) }) != nil
             && !Task.isShuttingDownGracefully
@@ -152,15 +140,14 @@ package final class Directory: Service {
     /// Puts other limits in force for the tenants that have none of their own; the store is not asked.
     package func use(defaultLimits: LimitPolicies) {
         let refused = self.state.withLock { state in
-            state.opener.defaultLimits = defaultLimits
-            return self.show(self.snapshot.limited(by: defaultLimits, at: self.clock.now()))
+            (state.opener.defaultLimits, state.opener.time) = (defaultLimits, self.clock.now())
+            return self.show(self.snapshot.limited(state.opener))
         }
         self.announce(refused)
     }
 
-    /// Swaps the snapshot; under the lock of the state, so that no snapshot is built on one that is replaced meanwhile.
-    ///
-    /// - Returns: the rows that are refused from now on.
+    /// Swaps the snapshot, under the lock of the state, so that none is built on one that is replaced meanwhile; gives
+    /// the rows that are refused from now on.
     private func show(_ snapshot: DirectorySnapshot) -> Set<RefusedRow> {
         // The old one is released outside the lock that every request takes.
         let old = self.current.withLock { current in
@@ -187,14 +174,13 @@ package final class Directory: Service {
 /// What the directory holds, or as much of it as belongs to one tenant.
 package struct DirectoryContents: Sendable {
     package var tenants: [Tenant] = []
-    /// The random bytes that each tenant's pseudonyms are salted with; destroyed with the tenant.
+    /// What each tenant's pseudonyms are salted with; destroyed with the tenant.
     package var salts: [TenantID: [UInt8]] = [:]
     /// The newest version of each credential.
     package var credentials: [StoredCredential] = []
     /// All keys, revoked ones included.
     package var keys: [APIKeyRecord] = []
     package var limits: [TenantID: LimitOverrides] = [:]
-
     /// Rows that are left out because their seal is not the gateway's.
     package var refused: [RefusedRow] = []
 
@@ -203,12 +189,10 @@ package struct DirectoryContents: Sendable {
 
 /// A row of the directory that is not served, because somebody without the master key made or changed it.
 package struct RefusedRow: Sendable, Hashable {
-    /// What a row is of.
+    /// What a row is of; nothing of a tenant is served whose own row is refused.
     package enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// A tenant, with its limits: nothing of it is served.
         case tenant
         case key
-        /// A credential: the tenant has none of this protocol.
         case credential
     }
 
@@ -238,11 +222,9 @@ extension RefusedRow: CustomStringConvertible {
 package enum DirectoryChange: Sendable {
     /// Makes or replaces a tenant; a new one gets the salt, an existing one keeps its own.
     case putTenant(Tenant, salt: [UInt8])
-    /// Removes a tenant with its credentials, keys, limits and salt.
     case deleteTenant(TenantID)
     /// Adds a version of a credential and forgets the earlier ones.
     case putCredential(StoredCredential)
-    /// Adds a key whose id no key has yet.
     case addKey(APIKeyRecord)
     case putKey(APIKeyRecord)
     /// Adds a key and shortens the life of another, in one step.
@@ -250,7 +232,6 @@ package enum DirectoryChange: Sendable {
     case removeKey(id: String, TenantID)
     case putLimits(TenantID, LimitOverrides)
 
-    /// The tenant that is changed; no other is.
     package var tenant: TenantID {
         switch self {
         case .putTenant(let tenant, salt: _): tenant.id
@@ -263,17 +244,14 @@ package enum DirectoryChange: Sendable {
 
 /// Keeps tenants, their credentials, keys and limits.
 package protocol DirectoryStore: Sendable {
-    /// Everything, as one consistent snapshot.
-    ///
-    /// - Throws: `storeUnavailable`.
+    /// Everything, as one consistent snapshot; throws `storeUnavailable`.
     func load() async throws(GatewayError) -> DirectoryContents
 
-    /// Makes one change in one transaction, and reads in it what the tenant has then; its cost does not grow with the
-    /// number of tenants.
+    /// Makes one change in one transaction, and reads in it what there is of the changed tenant then, nothing when it
+    /// was deleted; its cost does not grow with the number of tenants.
     ///
-    /// - Returns: what there is of the changed tenant; nothing when it was deleted.
-    /// - Throws: `storeUnavailable`; `notFound` where the change needs a tenant or key that is not there; `conflict` where
-    ///   what it adds is there already, or what it builds on is a refused row.
+    /// Throws `storeUnavailable`; `notFound` where the change needs a tenant or key that is not there; `conflict` where
+    /// what it adds is there already, or what it builds on is a refused row.
     @discardableResult
     func apply(_ change: DirectoryChange) async throws(GatewayError) -> DirectoryContents
 }

@@ -17,7 +17,6 @@ package final class DirectorySnapshot: Sendable {
         var principals: [String: Principal] = [:]
         var refused: Set<RefusedRow> = []
 
-        /// - Complexity: the tenant's keys, and the refused rows.
         mutating func remove(_ id: TenantID) {
             for key in self.tenants.removeValue(forKey: id)?.keys ?? [] { self.principals[key.id] = nil }
             if !self.refused.isEmpty { self.refused = self.refused.filter { $0.tenant != id } }
@@ -28,10 +27,8 @@ package final class DirectorySnapshot: Sendable {
             for key in profile.keys { self.principals[key.id] = Principal(profile: profile, key: key) }
         }
 
-        /// Opens and compiles stored contents, as far as they are not those of an earlier profile.
-        ///
-        /// A credential that does not open under the master key leaves its tenant without one; its sends answer
-        /// `upstream_credentials` instead of stopping everybody else's.
+        /// Opens and compiles stored contents, as far as they are not those of an earlier profile. A credential that
+        /// does not open under the master key leaves its tenant without one: its sends answer `upstream_credentials`.
         mutating func insert(
             _ contents: DirectoryContents,
             after earlier: [TenantID: TenantProfile],
@@ -61,7 +58,6 @@ package final class DirectorySnapshot: Sendable {
     package let tenants: [TenantID: TenantProfile]
     /// The keys by id with their tenants, revoked ones included.
     package let principals: [String: Principal]
-    /// Rows in the store that are not served.
     package let refused: Set<RefusedRow>
 
     package convenience init() {
@@ -74,22 +70,15 @@ package final class DirectorySnapshot: Sendable {
         self.refused = parts.refused
     }
 
-    /// Opens and compiles stored contents, all of them.
-    ///
-    /// - Parameters:
-    ///   - contents: everything that the store holds.
-    ///   - previous: tenants' loads, and what is opened already, are carried over from it.
-    ///   - opener: opens credentials.
+    /// Opens and compiles all that the store holds; tenants' loads, and what is opened already, are carried over.
     convenience init(_ contents: DirectoryContents, after previous: DirectorySnapshot? = nil, _ opener: Opener) {
         var parts = Parts()
         parts.insert(contents, after: previous?.tenants ?? [:], opener)
         self.init(parts)
     }
 
-    /// The same with other contents of one tenant.
-    ///
-    /// - Complexity: two dictionaries are copied, which takes well under a millisecond for 10,000 tenants; nothing else
-    ///   grows with their number.
+    /// The same with other contents of one tenant. Two dictionaries are copied, which takes well under a millisecond
+    /// for 10,000 tenants; nothing else grows with their number.
     func replacing(_ id: TenantID, with contents: DirectoryContents, _ opener: Opener) -> DirectorySnapshot {
         self.changed { parts in
             parts.remove(id)
@@ -97,7 +86,6 @@ package final class DirectorySnapshot: Sendable {
         }
     }
 
-    /// The same with some tenants as another snapshot has them.
     func replacing(_ ids: some Sequence<TenantID>, asIn other: DirectorySnapshot) -> DirectorySnapshot {
         self.changed { parts in
             for id in ids {
@@ -108,11 +96,20 @@ package final class DirectorySnapshot: Sendable {
         }
     }
 
-    /// The same with other limits for tenants that have none of their own.
-    func limited(by defaultLimits: LimitPolicies, at time: Timestamp) -> DirectorySnapshot {
+    /// The same under other default limits.
+    func limited(_ opener: Opener) -> DirectorySnapshot {
         self.changed { parts in
             for profile in self.tenants.values {
-                parts.insert(profile.limited(by: defaultLimits, at: time))
+                let limited = TenantProfile(
+                    profile.tenant,
+                    salt: profile.salt,
+                    credentials: profile.storedCredentials,
+                    keys: profile.keys,
+                    limits: profile.limitOverrides,
+                    after: profile,
+                    opener
+                )
+                parts.insert(limited)
             }
         }
     }
@@ -167,30 +164,6 @@ extension TenantProfile {
             salt: salt,
             keys: keys,
             load: earlier?.load ?? TenantLoad()
-        )
-    }
-
-    fileprivate func hasOpened(_ kind: UpstreamKind) -> Bool {
-        switch kind {
-        case .legacy: self.legacyCredential != nil
-        case .v1: self.v1Credential != nil
-        }
-    }
-
-    fileprivate func limited(by defaultLimits: LimitPolicies, at time: Timestamp) -> TenantProfile {
-        let policies = defaultLimits.overridden(by: self.limitOverrides)
-        return TenantProfile(
-            tenant: self.tenant,
-            legacyCredential: self.legacyCredential,
-            v1Credential: self.v1Credential,
-            storedCredentials: self.storedCredentials,
-            limits: policies,
-            policyHistory: self.policyHistory.followed(by: policies, at: time),
-            limitOverrides: self.limitOverrides,
-            pseudonymizer: self.pseudonymizer,
-            salt: self.salt,
-            keys: self.keys,
-            load: self.load
         )
     }
 }

@@ -1,3 +1,5 @@
+import FCMModel
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -10,11 +12,8 @@ import Foundation
 package final class ServiceAccountCredential: TenantCredential {
     package static let kind = UpstreamKind.v1
 
-    /// The Firebase project that the account belongs to.
     package let projectID: String
-    /// The account's address, which identifies it.
     package let clientEmail: String
-    /// The key's name among the account's keys.
     package let privateKeyID: String
     /// The RSA key as PKCS#8 in PEM.
     package let privateKey: Secret
@@ -23,13 +22,10 @@ package final class ServiceAccountCredential: TenantCredential {
     package let endpoint: String?
     /// Tells credentials apart on the way of every send.
     package let fingerprint: String
-
     /// The account's members in their canonical form.
     package let secret: Secret
 
-    /// Reads the content of a service-account file; tokens may be asked for at these hosts.
-    ///
-    /// - Throws: the first problem, with the member at fault.
+    /// Reads the content of a service-account file; throws the first problem, with the member at fault.
     package convenience init(
         json: [UInt8],
         endpoint: String?,
@@ -45,17 +41,13 @@ package final class ServiceAccountCredential: TenantCredential {
         }
     }
 
-    /// The members of a service-account file that are read.
     package static let fileMembers = Set(ServiceAccountFile.CodingKeys.allCases.map(\.rawValue))
 
-    /// The fingerprint that a service-account file would be stored with.
-    ///
-    /// - Throws: the first problem, with the member at fault; where tokens may be asked for is not judged.
+    /// The fingerprint that a service-account file would be stored with; where tokens may be asked for is not judged.
     package static func fingerprint(ofFile json: [UInt8]) throws(ServiceAccountProblem) -> String {
         try ServiceAccountCredential(json: json, endpoint: nil).fingerprint
     }
 
-    /// Opens a stored credential; `nil` when it does not open.
     convenience init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
         guard let secret = stored.open(salt: salt, under: masterKey) else { return nil }
         // Where tokens may be asked for can have changed since it was put; that is judged when one is needed.
@@ -80,9 +72,8 @@ package final class ServiceAccountCredential: TenantCredential {
         self.privateKey = Secret(file.privateKey)
         self.tokenURI = tokenURI
         self.endpoint = endpoint
-        let secret = Secret(bytes: canonical)
-        self.secret = secret
-        self.fingerprint = secret.fingerprint
+        self.secret = Secret(bytes: canonical)
+        self.fingerprint = self.secret.fingerprint
     }
 }
 
@@ -112,9 +103,6 @@ struct ServiceAccountFile: Codable {
         case tokenURI = "token_uri"
     }
 
-    private static let serviceAccount = "service_account"
-    private static let keyStart = "-----BEGIN PRIVATE KEY-----"
-    private static let keyEnd = "-----END PRIVATE KEY-----"
     /// The encoding of an RSA key of 2,048 bits has about 1,200 bytes.
     private static let minKeyBytes = 1_000
 
@@ -138,7 +126,6 @@ struct ServiceAccountFile: Codable {
         try self.check()
     }
 
-    /// The same with members in a fixed order.
     func encoded() throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -146,7 +133,7 @@ struct ServiceAccountFile: Codable {
     }
 
     private func check() throws(ServiceAccountProblem) {
-        guard self.type == Self.serviceAccount else {
+        guard self.type == "service_account" else {
             throw ServiceAccountProblem("type", "Only files of the type service_account hold a key of their own")
         }
         guard (1...128).contains(self.projectID.utf8.count), self.projectID.utf8.allSatisfy(Self.isOfProjectID) else {
@@ -166,8 +153,7 @@ struct ServiceAccountFile: Codable {
     private static func isPrivateKey(_ text: String) -> Bool {
         guard text.utf8.count <= 16_384 else { return false }
         let lines = text.split(whereSeparator: \.isNewline)
-        guard lines.count > 2, lines.first == Self.keyStart[...],
-            lines.last == Self.keyEnd[...]
+        guard lines.count > 2, lines.first == "-----BEGIN PRIVATE KEY-----", lines.last == "-----END PRIVATE KEY-----"
         else { return false }
         let content = Data(base64Encoded: lines.dropFirst().dropLast().joined())
         return (content?.count ?? 0) >= Self.minKeyBytes
@@ -179,17 +165,13 @@ struct ServiceAccountFile: Codable {
 
     private static func isOfProjectID(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: ":"):
-            true
-        default: false
+        case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: ":"): true
+        default: byte.isLetter || byte.isDigit
         }
     }
 }
 
 extension ServiceAccountFile: CustomStringConvertible, CustomReflectable {
-    /// Whose file it is, without the key.
     var description: String { "ServiceAccountFile(\(self.clientEmail))" }
 
     /// Shows nothing of the key in dumps and debuggers.

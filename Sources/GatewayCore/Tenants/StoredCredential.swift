@@ -37,9 +37,8 @@ package struct StoredCredential: Sendable, Hashable {
         self.createdAt = createdAt
     }
 
-    /// Seals a credential for a tenant in the life that has this salt.
-    ///
-    /// - Throws: `invalid` when the cryptographic library refuses.
+    /// Seals a credential for a tenant in the life that has this salt; throws `invalid` when the cryptographic library
+    /// refuses.
     init(
         sealing credential: some TenantCredential,
         tenant: TenantID,
@@ -64,40 +63,25 @@ package struct StoredCredential: Sendable, Hashable {
         }
     }
 
-    /// The secret; `nil` when it does not open.
     func open(salt: [UInt8], under masterKey: MasterKey) -> Secret? {
         try? self.envelope.open(for: self.context(salt: salt), under: masterKey)
     }
 
-    /// What the envelope is sealed for; by the salt the credential belongs to this life of the tenant alone.
+    /// What the envelope is sealed for: whose it is and where it may be sent; by the salt it belongs to this life of
+    /// the tenant alone.
     package func context(salt: [UInt8]) -> Envelope.Context {
-        Self.context(
-            tenant: self.tenant,
-            kind: self.kind,
-            version: self.version,
-            details: self.details(salt: salt)
-        )
-    }
-
-    static func context(tenant: TenantID, kind: UpstreamKind, version: Int, details: [String?]) -> Envelope.Context {
         Envelope.Context(
-            owner: tenant.text,
-            kind: "credential/\(kind.rawValue)",
-            version: version,
-            details: details
+            owner: self.tenant.text,
+            kind: "credential/\(self.kind.rawValue)",
+            version: self.version,
+            details: [self.endpoint, Hex.text(salt)]
         )
-    }
-
-    /// What the envelope is sealed for beside whose and which it is: where it may be sent.
-    func details(salt: [UInt8]) -> [String?] {
-        [self.endpoint, Hex.text(salt)]
     }
 }
 
 /// A tenant's credential in clear: a server key or a service account.
 package protocol TenantCredential: Sendable {
     static var kind: UpstreamKind { get }
-    /// What is sealed of it.
     var secret: Secret { get }
     /// The server to call instead of the configured one.
     var endpoint: String? { get }
@@ -118,7 +102,6 @@ package struct LegacyCredential: TenantCredential {
         self.endpoint = endpoint
     }
 
-    /// Opens a stored credential; `nil` when it does not open.
     init?(opening stored: StoredCredential, salt: [UInt8], under masterKey: MasterKey) {
         guard let secret = stored.open(salt: salt, under: masterKey) else { return nil }
         self.init(serverKey: secret, endpoint: stored.endpoint)
@@ -140,25 +123,20 @@ package protocol CredentialProver: Sendable {
 
 /// What came of proving a credential.
 package struct CredentialReport: Sendable, Hashable {
-    /// What was found, a bounded set that is safe to show anybody.
+    /// A bounded set that is safe to show anybody.
     package enum Finding: String, Sendable, Hashable, CaseIterable {
-        /// FCM takes messages by this credential.
         case valid
         /// The tenant has no such credential, or it does not open under the master key.
         case missing
         /// The setting `upstream.allowedTokenHosts` does not allow the account's token endpoint.
         case tokenHostRefused = "token_host_refused"
-        /// The key itself can't be used for signing.
         case keyUnusable = "key_unusable"
         /// The key is not, or no longer, accepted.
         case keyRefused = "key_refused"
-        /// This machine's clock and the token endpoint's disagree.
         case clockSkew = "clock_skew"
         /// The account may not send for the tenant's project, which is another than its own, or unknown.
         case projectMismatch = "project_mismatch"
-        /// The project has the messaging API switched off.
         case apiDisabled = "api_disabled"
-        /// The account lacks the permission to send.
         case permissionDenied = "permission_denied"
         /// The token endpoint does not answer, or only with trouble of its own.
         case tokenEndpointUnreachable = "token_endpoint_unreachable"

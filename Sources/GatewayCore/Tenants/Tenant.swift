@@ -2,11 +2,8 @@ import FCMModel
 
 /// One customer of the gateway: the services of one Firebase project.
 package struct Tenant: Sendable, Hashable {
-    /// Its name in paths.
     package var id: TenantID
-    /// Its name for people.
     package var displayName: String
-    /// The protocol that its messages leave by.
     package var upstream: UpstreamKind
     /// The Firebase project id; without one, the tenant's own id stands for it.
     package var projectID: String?
@@ -58,14 +55,11 @@ package enum UpstreamKind: String, Sendable, Hashable, CaseIterable {
 package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible {
     package let text: String
 
-    /// Accepts a well-formed name; anything else is `nil`.
     package init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard (1...63).contains(bytes.count), bytes.first != UInt8(ascii: "-"),
             bytes.allSatisfy({ $0.isLowerAlphanumeric || $0 == UInt8(ascii: "-") })
-        else {
-            return nil
-        }
+        else { return nil }
         self.text = String(text)
     }
 
@@ -74,20 +68,15 @@ package struct TenantID: Sendable, Hashable, Comparable, CustomStringConvertible
     package static func < (lhs: TenantID, rhs: TenantID) -> Bool { lhs.text < rhs.text }
 }
 
-/// What an operator says of a tenant.
+/// What an operator says of a tenant; the members mean what they mean in ``Tenant``.
 package struct TenantDraft: Sendable, Hashable {
-    /// The most names that one tenant's clients can have.
     package static let maxClientNames = 16
 
-    /// Its name for people.
     package var displayName: String
-    /// The protocol that its messages leave by.
     package var upstream: UpstreamKind
     package var projectID: String?
     package var senderID: String?
-    /// Whether its keys are refused.
     package var isDisabled: Bool
-    /// The names of which a client's certificate must carry one; empty asks for none.
     package var clientNames: [ClientName]
 
     package init(

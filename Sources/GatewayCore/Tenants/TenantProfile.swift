@@ -4,26 +4,21 @@ import Synchronization
 /// A tenant with what its requests need, opened and compiled.
 package final class TenantProfile: Sendable {
     package let tenant: Tenant
-    /// Its opened legacy credential, if it has one that opens.
+    /// As far as they are stored and open.
     package let legacyCredential: LegacyCredential?
-    /// Its opened service account, if it has one that opens.
     package let v1Credential: ServiceAccountCredential?
     package let storedCredentials: [StoredCredential]
-    /// The version of its stored server key, 0 without one; tells credentials apart on the way of every send.
+    /// Of its stored server key, 0 without one; tells credentials apart on the way of every send.
     package let legacyCredentialVersion: Int
-    /// The limits in force for it, and those before them.
     package let policyHistory: PolicyHistory
-    /// Its own limits, which replace the gateway's defaults.
     package let limitOverrides: LimitOverrides
     package let pseudonymizer: Pseudonymizer
     /// What its pseudonyms are salted with, and what its rows in the store are bound to; another one in each life of the
     /// tenant.
     package let salt: [UInt8]
-    /// Its keys, revoked ones included.
     package let keys: [APIKeyRecord]
     /// The names of which a client's certificate must carry one; `nil` where none is asked for.
     private let clientNames: Set<String>?
-    /// The bucket of everything that it sends.
     package let limitKey: LimitKey
     /// Tells the tenant from others that had its name before it was made, or will have it.
     ///
@@ -38,7 +33,6 @@ package final class TenantProfile: Sendable {
     let retiredTokens = Mutex<RetiredTokenList?>(nil)
     private let isGapLogged = Atomic(false)
 
-    /// A tenant's snapshot; without a history, its limits have always been these.
     package init(
         tenant: Tenant,
         legacyCredential: LegacyCredential?,
@@ -68,12 +62,10 @@ package final class TenantProfile: Sendable {
         self.uid = Self.uid(of: tenant.id, pseudonymizer)
     }
 
+    package var id: TenantID { self.tenant.id }
     package var limits: LimitPolicies { self.policyHistory.policies }
-
-    /// The Firebase project that its messages go to by the v1 protocol: its own, or else its service account's.
-    package var v1ProjectID: String? {
-        self.tenant.projectID ?? self.v1Credential?.projectID
-    }
+    /// Where its messages go by the v1 protocol: its own project, or else its service account's.
+    package var v1ProjectID: String? { self.tenant.projectID ?? self.v1Credential?.projectID }
 
     /// FCM's name for a device group: the tenant's own, unless another tenant's groups live beside it.
     ///
@@ -95,11 +87,15 @@ package final class TenantProfile: Sendable {
         !self.isGapLogged.exchange(true, ordering: .relaxed)
     }
 
+    func hasOpened(_ kind: UpstreamKind) -> Bool {
+        kind == .legacy ? self.legacyCredential != nil : self.v1Credential != nil
+    }
+
     /// What keeps FCM from being asked anything for the tenant, and what an operator has to do; `nil` where nothing does.
     package var missingCredential: String? {
         let kind = self.tenant.upstream
         let other: UpstreamKind = kind == .legacy ? .v1 : .legacy
-        guard kind == .legacy ? self.legacyCredential == nil : self.v1Credential == nil else { return nil }
+        guard !self.hasOpened(kind) else { return nil }
         let store = "fcm-gateway credential put \(self.id.text) \(kind.rawValue)"
         if self.storedCredentials.contains(where: { $0.kind == kind }) {
             return "The tenant's \(kind.rawValue) credential does not open under the gateway's master key; "
@@ -121,8 +117,6 @@ package final class TenantProfile: Sendable {
             "The tenant has no sender id, by which FCM finds its device groups; an operator must set the number of its "
             + "Firebase project (fcm-gateway tenant put \(self.id.text) --sender-id NUMBER, with its other settings)"
     }
-
-    package var id: TenantID { self.tenant.id }
 
     /// The uid of a tenant that is about to be made.
     static func uid(of id: TenantID, _ pseudonymizer: Pseudonymizer) -> UInt64 {

@@ -6,14 +6,11 @@ package struct PlainHTTP: Sendable, Hashable {
 
     private let hosts: Set<String>
 
-    /// A rule.
-    ///
-    /// - Parameter hosts: names or addresses without a port, IPv6 addresses in brackets.
+    /// Names or addresses without a port, IPv6 addresses in brackets.
     package init(hosts: some Sequence<String> = EmptyCollection<String>()) {
         self.hosts = Set(hosts.map { $0.lowercased() })
     }
 
-    /// Whether the way to an address is encrypted, or need not be.
     package func admits(_ uri: TokenURI) -> Bool {
         uri.isEncrypted || uri.isLoopback || self.hosts.contains(uri.host)
     }
@@ -36,12 +33,8 @@ package struct TokenHosts: Sendable, Hashable {
     private let authorities: Set<String>
     private let admitsLoopback: Bool
 
-    /// A list of hosts.
-    ///
-    /// - Parameters:
-    ///   - authorities: the hosts, each with its port where that is not the scheme's own.
-    ///   - admitsLoopback: whether this machine itself may be asked too, on any port; for trying things out.
-    ///   - plainHTTP: which of them may be asked without encryption.
+    /// The hosts, each with its port where that is not the scheme's own; for trying things out, this machine itself may
+    /// be asked too, on any port.
     package init(
         _ authorities: some Sequence<String>,
         admitsLoopback: Bool = false,
@@ -56,14 +49,13 @@ package struct TokenHosts: Sendable, Hashable {
     package enum Rejection: Sendable, Hashable {
         /// The way there is not encrypted, and leads to a host for which that is not allowed.
         case unencrypted
-        /// The operator's list of hosts does not have it.
         case unlisted
     }
 
-    /// Whether tokens may be asked for at an address: a listed host, and without encryption only where that is allowed.
+    /// A listed host, and without encryption only where that is allowed.
     package func admits(_ uri: TokenURI) -> Bool { self.rejection(of: uri) == nil }
 
-    /// What keeps tokens from being asked for at an address; `nil` where nothing does.
+    /// `nil` where nothing keeps tokens from being asked for there.
     package func rejection(of uri: TokenURI) -> Rejection? {
         if uri.isLoopback, self.admitsLoopback { return nil }
         // Said first, since no list helps.
@@ -80,20 +72,11 @@ package struct TokenURI: Sendable, Hashable {
     /// Host and port in lower case; the port is left out where it is the scheme's own.
     package let authority: String
 
-    /// Takes a URL apart; anything else is `nil`.
     package init?(_ text: String) {
         guard text.utf8.count <= 2_048, text.utf8.allSatisfy(Self.isAllowed) else { return nil }
-        let scheme: String
-        if text.hasPrefix("https://") {
-            scheme = "https://"
-        } else if text.hasPrefix("http://") {
-            scheme = "http://"
-        } else {
-            return nil
-        }
-        self.isEncrypted = scheme == "https://"
-        let rest = text.dropFirst(scheme.count)
-        let authority = rest.prefix { $0 != "/" }.lowercased()
+        self.isEncrypted = text.hasPrefix("https://")
+        guard self.isEncrypted || text.hasPrefix("http://") else { return nil }
+        let authority = text.dropFirst(self.isEncrypted ? 8 : 7).prefix { $0 != "/" }.lowercased()
         let (host, port) = Self.split(authority)
         guard !host.isEmpty else { return nil }
         if let port {
@@ -109,10 +92,8 @@ package struct TokenURI: Sendable, Hashable {
     /// The host in lower case; an IPv6 address in brackets.
     package var host: String { Self.split(self.authority).host }
 
-    /// Scheme, host and port.
     package var origin: String { "\(self.isEncrypted ? "https" : "http")://\(self.authority)" }
 
-    /// The path, a solidus at least.
     package var path: String {
         let path = self.text.dropFirst(self.isEncrypted ? 8 : 7).drop { $0 != "/" }
         return path.isEmpty ? "/" : String(path)

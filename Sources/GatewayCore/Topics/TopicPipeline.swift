@@ -41,9 +41,8 @@ package struct TopicPipeline: Sendable {
         self.metrics = TenantCounters(.subscriptionChanges, metrics)
     }
 
-    /// Changes subscriptions and records what became of them.
-    ///
-    /// - Returns: one outcome for each entry of the call's list; one cause for all is a refusal.
+    /// Changes subscriptions and records what became of them: one outcome for each entry of the call's list, or one
+    /// cause for all.
     package func change(_ call: SubscriptionCall) async -> TopicAnswer<[SubscriptionOutcome]> {
         let answer: TopicAnswer<[SubscriptionOutcome]> = await self.recording(
             { .subscription(call, $0, upstreamCode: $1, at: $2) },
@@ -53,7 +52,6 @@ package struct TopicPipeline: Sendable {
         return answer
     }
 
-    /// Looks a device up and records that somebody did.
     package func look(up call: RegistrationCall) async -> TopicAnswer<RegistrationInfo> {
         await self.recording(
             { .registration(call, $0, upstreamCode: $1, at: $2) },
@@ -68,11 +66,9 @@ package struct TopicPipeline: Sendable {
     ) async -> TopicAnswer<Value> {
         let now = self.clock.now()
         let unrecordable = Refusal(.auditUnavailable)
+        let draft = record(.refused(unrecordable), nil, now)
         do throws(Refusal) {
-            return try await self.audit.recording(
-                record(.refused(unrecordable), nil, now),
-                orThrow: unrecordable
-            ) { done throws(Refusal) in
+            return try await self.audit.recording(draft, orThrow: unrecordable) { done throws(Refusal) in
                 var upstreamCode: String?
                 let answer = await body(now, &upstreamCode)
                 done = record(answer.content, upstreamCode, now)
@@ -186,27 +182,19 @@ struct DistinctTokens: Sendable {
         // By bytes: as text, some that FCM tells apart are equal.
         var known: [[UInt8]: Int] = [:]
         var tokens: [String] = []
-        var places: [Int?] = []
         known.reserveCapacity(list.count)
         tokens.reserveCapacity(list.count)
-        places.reserveCapacity(list.count)
-        for token in list {
+        self.places = list.map { token in
             let bytes = Array(token.utf8)
-            if let place = known[bytes] {
-                places.append(place)
-            } else if RegistrationToken.isPlausible(token) {
-                known[bytes] = tokens.count
-                places.append(tokens.count)
-                tokens.append(token)
-            } else {
-                places.append(nil)
-            }
+            if let place = known[bytes] { return place }
+            guard RegistrationToken.isPlausible(token) else { return nil }
+            known[bytes] = tokens.count
+            tokens.append(token)
+            return tokens.count - 1
         }
         self.tokens = tokens
-        self.places = places
     }
 
-    /// One outcome for each entry of the list.
     func spread(_ outcomes: [SubscriptionOutcome]) -> [SubscriptionOutcome] {
         self.places.map { place in
             guard let place else { return .rejected(.invalidToken) }
@@ -217,7 +205,6 @@ struct DistinctTokens: Sendable {
 }
 
 extension RegistrationInfo {
-    /// Without the topics that a key must not know of.
     fileprivate func showing(to principal: Principal) -> RegistrationInfo {
         var info = self
         info.subscriptions.removeAll { !principal.key.mayAddress(topic: $0.topic) }
@@ -226,7 +213,6 @@ extension RegistrationInfo {
 }
 
 extension Refusal {
-    /// What keeps FCM from serving a request about topics as a whole.
     fileprivate init(_ rejection: Rejection, ofTopicsOf profile: TenantProfile) {
         self.init(
             rejection.code,
@@ -240,9 +226,7 @@ extension Refusal {
 // MARK: Records
 
 extension AuditRecord {
-    /// The record of a change of subscriptions.
-    ///
-    /// Its targets are the topic, then the devices as they were named.
+    /// The record of a change of subscriptions: its targets are the topic, then the devices as they were named.
     static func subscription(
         _ call: SubscriptionCall,
         _ content: TopicAnswer<[SubscriptionOutcome]>.Content,
@@ -284,7 +268,6 @@ extension AuditRecord {
         return record
     }
 
-    /// The record of a look-up of one device.
     static func registration(
         _ call: RegistrationCall,
         _ content: TopicAnswer<RegistrationInfo>.Content,

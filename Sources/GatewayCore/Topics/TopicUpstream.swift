@@ -2,12 +2,9 @@ package import FCMModel
 
 /// Keeps devices' subscriptions at FCM.
 package protocol TopicUpstream: Sendable {
-    /// Changes the subscriptions of some devices to one topic, each named once, and says what became of each.
-    ///
-    /// Trouble on the way is a result too.
+    /// Changes the subscriptions of some devices to one topic, each named once; trouble on the way is a result too.
     func change(_ call: SubscriptionCall) async -> SubscriptionResult
 
-    /// Tells what is known of a device.
     func lookUp(_ call: RegistrationCall) async -> RegistrationResult
 }
 
@@ -30,7 +27,6 @@ package struct SubscriptionCall: Sendable {
     package var origin: RequestOrigin { self.caller.origin }
     package var deadline: ContinuousClock.Instant { self.caller.deadline }
 
-    /// The same for some of the devices.
     func addressing(_ tokens: [String]) -> SubscriptionCall {
         SubscriptionCall(self.change, of: tokens, to: self.topic, by: self.caller)
     }
@@ -38,7 +34,6 @@ package struct SubscriptionCall: Sendable {
 
 /// What became of the devices of a ``SubscriptionCall``.
 package struct SubscriptionResult: Sendable, Hashable {
-    /// One outcome for each device, in the call's order.
     package var outcomes: [SubscriptionOutcome]
     /// What FCM itself said, bounded and free of tokens: an HTTP status or an error's name.
     package var upstreamCode: String
@@ -82,7 +77,7 @@ package struct RegistrationResult: Sendable, Hashable {
     }
 
     package var answer: Answer
-    /// What FCM itself said, bounded and free of tokens.
+    /// As in ``SubscriptionResult``.
     package var upstreamCode: String
 
     package init(_ answer: Answer, upstreamCode: String) {

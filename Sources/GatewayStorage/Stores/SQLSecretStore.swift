@@ -15,10 +15,7 @@ package struct SQLSecretStore: GatewaySecretStore {
 
     private static func all(_ db: any SQLConnection) throws -> [SealedSecret] {
         let secrets = try db.rows("SELECT name, wrapped_key, sealed FROM gateway_secrets ORDER BY name") { row in
-            SealedSecret(
-                place: .gateway(try row.parsed(0) { GatewaySecret(rawValue: $0) }),
-                envelope: try row.envelope(1)
-            )
+            SealedSecret(try row.parsed(0) { GatewaySecret(rawValue: $0) }, try row.envelope(1))
         }
         let salts = try Dictionary(
             uniqueKeysWithValues: db.rows("SELECT id, salt FROM tenants") { (try $0.text(0), try $0.bytes(1)) }

@@ -8,10 +8,16 @@ import Testing
 
 struct CredentialRewrapCommandTests {
     private func secret(_ tenant: String) throws -> SealedSecret {
-        SealedSecret(
-            place: .credential(try .sample(tenant), .v1, version: 4),
-            envelope: Envelope(wrappedKey: Data(), sealed: Data())
+        let credential = StoredCredential(
+            tenant: try .sample(tenant),
+            kind: .v1,
+            version: 4,
+            envelope: Envelope(wrappedKey: Data(), sealed: Data()),
+            endpoint: nil,
+            fingerprint: "",
+            createdAt: .sample
         )
+        return SealedSecret(credential, salt: [])
     }
 
     @Test("What does not open is named, as far as a person reads")

@@ -125,18 +125,11 @@ struct DeviceGroupsTests {
             )
             let groups = fixture.groups()
             for _ in 0..<3 {
-                let group = try await groups.group(
-                    "g",
-                    of: fixture.profile,
-                    until: .now + .seconds(600),
-                    origin: .sample
-                )
+                let group = try await groups.group("g", by: fixture.caller())
                 #expect(group?.key != nil)
             }
             #expect(fixture.requests.count == 2)
-            #expect(
-                try await groups.group("none", of: fixture.profile, until: .now + .seconds(600), origin: .sample) == nil
-            )
+            #expect(try await groups.group("none", by: fixture.caller()) == nil)
             #expect(fixture.store.groups.map(\.name) == ["g"])
         }
     }
