@@ -16,7 +16,7 @@ struct AttemptRecorder: Sendable {
     let metrics: UpstreamMetrics
     let log: AttemptLog
 
-    /// Begins a call, whose request gets the trace that it belongs to and its tenant; the route is its path's template.
+    /// Begins a call, whose request gets the trace that it belongs to and its tenant.
     func begin(
         _ request: inout HTTPClientRequest,
         of route: String,
@@ -90,7 +90,6 @@ final class UpstreamMetrics: Sendable {
         self.answered.record(duration: duration)
     }
 
-    /// Notes that an attempt failed with a named error of the client's.
     func failed(_ failure: String, in duration: Duration) {
         self.inFlight.decrement()
         self.attempts[self.api.label, failure].record(duration: duration)
@@ -101,14 +100,14 @@ final class UpstreamMetrics: Sendable {
 ///
 /// One is written at `debug` for every call, and one at `warning` where a tenant lacks what calls need.
 struct AttemptLog: Sendable {
+    /// Without one nothing is written.
     private let logger: Logger?
 
-    /// A log; without a logger nothing is written.
     init(_ logger: Logger? = nil) {
         self.logger = logger
     }
 
-    /// Writes that a call can't be made until an operator provides something, once until a tenant is changed.
+    /// Writes what an operator has to provide before calls can be made, once until the tenant is changed.
     func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) {
         guard let logger = self.logger, profile.isGapNews() else { return }
         logger.warning(
@@ -120,7 +119,6 @@ struct AttemptLog: Sendable {
         )
     }
 
-    /// Writes the line of a call that was answered with a status, or failed with a named error.
     func ended(_ outcome: @autoclosure () -> String, _ context: CallContext, in duration: Duration) {
         guard let logger = self.logger, logger.logLevel <= .debug else { return }
         let origin = context.origin

@@ -23,11 +23,11 @@ extension FCMClient: CredentialProver {
         of profile: TenantProfile,
         origin: RequestOrigin
     ) async -> CredentialReport {
-        let report: CredentialReport?
-        switch kind {
-        case .legacy: report = await self.proveServerKey(of: profile, origin)
-        case .v1: report = await self.proveServiceAccount(of: profile, origin)
-        }
+        let report =
+            switch kind {
+            case .legacy: await self.proveServerKey(of: profile, origin)
+            case .v1: await self.proveServiceAccount(of: profile, origin)
+            }
         return report?.noting(profile) ?? .missing(kind, of: profile)
     }
 
@@ -64,19 +64,12 @@ extension FCMClient: CredentialProver {
         )
         let check = CheckCall(dryRun: send) { reading, response in
             let status = response.status.code
-            if case .accepted = reading.answer {
-                return CredentialReport(
-                    .valid,
-                    "FCM takes messages for project \(projectID)",
-                    upstreamCode: String(status)
-                )
+            guard case .accepted = reading.answer else {
+                let body = V1ErrorBody(response.body)
+                return CredentialReport(status: status, body, projectID: projectID, credential: credential)
             }
-            return CredentialReport(
-                status: status,
-                V1ErrorBody(response.body),
-                projectID: projectID,
-                credential: credential
-            )
+            let detail = "FCM takes messages for project \(projectID)"
+            return CredentialReport(.valid, detail, upstreamCode: String(status))
         }
         return await self.perform(check)
     }
@@ -144,7 +137,6 @@ extension CredentialReport {
         )
     }
 
-    /// The same with a note on device groups, where a credential alone is not enough for them.
     fileprivate func noting(_ profile: TenantProfile) -> CredentialReport {
         guard self.finding == .valid, profile.tenant.senderID == nil, let gap = profile.missingForGroups else {
             return self
@@ -156,132 +148,99 @@ extension CredentialReport {
         )
     }
 
-    /// The endpoint is no address, or TLS can't be set up.
     fileprivate static let badEndpoint = CredentialReport(
         .endpointUnreachable,
         "The credential's endpoint is no http(s)://host[:port], or TLS can't be set up"
     )
 
-    /// No access token was issued.
     fileprivate init(_ failure: TokenFailure, of credential: ServiceAccountCredential) {
-        let host = credential.tokenURI.authority
+        let (host, email) = (credential.tokenURI.authority, credential.clientEmail)
         let said = Self.quoting(failure.detail)
-        switch failure {
-        case .hostRefused:
-            self.init(
-                .tokenHostRefused,
-                credential.tokenURI.isEncrypted || credential.tokenURI.isLoopback
-                    ? "The account asks for tokens at \(host), which upstream.allowedTokenHosts does not have"
-                    : "The account asks for tokens at \(host) by http; only https goes off this machine",
-                upstreamCode: failure.code
-            )
-        case .keyUnusable:
-            self.init(.keyUnusable, "The private key is no RSA key that can sign", upstreamCode: failure.code)
-        case _ where failure.kind == .unreachable:
-            self.init(
-                .tokenEndpointUnreachable,
-                "\(host) gives no access token at the moment; check the way there and try again",
-                upstreamCode: failure.code
-            )
-        case _ where failure.clockIsOff:
-            let offset = failure.clockOffset.map { offset in
-                offset > 0 ? ": it is \(offset) s ahead" : ": it is \(-offset) s behind"
+        let (finding, detail): (Finding, String) =
+            switch failure {
+            case .hostRefused where credential.tokenURI.isEncrypted || credential.tokenURI.isLoopback:
+                (
+                    .tokenHostRefused,
+                    "The account asks for tokens at \(host), which upstream.allowedTokenHosts does not have"
+                )
+            case .hostRefused:
+                (.tokenHostRefused, "The account asks for tokens at \(host) by http; only https goes off this machine")
+            case .keyUnusable:
+                (.keyUnusable, "The private key is no RSA key that can sign")
+            case _ where failure.kind == .unreachable:
+                (
+                    .tokenEndpointUnreachable,
+                    "\(host) gives no access token at the moment; check the way there and try again"
+                )
+            case _ where failure.clockIsOff:
+                (
+                    .clockSkew,
+                    "\(host) refuses the assertion because this machine's clock is off\(failure.clockWords)\(said)"
+                )
+            case _ where failure.code == "invalid_grant":
+                (.keyRefused, "\(host) refuses the key of \(email): it was deleted, or the account is gone\(said)")
+            default:
+                (.keyRefused, "\(host) issues no access token to \(email)\(said)")
             }
-            self.init(
-                .clockSkew,
-                "\(host) refuses the assertion because this machine's clock is off\(offset ?? "")\(said)",
-                upstreamCode: failure.code
-            )
-        case _ where failure.code == "invalid_grant":
-            self.init(
-                .keyRefused,
-                "\(host) refuses the key of \(credential.clientEmail): it was deleted, or the account is gone\(said)",
-                upstreamCode: failure.code
-            )
-        default:
-            self.init(
-                .keyRefused,
-                "\(host) issues no access token to \(credential.clientEmail)\(said)",
-                upstreamCode: failure.code
-            )
-        }
+        self.init(finding, detail, upstreamCode: failure.code)
     }
 
-    /// What a dry run by the legacy protocol came to.
     fileprivate init(_ result: UpstreamResult) {
-        let code = result.upstreamCode
-        switch result.answer {
-        case .recipients, .group:
-            self.init(.valid, "FCM takes messages by this server key", upstreamCode: code)
-        case .failed(.upstreamCredentials):
-            self.init(.keyRefused, "FCM refuses the server key", upstreamCode: code)
-        case .failed(.upstreamUnavailable), .failed(.upstreamInternal):
-            self.init(.endpointUnreachable, "FCM is in trouble or overloaded; try again later", upstreamCode: code)
-        case .failed:
-            self.init(
-                .unexpected,
-                "What answers does not speak the legacy protocol; it is switched off at Google's",
-                upstreamCode: code
-            )
-        }
+        let (finding, detail): (Finding, String) =
+            switch result.answer {
+            case .recipients, .group: (.valid, "FCM takes messages by this server key")
+            case .failed(.upstreamCredentials): (.keyRefused, "FCM refuses the server key")
+            case .failed(.upstreamUnavailable), .failed(.upstreamInternal):
+                (.endpointUnreachable, "FCM is in trouble or overloaded; try again later")
+            case .failed:
+                (.unexpected, "What answers does not speak the legacy protocol; it is switched off at Google's")
+            }
+        self.init(finding, detail, upstreamCode: result.upstreamCode)
     }
 
-    /// FCM refused a dry run by the v1 protocol.
     fileprivate init(status: Int, _ body: V1ErrorBody, projectID: String, credential: ServiceAccountCredential) {
         let said = Self.quoting(AnswerBounds.beginning(of: body.message))
-        let code = String(status)
-        let isForeign = projectID != credential.projectID
-        switch status {
-        case 401:
-            self.init(
-                .keyRefused,
-                "FCM refuses the access token that was issued a moment ago\(said)",
-                upstreamCode: body.boundedReason ?? code
-            )
-        case 403 where body.reason == "SERVICE_DISABLED":
-            self.init(
-                .apiDisabled,
-                "The Firebase Cloud Messaging API is switched off in project \(projectID)\(said)",
-                upstreamCode: body.boundedReason
-            )
-        case 403 where isForeign:
-            self.init(
-                .projectMismatch,
-                "The tenant's project is \(projectID); the account belongs to \(credential.projectID) and may not "
-                    + "send for the other\(said)",
-                upstreamCode: body.boundedReason ?? code
-            )
-        case 403:
-            self.init(
-                .permissionDenied,
-                "The account lacks the permission cloudmessaging.messages.create; the role Firebase Cloud Messaging "
-                    + "API Admin holds it\(said)",
-                upstreamCode: body.boundedReason ?? code
-            )
-        case 404:
-            self.init(
-                .projectMismatch,
-                "FCM knows no project \(projectID); the account belongs to \(credential.projectID)\(said)",
-                upstreamCode: code
-            )
-        case 429, 500...599:
-            self.init(
-                .endpointUnreachable,
-                "FCM is in trouble or overloaded; try again later\(said)",
-                upstreamCode: code
-            )
-        default:
-            self.init(.unexpected, "What answers is not FCM: status \(status)\(said)", upstreamCode: code)
-        }
+        let owner = credential.projectID
+        let (finding, detail): (Finding, String) =
+            switch status {
+            case 401:
+                (.keyRefused, "FCM refuses the access token that was issued a moment ago\(said)")
+            case 403 where body.reason == "SERVICE_DISABLED":
+                (.apiDisabled, "The Firebase Cloud Messaging API is switched off in project \(projectID)\(said)")
+            case 403 where projectID != owner:
+                (
+                    .projectMismatch,
+                    "The tenant's project is \(projectID); the account belongs to \(owner) and may not send for the "
+                        + "other\(said)"
+                )
+            case 403:
+                (
+                    .permissionDenied,
+                    "The account lacks the permission cloudmessaging.messages.create; the role Firebase Cloud "
+                        + "Messaging API Admin holds it\(said)"
+                )
+            case 404:
+                (.projectMismatch, "FCM knows no project \(projectID); the account belongs to \(owner)\(said)")
+            case 429, 500...599:
+                (.endpointUnreachable, "FCM is in trouble or overloaded; try again later\(said)")
+            default:
+                (.unexpected, "What answers is not FCM: status \(status)\(said)")
+            }
+        let reason = [401, 403].contains(status) ? body.boundedReason : nil
+        self.init(finding, detail, upstreamCode: reason ?? String(status))
     }
 }
 
 extension TokenFailure {
-    /// Whether the clocks explain the refusal.
     fileprivate var clockIsOff: Bool {
         if let offset = self.clockOffset, abs(offset) > TokenReply.toleratedSkew { return true }
         // What the token endpoint says where the assertion lies in its future or past.
         return self.detail?.contains("reasonable timeframe") == true
+    }
+
+    fileprivate var clockWords: String {
+        guard let offset = self.clockOffset else { return "" }
+        return offset > 0 ? ": it is \(offset) s ahead" : ": it is \(-offset) s behind"
     }
 }
 

@@ -7,10 +7,13 @@ import Synchronization
 ///
 /// Another credential, or another tenant of the same name, has another account, whose breakers begin closed.
 final class FCMAccount: Sendable {
-    private enum Credential {
+    enum Credential {
         case serverKey(version: Int, endpoint: String?)
         case serviceAccount(ServiceAccountCredential)
     }
+
+    /// How long v1's own API for topics is believed to be missing.
+    private static let topicAPIMiss = Duration.seconds(600)
 
     /// The server that messages and device groups go to.
     let pool: HTTPClientPool
@@ -23,42 +26,32 @@ final class FCMAccount: Sendable {
     private let tenantID: TenantID
     /// Tells a tenant from an earlier one of the same name.
     private let tenant: LimitKey
-    /// The API that the tenant's messages go by.
     private let messagingAPI: FCMAPI
     private let messaging: UpstreamHealth
     private let others = Mutex<[FCMAPI: UpstreamHealth]>([:])
+    /// Until when v1's own API for topics is not asked, so that not every request finds out anew that it is not there.
+    private let topicAPIMissingUntil = Mutex<ContinuousClock.Instant?>(nil)
     private let metrics: ResilienceMetrics
 
-    init(_ credential: LegacyCredential, of profile: TenantProfile, pool: HTTPClientPool, metrics: ResilienceMetrics) {
-        self.credential = .serverKey(version: profile.legacyCredentialVersion, endpoint: credential.endpoint)
-        (self.tenantID, self.tenant) = (profile.id, profile.limitKey)
-        self.pool = pool
-        self.authorizer = .fixed(Authorization(serverKey: credential.serverKey))
-        (self.projectID, self.messagePath) = ("", "")
-        self.messagingAPI = .legacy
-        self.messaging = UpstreamHealth(.legacy, of: profile.id, metrics: metrics)
-        self.metrics = metrics
-    }
-
     init(
-        _ credential: ServiceAccountCredential,
+        _ credential: Credential,
+        by authorizer: Authorizer,
+        _ messagingAPI: FCMAPI,
+        projectID: String,
         of profile: TenantProfile,
         pool: HTTPClientPool,
-        tokens: AccessTokenSource,
         metrics: ResilienceMetrics
     ) {
-        self.credential = .serviceAccount(credential)
+        self.credential = credential
+        self.authorizer = authorizer
+        self.messagingAPI = messagingAPI
+        (self.projectID, self.messagePath) = (projectID, V1Path.send(project: projectID))
         (self.tenantID, self.tenant) = (profile.id, profile.limitKey)
         self.pool = pool
-        self.authorizer = .tokens(tokens)
-        self.projectID = profile.v1ProjectID ?? credential.projectID
-        self.messagePath = V1Path.send(project: self.projectID)
-        self.messagingAPI = .v1
-        self.messaging = UpstreamHealth(.v1, of: profile.id, metrics: metrics)
+        self.messaging = UpstreamHealth(messagingAPI, of: profile.id, metrics: metrics)
         self.metrics = metrics
     }
 
-    /// What is known of the way to one of FCM's APIs.
     func health(of api: FCMAPI) -> UpstreamHealth {
         if api == self.messagingAPI { return self.messaging }
         return self.others.withLock { others in
@@ -85,6 +78,14 @@ final class FCMAccount: Sendable {
         }
     }
 
+    func isTopicAPIMissing(at now: ContinuousClock.Instant) -> Bool {
+        self.topicAPIMissingUntil.withLock { $0.map { now < $0 } ?? false }
+    }
+
+    func noteTopicAPI(isMissing: Bool, at now: ContinuousClock.Instant) {
+        self.topicAPIMissingUntil.withLock { $0 = isMissing ? now.advanced(by: Self.topicAPIMiss) : nil }
+    }
+
     /// No calls but those under way ask any more.
     func retire() {
         self.messaging.retire()
@@ -100,7 +101,7 @@ final class FCMAccounts: Sendable {
 
     private struct State {
         var accounts: [Key: FCMAccount] = [:]
-        /// The tenants that there are; `nil` before that was told.
+        /// `nil` before they were told.
         var tenants: [TenantID: TenantProfile]?
     }
 
@@ -110,12 +111,7 @@ final class FCMAccounts: Sendable {
     private let tokens: AccessTokens
     private let metrics: ResilienceMetrics
 
-    init(
-        settings: UpstreamSettings,
-        pools: OriginPools,
-        tokens: AccessTokens,
-        metrics: ResilienceMetrics
-    ) {
+    init(settings: UpstreamSettings, pools: OriginPools, tokens: AccessTokens, metrics: ResilienceMetrics) {
         self.settings = settings
         self.pools = pools
         self.tokens = tokens
@@ -157,15 +153,32 @@ final class FCMAccounts: Sendable {
         case .legacy:
             profile.legacyCredential.map { credential in
                 self.pools.pool(for: credential.endpoint ?? self.settings.configuration.legacyEndpoint)
-                    .map { FCMAccount(credential, of: profile, pool: $0, metrics: self.metrics) }
+                    .map { pool in
+                        FCMAccount(
+                            .serverKey(version: profile.legacyCredentialVersion, endpoint: credential.endpoint),
+                            by: .fixed(Authorization(serverKey: credential.serverKey)),
+                            .legacy,
+                            projectID: "",
+                            of: profile,
+                            pool: pool,
+                            metrics: self.metrics
+                        )
+                    }
             }
         case .v1:
             profile.v1Credential.map { credential in
                 self.pools.pool(for: credential.endpoint ?? self.settings.configuration.v1Endpoint)
                     .map { pool in
-                        // A token does not depend on where it is used.
-                        let tokens = self.tokens.source(for: credential)
-                        return FCMAccount(credential, of: profile, pool: pool, tokens: tokens, metrics: self.metrics)
+                        FCMAccount(
+                            .serviceAccount(credential),
+                            // A token does not depend on where it is used.
+                            by: .tokens(self.tokens.source(for: credential)),
+                            .v1,
+                            projectID: profile.v1ProjectID ?? credential.projectID,
+                            of: profile,
+                            pool: pool,
+                            metrics: self.metrics
+                        )
                     }
             }
         }

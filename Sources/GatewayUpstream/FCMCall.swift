@@ -7,7 +7,6 @@ import HTTPTypes
 ///
 /// ``FCMClient`` makes the attempts in between.
 protocol FCMCall: Sendable {
-    /// What the call came to.
     associatedtype Reading: Sendable
 
     var context: CallContext { get }
@@ -17,7 +16,6 @@ protocol FCMCall: Sendable {
     func request(authorizedBy authorization: Authorization) -> HTTPClientRequest
     /// What an answer means, for the caller and for the server's and the credential's health.
     func read(_ response: HTTPClientResponse, now: Int) -> (Reading, AnswerSign)
-    /// What a call without an answer means.
     func unanswered(_ failure: CallFailure) -> Reading
 }
 
@@ -54,6 +52,10 @@ final class CallContext: Sendable {
         self.profile = profile
         self.origin = origin
         self.deadline = deadline
+    }
+
+    convenience init(_ api: FCMAPI, by account: FCMAccount, for call: UpstreamCall) {
+        self.init(api, by: account, for: call.profile, origin: call.origin, deadline: call.deadline)
     }
 
     /// Why a call must not be made now; `nil` where it may, and then it is counted.
@@ -98,7 +100,6 @@ enum AnswerSign {
 
 /// Why a call to FCM was not made, or got no answer.
 struct CallFailure: Error, Hashable {
-    /// What callers are told.
     var code: OutcomeCode
     /// What happened, from a bounded set.
     var upstreamCode: String
@@ -106,21 +107,15 @@ struct CallFailure: Error, Hashable {
     var retryAfter: Int?
     /// Whether the request was on its way to a server, or would have been with more time.
     var isTransport = false
-    /// What an operator has to do, in words.
     var text: String?
 
     /// The caller's time was up before the call was made.
     static let notStarted = CallFailure(code: .upstreamUnavailable, upstreamCode: "not_started", isTransport: true)
-
-    /// There is nothing to authorise calls with.
-    static func missing(_ cause: String, _ text: String?) -> CallFailure {
-        CallFailure(code: .upstreamCredentials, upstreamCode: cause, text: text)
-    }
 }
 
 extension CallFailure {
     init(_ error: HTTPClientError) {
-        self.init(code: error.outcomeCode, upstreamCode: error.code.rawValue, isTransport: true)
+        self.init(code: error.meaning.code, upstreamCode: error.code.rawValue, isTransport: true)
     }
 
     init(_ failure: TokenFailure) {
@@ -133,37 +128,20 @@ extension CallFailure {
 }
 
 extension HTTPClientError {
-    /// What callers are told of a call that got no answer.
+    /// What callers are told of a call that got no answer, what the server's breaker is, and whether the same request
+    /// may be sent again at once: nothing of it has left, and another connection may do.
     ///
     /// Once a request may have reached FCM and nothing came back, it is unknown whether the message was delivered.
-    var outcomeCode: OutcomeCode {
-        switch self.code {
-        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted, .refused:
-            .upstreamUnavailable
-        case .deadlineExceeded, .connectionClosed, .cancelled, .shutDown:
-            self.requestSent ? .outcomeUnknown : .upstreamUnavailable
-        case .responseTooLarge, .invalidResponse:
-            .upstreamProtocol
-        }
-    }
-
-    /// What the server's breaker is told; a caller that left less than the full time of an attempt says nothing of it.
-    func verdict(hadFullTime: Bool) -> CircuitBreaker.Verdict {
-        switch self.code {
-        case .connectFailed, .connectTimeout, .tlsFailed, .refused, .responseTooLarge, .invalidResponse: .trouble
-        case .connectionClosed: .lost
-        case .deadlineExceeded: hadFullTime ? .trouble : .silent
-        case .poolExhausted, .cancelled, .shutDown: .silent
-        }
-    }
-
-    /// Whether the same request may be sent again at once: nothing of it has left, and another connection may do.
-    var isWorthRetrying: Bool {
-        switch self.code {
-        case .connectFailed, .connectTimeout, .connectionClosed: !self.requestSent
-        case .tlsFailed, .refused, .deadlineExceeded, .responseTooLarge, .invalidResponse, .poolExhausted, .cancelled,
-            .shutDown:
-            false
+    var meaning: (code: OutcomeCode, verdict: CircuitBreaker.Verdict, isWorthRetrying: Bool) {
+        let open: OutcomeCode = self.requestSent ? .outcomeUnknown : .upstreamUnavailable
+        return switch self.code {
+        case .connectFailed, .connectTimeout: (.upstreamUnavailable, .trouble, !self.requestSent)
+        case .tlsFailed, .refused: (.upstreamUnavailable, .trouble, false)
+        case .poolExhausted: (.upstreamUnavailable, .silent, false)
+        case .connectionClosed: (open, .lost, !self.requestSent)
+        case .deadlineExceeded: (open, .trouble, false)
+        case .cancelled, .shutDown: (open, .silent, false)
+        case .responseTooLarge, .invalidResponse: (.upstreamProtocol, .trouble, false)
         }
     }
 }

@@ -16,8 +16,6 @@ package final class FCMClient: Sendable {
     let exchange: any TokenExchange
     let clock: any WallClock
     let log: AttemptLog
-    let missingTopicAPIs = MissingTopicAPIs()
-    /// One for each API, in the order of ``FCMAPI``.
     private let recorders: [AttemptRecorder]
     /// Gets access tokens; it has to run, or calls by service accounts time out.
     package let tokens: AccessTokens
@@ -37,15 +35,9 @@ package final class FCMClient: Sendable {
         self.tokens = tokens
         self.clock = clock
         self.log = log
-        self.accounts = FCMAccounts(
-            settings: settings,
-            pools: pools,
-            tokens: tokens,
-            metrics: ResilienceMetrics(metrics)
-        )
-        self.recorders = FCMAPI.allCases.map { api in
-            AttemptRecorder(metrics: UpstreamMetrics(api, metrics), log: log)
-        }
+        let resilience = ResilienceMetrics(metrics)
+        self.accounts = FCMAccounts(settings: settings, pools: pools, tokens: tokens, metrics: resilience)
+        self.recorders = FCMAPI.allCases.map { AttemptRecorder(metrics: UpstreamMetrics($0, metrics), log: log) }
     }
 
     /// A client whose connections live on the loops of a group; not to be made on one of these.
@@ -89,35 +81,28 @@ package final class FCMClient: Sendable {
         self.pools.keep(endpoints)
     }
 
-    /// Closes every connection.
     package func shutdown() async {
         await self.pools.shutdown()
     }
 
-    /// The account by which a tenant's calls are made, or why there is none.
     func account(
         of profile: TenantProfile,
         by kind: UpstreamKind,
         _ origin: RequestOrigin
     ) -> Result<FCMAccount, CallFailure> {
-        self.accounts.account(of: profile, kind) ?? .failure(self.missing("no_credential", of: profile, origin))
+        self.accounts.account(of: profile, kind)
+            ?? .failure(self.missing("no_credential", profile.missingCredential, of: profile, origin))
     }
 
     /// Notes in the log what an operator has to provide before calls can be made.
-    func missing(
-        _ cause: String,
-        _ text: String? = nil,
-        of profile: TenantProfile,
-        _ origin: RequestOrigin
-    ) -> CallFailure {
-        let text = text ?? profile.missingCredential
+    func missing(_ cause: String, _ text: String?, of profile: TenantProfile, _ origin: RequestOrigin) -> CallFailure {
         self.log.missing(cause, text, of: profile, origin)
-        return .missing(cause, text)
+        return CallFailure(code: .upstreamCredentials, upstreamCode: cause, text: text)
     }
 
     // MARK: Calls
 
-    /// Makes a call and says what it came to.
+    /// Makes a call.
     ///
     /// What did not leave the gateway is sent again at once; after ``AnswerSign/busy(retryAfter:)`` the same is sent
     /// again after a wait, within the budget and the caller's time; after a refused access token once with another.
@@ -137,7 +122,6 @@ package final class FCMClient: Sendable {
         return await self.goOn(with: call, authorization, after: end.reading, next)
     }
 
-    /// Goes on after a first attempt that need not be the last.
     private func goOn<Call: FCMCall>(
         with call: Call,
         _ first: Authorization,
@@ -182,17 +166,13 @@ package final class FCMClient: Sendable {
 
     // MARK: One attempt
 
-    /// What may follow an attempt.
     private enum Next {
         case authorizeAgain
         case retry(RetryReason, retryAfter: Int?)
     }
 
-    private struct AttemptEnd<Reading> {
-        let reading: Reading
-        /// `nil` where the attempt is the last.
-        let next: Next?
-    }
+    /// What an attempt came to, and what may follow it; `nil` where it is the last.
+    private typealias AttemptEnd<Reading> = (reading: Reading, next: Next?)
 
     private func attempt<Call: FCMCall>(
         _ call: Call,
@@ -204,7 +184,7 @@ package final class FCMClient: Sendable {
         let timeLeft = min(fullTime, call.context.deadline - start)
         guard timeLeft > .zero else {
             call.context.health.report(server: .silent, credential: .silent, at: start)
-            return AttemptEnd(reading: call.unanswered(.notStarted), next: nil)
+            return (call.unanswered(.notStarted), nil)
         }
         let (request, attempt) = self.begin(call, authorization, at: start, retries: retries)
         do {
@@ -241,14 +221,14 @@ package final class FCMClient: Sendable {
         context.health.report(server: server, credential: credential, at: now)
         switch sign {
         case .tokenRefused:
-            return AttemptEnd(reading: reading, next: .authorizeAgain)
+            return (reading, .authorizeAgain)
         case .busy(let retryAfter):
-            return AttemptEnd(reading: reading, next: .retry(.trouble, retryAfter: retryAfter))
+            return (reading, .retry(.trouble, retryAfter: retryAfter))
         case .quotaExhausted(let pause):
             context.health.pause(for: pause, at: now)
-            return AttemptEnd(reading: reading, next: nil)
+            return (reading, nil)
         case .well, .trouble, .excess, .credentialRefused:
-            return AttemptEnd(reading: reading, next: nil)
+            return (reading, nil)
         }
     }
 
@@ -261,11 +241,11 @@ package final class FCMClient: Sendable {
     ) -> AttemptEnd<Call.Reading> {
         let context = call.context
         let now = self.recorders[context.api.rawValue].failed(attempt, error, context)
-        context.health.report(server: error.verdict(hadFullTime: hadFullTime), credential: .silent, at: now)
-        return AttemptEnd(
-            reading: call.unanswered(CallFailure(error)),
-            next: error.isWorthRetrying ? .retry(.notSent, retryAfter: nil) : nil
-        )
+        let (_, verdict, isWorthRetrying) = error.meaning
+        // A caller that left less than the full time of an attempt says nothing of the server.
+        let isEarly = error.code == .deadlineExceeded && !hadFullTime
+        context.health.report(server: isEarly ? .silent : verdict, credential: .silent, at: now)
+        return (call.unanswered(CallFailure(error)), isWorthRetrying ? .retry(.notSent, retryAfter: nil) : nil)
     }
 }
 
@@ -288,10 +268,6 @@ extension FCMClient: UpstreamSender {
 extension UpstreamResult {
     /// A call that failed as a whole without an answer.
     init(_ failure: CallFailure) {
-        self.init(
-            answer: .failed(failure.code),
-            retryAfter: failure.retryAfter,
-            upstreamCode: failure.upstreamCode
-        )
+        self.init(answer: .failed(failure.code), retryAfter: failure.retryAfter, upstreamCode: failure.upstreamCode)
     }
 }

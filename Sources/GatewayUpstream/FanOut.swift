@@ -6,7 +6,6 @@ final class FanOut<Reading: Sendable>: Sendable {
     enum Scope {
         /// The one call, and that the API is there.
         case served
-        /// The one call.
         case one
         /// Every further call would come to the same.
         case all
@@ -29,9 +28,7 @@ final class FanOut<Reading: Sendable>: Sendable {
     }
 
     /// Makes the calls of a list, in their order and so many at a time: a few workers take one after the other, which
-    /// costs less than a task for each.
-    ///
-    /// - Returns: what they came to, in their order; those that were not made share a verdict, or are `notStarted`.
+    /// costs less than a task for each. Those that were not made share a verdict, or are `notStarted`.
     static func readings(
         count: Int,
         width: Int,

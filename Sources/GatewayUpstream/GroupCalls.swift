@@ -25,7 +25,6 @@ extension FCMClient: GroupUpstream {
     }
 }
 
-/// One request to manage device groups.
 private struct GroupCall: FCMCall {
     let context: CallContext
     let content: GroupRequest
@@ -51,7 +50,6 @@ private struct GroupCall: FCMCall {
 
     func read(_ response: HTTPClientResponse, now: Int) -> (GroupResult, AnswerSign) {
         let status = response.status.code
-        let wire = UpstreamResponse(status: status, retryAfter: response.fields[.retryAfter], body: response.body)
         let sign: AnswerSign =
             switch status {
             case 401: .tokenRefused
@@ -60,7 +58,7 @@ private struct GroupCall: FCMCall {
             case 500...599: .trouble
             default: .well
             }
-        return (GroupResponseReader.read(wire, now: now), sign)
+        return (GroupResponseReader.read(UpstreamResponse(response), now: now), sign)
     }
 
     func unanswered(_ failure: CallFailure) -> GroupResult { GroupResult(failure) }

@@ -44,13 +44,7 @@ extension FCMClient {
                 }
                 return .success(
                     LegacySend(
-                        context: CallContext(
-                            .legacy,
-                            by: account,
-                            for: call.profile,
-                            origin: call.origin,
-                            deadline: call.deadline
-                        ),
+                        context: CallContext(.legacy, by: account, for: call),
                         body: body,
                         target: call.target,
                         isIdempotent: call.gate != nil
@@ -60,7 +54,6 @@ extension FCMClient {
     }
 }
 
-/// A message by the legacy protocol.
 struct LegacySend: FCMCall {
     let context: CallContext
     let body: ByteBuffer
@@ -71,12 +64,7 @@ struct LegacySend: FCMCall {
     var route: String { "/fcm/send" }
 
     func request(authorizedBy authorization: Authorization) -> HTTPClientRequest {
-        var request = HTTPClientRequest(
-            method: .post,
-            path: self.route,
-            headers: authorization.fields,
-            body: self.body
-        )
+        var request = HTTPClientRequest(method: .post, path: self.route, headers: authorization.fields, body: self.body)
         request.maxResponseBodyBytes = Target.maxAnswerBytes(recipients: self.target.recipientCount)
         return request
     }

@@ -22,7 +22,7 @@ final class OriginPools: Sendable {
     private let eventLoopGroup: any EventLoopGroup
     private let logger: Logger
 
-    /// Pools whose connections live on the event loops of a group; not to be made on one of these.
+    /// Not to be made on one of the group's event loops.
     init(
         configuration: HTTPClientConfiguration,
         plainHTTP: PlainHTTP = PlainHTTP(),
@@ -50,15 +50,11 @@ final class OriginPools: Sendable {
             }
             return .failure(CallFailure(code: .upstreamCredentials, upstreamCode: "plain_http"))
         }
-        return self.admittedPool(for: endpoint)
+        return self.pool(forAdmitted: endpoint)
     }
 
-    /// The pool for a token endpoint, which ``TokenHosts`` has admitted.
-    func pool(forTokensAt uri: TokenURI) -> Result<HTTPClientPool, CallFailure> {
-        self.admittedPool(for: uri.origin)
-    }
-
-    private func admittedPool(for endpoint: String) -> Result<HTTPClientPool, CallFailure> {
+    /// The same for an endpoint that is known to be allowed: ``TokenHosts`` has admitted it.
+    func pool(forAdmitted endpoint: String) -> Result<HTTPClientPool, CallFailure> {
         let none = CallFailure(code: .upstreamUnavailable, upstreamCode: "no_endpoint")
         return self.state.withLock { state in
             if let pool = state.pools[endpoint] { return .success(pool) }
@@ -90,15 +86,12 @@ final class OriginPools: Sendable {
         for pool in unneeded { pool.closeIdle() }
     }
 
-    /// Closes every connection.
     func shutdown() async {
         let pools = self.state.withLock { state in
             state.isShutDown = true
             defer { state.pools = [:] }
             return state.pools.values.map { $0 }
         }
-        for pool in pools {
-            await pool.shutdown()
-        }
+        for pool in pools { await pool.shutdown() }
     }
 }

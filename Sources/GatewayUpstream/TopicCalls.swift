@@ -2,14 +2,12 @@ import EventLoopHTTP
 import FCMModel
 package import GatewayCore
 import HTTPTypes
-import Synchronization
 
 /// Subscriptions by v1's own API or by the Instance ID API (V-TOPICS).
 ///
 /// A legacy tenant's are kept by the Instance ID API. Those of a tenant that sends by the v1 protocol are kept by v1's,
 /// unless the configuration or FCM itself says otherwise.
 extension FCMClient: TopicUpstream {
-    /// Changes subscriptions, each device's by a call of its own or all by one.
     package func change(_ call: SubscriptionCall) async -> SubscriptionResult {
         switch self.route(for: call.profile, call.origin, call.deadline) {
         case .failure(let failure):
@@ -60,7 +58,7 @@ extension FCMClient: TopicUpstream {
                 let endpoint = kind == .legacy ? profile.legacyCredential?.endpoint : profile.v1Credential?.endpoint
                 let prefersV1 =
                     kind == .v1 && self.settings.configuration.topicAPI == .v1
-                    && !self.missingTopicAPIs.contains(account, at: .now)
+                    && !account.isTopicAPIMissing(at: .now)
                 return self.pools.pool(for: endpoint ?? self.settings.configuration.iidEndpoint)
                     .map { pool in
                         TopicRoute(
@@ -74,17 +72,13 @@ extension FCMClient: TopicUpstream {
 
     // MARK: Changes
 
-    private func changeAll(
-        _ call: SubscriptionCall,
-        _ tokens: [String],
-        by route: TopicRoute
-    ) async -> TopicReading {
+    private func changeAll(_ call: SubscriptionCall, _ tokens: [String], by route: TopicRoute) async -> TopicReading {
         let content = InstanceIDRequest.batch(call.change, tokens, call.topic)
         let request = TopicCall(context: route.instanceID, content: content) {
             InstanceIDResponseReader.batch($0, count: tokens.count, now: $1)
         }
         let reading = await self.perform(request)
-        if reading.signal == .apiMissing { self.missingTopicAPIs.remove(route.account) }
+        if reading.signal == .apiMissing { route.account.noteTopicAPI(isMissing: false, at: .now) }
         return reading
     }
 
@@ -112,7 +106,7 @@ extension FCMClient: TopicUpstream {
         if !missing.isEmpty {
             let reading = await self.changeAll(call, missing.map { call.tokens[$0] }, by: route)
             if missing.count == readings.count, case .changed(let outcomes) = reading.answer, outcomes.contains(.done) {
-                self.missingTopicAPIs.insert(route.account, at: .now)
+                route.account.noteTopicAPI(isMissing: true, at: .now)
             }
             for (index, outcome) in zip(missing, reading.outcomes(count: missing.count)) {
                 readings[index] = TopicReading(.changed([outcome]), upstreamCode: reading.upstreamCode)
@@ -161,7 +155,6 @@ private struct TopicRoute {
     let v1: CallContext?
 }
 
-/// One call about subscriptions.
 private struct TopicCall: FCMCall {
     let context: CallContext
     let content: TopicRequest
@@ -194,40 +187,6 @@ private struct TopicCall: FCMCall {
     func unanswered(_ failure: CallFailure) -> TopicReading { TopicReading(failure) }
 }
 
-/// The accounts that v1's own API was not there for, so that not every request finds out anew.
-final class MissingTopicAPIs: Sendable {
-    /// How long that is believed.
-    private static let life = Duration.seconds(600)
-
-    /// An account that is not there any more has no entry that matters.
-    private struct Miss {
-        weak var account: FCMAccount?
-        let until: ContinuousClock.Instant
-    }
-
-    private let misses = Mutex<[ObjectIdentifier: Miss]>([:])
-
-    func contains(_ account: FCMAccount, at now: ContinuousClock.Instant) -> Bool {
-        self.misses.withLock { misses in
-            guard let miss = misses[ObjectIdentifier(account)] else { return false }
-            if now < miss.until, miss.account === account { return true }
-            misses[ObjectIdentifier(account)] = nil
-            return false
-        }
-    }
-
-    func insert(_ account: FCMAccount, at now: ContinuousClock.Instant) {
-        self.misses.withLock { misses in
-            misses = misses.filter { now < $0.value.until && $0.value.account != nil }
-            misses[ObjectIdentifier(account)] = Miss(account: account, until: now.advanced(by: Self.life))
-        }
-    }
-
-    func remove(_ account: FCMAccount) {
-        self.misses.withLock { $0[ObjectIdentifier(account)] = nil }
-    }
-}
-
 extension TopicReading {
     /// A call that was not made or got no answer.
     ///
@@ -241,7 +200,6 @@ extension TopicReading {
         )
     }
 
-    /// The outcomes of a change of some devices' subscriptions.
     fileprivate func outcomes(count: Int) -> [SubscriptionOutcome] {
         switch self.answer {
         case .changed(let outcomes): outcomes
@@ -275,7 +233,6 @@ extension AnswerSign {
 }
 
 extension SubscriptionResult {
-    /// The outcomes of a change that was made as a whole.
     fileprivate init(_ reading: TopicReading, _ call: SubscriptionCall) {
         self.init(reading.outcomes(count: call.tokens.count), upstreamCode: reading.upstreamCode)
     }

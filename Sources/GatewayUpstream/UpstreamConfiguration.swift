@@ -13,7 +13,7 @@ enum FCMAPI: Int, CaseIterable {
     case instanceID
     case deviceGroups
 
-    /// The value of the metrics' label `api`.
+    /// In metrics.
     var label: String {
         switch self {
         case .legacy: "legacy"
@@ -44,7 +44,7 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     package var iidEndpoint = "https://iid.googleapis.com"
     /// By which API the subscriptions of tenants that send by the v1 protocol are kept.
     package var topicAPI = TopicAPI.v1
-    /// The hosts, in lower case and with a port where one is needed, that an uploaded credential's `token_uri` may name.
+    /// The hosts, in lower case and with a port where one is needed, that a credential's `token_uri` may name.
     package var allowedTokenHosts = ["oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"]
     /// The hosts, in lower case and without a port, that secrets may go to without encryption, besides this machine.
     package var allowPlainHTTP: [String] = []
@@ -62,12 +62,10 @@ package struct UpstreamConfiguration: Sendable, Equatable {
 
     package init() {}
 
-    /// Where access tokens may be asked for, and what may be sent without encryption.
     package var tokenHosts: TokenHosts {
         TokenHosts(self.allowedTokenHosts, plainHTTP: PlainHTTP(hosts: self.allowPlainHTTP))
     }
 
-    /// How connections to upstream servers are made, as many as there may be.
     package func client(connections: Int, perLoop: Int) throws(GatewayError) -> HTTPClientConfiguration {
         var client = HTTPClientConfiguration(tls: try self.tls())
         client.connectTimeout = self.connectTimeout
@@ -77,9 +75,8 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         return client
     }
 
-    /// A client's side of TLS, which trusts the authorities of ``caFile`` as it does the system's; nil for no such file.
-    ///
-    /// Throws `invalid`, with words that follow the key's name.
+    /// TLS that trusts the authorities of ``caFile`` besides the system's; throws `invalid`, with words that follow the
+    /// key's name.
     package func tls() throws(GatewayError) -> TLSConfiguration? {
         guard let file = self.caFile else { return nil }
         var tls = TLSConfiguration.makeClientConfiguration()
@@ -92,16 +89,15 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     }
 }
 
-/// What calls to FCM go by: the section as the gateway was started with it, and what a reload changes of it.
+/// What calls to FCM go by: the section as the gateway was started with it, and what a reload changes of it, as it is
+/// in force.
 package struct UpstreamSettings: Sendable {
     package let configuration: UpstreamConfiguration
-    /// ``UpstreamConfiguration/timeout``, as it is in force.
+    /// ``UpstreamConfiguration/timeout``.
     package let attemptTimeout: DurationSetting
-    /// ``UpstreamConfiguration/deadline``, as it is in force.
+    /// ``UpstreamConfiguration/deadline``.
     package let requestDeadline: DurationSetting
-    /// Where service accounts may ask for access tokens, as it is in force.
     package let tokenHosts: Setting<TokenHosts>
-    /// How connections are made, and their bounds.
     package let client: HTTPClientConfiguration
     /// Waits before a retry; throws when the caller is gone.
     package var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }

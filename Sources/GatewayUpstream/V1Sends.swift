@@ -24,13 +24,7 @@ extension FCMClient {
         self.account(of: call.profile, by: .v1, call.origin)
             .map { account in
                 V1Send(
-                    context: CallContext(
-                        .v1,
-                        by: account,
-                        for: call.profile,
-                        origin: call.origin,
-                        deadline: call.deadline
-                    ),
+                    context: CallContext(.v1, by: account, for: call),
                     path: account.messagePath,
                     calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
                     kind: call.target.kind,
@@ -79,7 +73,6 @@ struct V1Send: FCMCall {
     let context: CallContext
     let path: String
     let calls: V1Calls
-    /// Which of the calls this is.
     var index = 0
     /// What they address together.
     let kind: TargetKind
@@ -127,7 +120,6 @@ struct V1Send: FCMCall {
     }
 }
 
-/// The path that a project's messages go to.
 enum V1Path {
     static let template = "/v1/projects/{project}/messages:send"
 

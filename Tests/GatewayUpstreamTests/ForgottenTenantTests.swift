@@ -11,17 +11,13 @@ import Testing
 /// What is kept for tenants goes with them.
 @Suite("Forgotten tenants", .timeLimit(.minutes(10)))
 struct ForgottenTenantTests {
-    private func isAccepted(_ result: UpstreamResult) -> Bool {
-        if case .recipients(let outcomes) = result.answer, case .accepted = outcomes.first { true } else { false }
-    }
-
     @Test("A deleted tenant's account is forgotten, and calls that are under way end as they would")
     func account() async throws {
         try await V1Fixture.run { fixture in
             weak var account: FCMAccount?
             let call = try fixture.call()
             let profile = call.profile
-            #expect(self.isAccepted(await fixture.client.send(call)))
+            #expect(await fixture.client.send(call).isAccepted)
             account = try fixture.client.accounts.account(of: profile, .v1)?.get()
             #expect(fixture.client.accounts.count == 1)
             fixture.client.accounts.keep([profile.id: profile])
@@ -31,7 +27,7 @@ struct ForgottenTenantTests {
             #expect(fixture.client.accounts.count == 0)
             #expect(account == nil)
             // The call had begun when its tenant was deleted.
-            #expect(self.isAccepted(await fixture.client.send(call)))
+            #expect(await fixture.client.send(call).isAccepted)
             #expect(fixture.client.accounts.count == 0)
         }
     }
@@ -40,7 +36,7 @@ struct ForgottenTenantTests {
     func replaced() async throws {
         try await V1Fixture.run { fixture in
             let call = try fixture.call()
-            #expect(self.isAccepted(await fixture.client.send(call)))
+            #expect(await fixture.client.send(call).isAccepted)
             let successor = try ServiceAccountCredential(
                 json: Array(fixture.file.json.utf8),
                 endpoint: fixture.endpoint,
@@ -49,9 +45,9 @@ struct ForgottenTenantTests {
             let next = try fixture.call(credential: successor)
             fixture.client.accounts.keep([next.profile.id: next.profile])
             #expect(fixture.client.accounts.count == 0)
-            #expect(self.isAccepted(await fixture.client.send(next)))
+            #expect(await fixture.client.send(next).isAccepted)
             #expect(fixture.client.accounts.count == 1)
-            #expect(self.isAccepted(await fixture.client.send(call)))
+            #expect(await fixture.client.send(call).isAccepted)
             #expect(fixture.client.accounts.count == 1)
             let account = try #require(try fixture.client.accounts.account(of: next.profile, .v1)?.get())
             #expect(account.serves(next.profile) && !account.serves(call.profile))
@@ -86,14 +82,14 @@ struct ForgottenTenantTests {
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
             let pools = OriginPools.sample()
             try await FCMClient.run(pools: pools) { sender in
-                #expect(self.isAccepted(await sender.send(try .sample(endpoint: upstream.endpoint))))
+                #expect(try await sender.send(.sample(endpoint: upstream.endpoint)).isAccepted)
                 let pool = try pools.pool(for: upstream.endpoint).get()
                 pools.keep([upstream.endpoint])
                 #expect(try pools.pool(for: upstream.endpoint).get() === pool)
                 pools.keep(["https://fcm.googleapis.com"])
                 #expect(pools.count == 0)
                 try await upstream.seen.wait { $0.closed == 1 }
-                #expect(self.isAccepted(await sender.send(try .sample(endpoint: upstream.endpoint))))
+                #expect(try await sender.send(.sample(endpoint: upstream.endpoint)).isAccepted)
             }
         }
     }

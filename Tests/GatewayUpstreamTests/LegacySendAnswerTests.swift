@@ -8,14 +8,12 @@ import Testing
 struct LegacySendAnswerTests {
     @Test("Every kind of answer has its meaning", arguments: WireReading.all)
     func answers(reading: WireReading) async throws {
-        try await RawUpstream.run(.send(reading.wire)) { upstream in
-            try await FCMClient.run { sender in
-                let result = await sender.send(try .sample(to: reading.target, endpoint: upstream.endpoint))
-                #expect(result == reading.result)
-                // What FCM was too busy for is tried three times in all, unless it asked for more time than there is.
-                let isRepeated = ["500", "503"].contains(result.upstreamCode) && (result.retryAfter ?? 0) < 60
-                #expect(upstream.seen.current.requests.count == (isRepeated ? 3 : 1))
-            }
+        try await FCMClient.run(against: .send(reading.wire)) { sender, upstream in
+            let result = await sender.send(try .sample(to: reading.target, endpoint: upstream.endpoint))
+            #expect(result == reading.result)
+            // What FCM was too busy for is tried three times in all, unless it asked for more time than there is.
+            let isRepeated = ["500", "503"].contains(result.upstreamCode) && (result.retryAfter ?? 0) < 60
+            #expect(upstream.seen.current.requests.count == (isRepeated ? 3 : 1))
         }
     }
 
@@ -31,14 +29,10 @@ struct LegacySendAnswerTests {
         ]
     )
     func flood(head: String, chunk: String) async throws {
-        try await RawUpstream.run(.flood(head: head, chunk: chunk)) { upstream in
-            try await FCMClient.run { sender in
-                let result = await sender.send(try .sample(endpoint: upstream.endpoint))
-                #expect(
-                    result == UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "responseTooLarge")
-                )
-                try await upstream.seen.wait { $0.closed == 1 }
-            }
+        try await FCMClient.run(against: .flood(head: head, chunk: chunk)) { sender, upstream in
+            let result = await sender.send(try .sample(endpoint: upstream.endpoint))
+            #expect(result == .failed(.upstreamProtocol, "responseTooLarge"))
+            try await upstream.seen.wait { $0.closed == 1 }
         }
     }
 
@@ -51,20 +45,18 @@ struct LegacySendAnswerTests {
             + results.joined(separator: ",") + "]}"
         let answer =
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n" + body
-        try await RawUpstream.run(.send(answer)) { upstream in
-            try await FCMClient.run { sender in
-                let tokens = (0..<recipients).map { "token-\($0)" }
-                let result = await sender.send(try .sample(to: .tokens(tokens), endpoint: upstream.endpoint))
-                guard recipients > 1 else {
-                    #expect(result.upstreamCode == "responseTooLarge")
-                    return
-                }
-                guard case .recipients(let outcomes) = result.answer else {
-                    Issue.record("The answer was not read: \(result.upstreamCode)")
-                    return
-                }
-                #expect(outcomes.count == recipients)
+        try await FCMClient.run(against: .send(answer)) { sender, upstream in
+            let tokens = (0..<recipients).map { "token-\($0)" }
+            let result = await sender.send(try .sample(to: .tokens(tokens), endpoint: upstream.endpoint))
+            guard recipients > 1 else {
+                #expect(result.upstreamCode == "responseTooLarge")
+                return
             }
+            guard case .recipients(let outcomes) = result.answer else {
+                Issue.record("The answer was not read: \(result.upstreamCode)")
+                return
+            }
+            #expect(outcomes.count == recipients)
         }
     }
 
@@ -77,15 +69,11 @@ struct LegacySendAnswerTests {
         ]
     )
     func brokenOff(reply: RawUpstream.Reply) async throws {
-        try await RawUpstream.run(reply) { upstream in
-            try await FCMClient.run { sender in
-                let result = await sender.send(try .sample(to: .tokens(["a", "b"]), endpoint: upstream.endpoint))
-                #expect(
-                    result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "connectionClosed")
-                )
-                // Nobody knows whether it was delivered, so it is not repeated.
-                #expect(upstream.seen.current.requests.count == 1)
-            }
+        try await FCMClient.run(against: reply) { sender, upstream in
+            let result = await sender.send(try .sample(to: .tokens(["a", "b"]), endpoint: upstream.endpoint))
+            #expect(result == .failed(.outcomeUnknown, "connectionClosed"))
+            // Nobody knows whether it was delivered, so it is not repeated.
+            #expect(upstream.seen.current.requests.count == 1)
         }
     }
 }

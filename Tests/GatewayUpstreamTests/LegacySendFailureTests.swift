@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import FCMModel
 import GatewayCore
 import GatewayTestKit
@@ -7,18 +8,6 @@ import Testing
 @testable import GatewayUpstream
 
 struct LegacySendFailureTests {
-    @Test("Where nobody listens nothing was sent, and that can be repeated")
-    func connectionRefused() async throws {
-        try await ClosedPort.with { port in
-            try await FCMClient.run { sender in
-                let result = await sender.send(try .sample(endpoint: "http://127.0.0.1:\(port)"))
-                #expect(
-                    result == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "connectFailed")
-                )
-            }
-        }
-    }
-
     @Test("An endpoint that speaks no TLS where TLS is asked for is not there, and never sees the key")
     func noTLS() async throws {
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
@@ -32,40 +21,29 @@ struct LegacySendFailureTests {
 
     @Test("An attempt that hangs ends at its own deadline with the outcome open, and its connection is closed")
     func attemptDeadline() async throws {
-        try await RawUpstream.run(.hang) { upstream in
-            try await FCMClient.run(attemptTimeout: .seconds(3)) { sender in
-                let result = await sender.send(try .sample(endpoint: upstream.endpoint))
-                #expect(
-                    result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "deadlineExceeded")
-                )
-                try await upstream.seen.wait { $0.closed == 1 }
-                #expect(upstream.seen.current.requests.count == 1)
-            }
+        try await FCMClient.run(against: .hang, attemptTimeout: .seconds(3)) { sender, upstream in
+            let result = await sender.send(try .sample(endpoint: upstream.endpoint))
+            #expect(result == .failed(.outcomeUnknown, "deadlineExceeded"))
+            try await upstream.seen.wait { $0.closed == 1 }
+            #expect(upstream.seen.current.requests.count == 1)
         }
     }
 
     @Test("A caller's nearer deadline counts instead")
     func callDeadline() async throws {
-        try await RawUpstream.run(.hang) { upstream in
-            try await FCMClient.run(attemptTimeout: .seconds(3_600)) { sender in
-                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(3))
-                #expect(await sender.send(call).answer == .failed(.outcomeUnknown))
-            }
+        try await FCMClient.run(against: .hang, attemptTimeout: .seconds(3_600)) { sender, upstream in
+            let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(3))
+            #expect(await sender.send(call).answer == .failed(.outcomeUnknown))
         }
     }
 
     @Test("A deadline that has passed lets nothing out")
     func passedDeadline() async throws {
         let metrics = TestMetrics()
-        try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
-            try await FCMClient.run(metrics: metrics) { sender in
-                let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(-1))
-                #expect(
-                    await sender.send(call)
-                        == UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "not_started")
-                )
-                #expect(upstream.seen.current.requests.isEmpty)
-            }
+        try await FCMClient.run(against: .send(WireAnswer.accepted), metrics: metrics) { sender, upstream in
+            let call = try UpstreamCall.sample(endpoint: upstream.endpoint, timeLeft: .seconds(-1))
+            #expect(await sender.send(call) == .failed(.upstreamUnavailable, "not_started"))
+            #expect(upstream.seen.current.requests.isEmpty)
         }
         // Nor is a call measured that never was.
         let timers = metrics.timers(label: "fcmgw_upstream_attempt_duration_seconds")
@@ -74,20 +52,16 @@ struct LegacySendFailureTests {
 
     @Test("A caller that goes away leaves the outcome open and closes the exchange")
     func cancelled() async throws {
-        try await RawUpstream.run(.hang) { upstream in
-            try await FCMClient.run { sender in
-                let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
-                try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
-                    group.addTask { await sender.send(call) }
-                    try await upstream.seen.wait { $0.requests.count == 1 }
-                    group.cancelAll()
-                    let result = try await group.next()
-                    #expect(
-                        result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "cancelled")
-                    )
-                }
-                try await upstream.seen.wait { $0.closed == 1 }
+        try await FCMClient.run(against: .hang) { sender, upstream in
+            let call = try UpstreamCall.sample(endpoint: upstream.endpoint)
+            try await withThrowingTaskGroup(of: UpstreamResult.self) { group in
+                group.addTask { await sender.send(call) }
+                try await upstream.seen.wait { $0.requests.count == 1 }
+                group.cancelAll()
+                let result = try await group.next()
+                #expect(result == .failed(.outcomeUnknown, "cancelled"))
             }
+            try await upstream.seen.wait { $0.closed == 1 }
         }
     }
 
@@ -102,12 +76,28 @@ struct LegacySendFailureTests {
                     try await upstream.seen.wait { $0.requests.count == 1 }
                     await pools.shutdown()
                     let result = try await group.next()
-                    #expect(result == UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "shutDown"))
+                    #expect(result == .failed(.outcomeUnknown, "shutDown"))
                 }
                 let late = await sender.send(call)
                 #expect(late.answer == .failed(.upstreamUnavailable))
                 #expect(upstream.seen.current.requests.count == 1)
             }
+        }
+    }
+
+    @Test("Only what was certainly not sent may be repeated", arguments: HTTPClientError.Code.allCases)
+    func outcomes(code: HTTPClientError.Code) {
+        let unsent = HTTPClientError(code: code, requestSent: false).meaning.code
+        let sent = HTTPClientError(code: code, requestSent: true).meaning.code
+        switch code {
+        case .responseTooLarge, .invalidResponse:
+            #expect(unsent == .upstreamProtocol)
+            #expect(sent == .upstreamProtocol)
+        case .connectFailed, .connectTimeout, .tlsFailed, .poolExhausted, .refused:
+            #expect(unsent == .upstreamUnavailable)
+        case .deadlineExceeded, .connectionClosed, .cancelled, .shutDown:
+            #expect(unsent == .upstreamUnavailable)
+            #expect(sent == .outcomeUnknown)
         }
     }
 }

@@ -8,14 +8,13 @@ import Synchronization
 ///
 /// A class: tokens are told apart by identity.
 final class Authorization: Sendable {
-    /// The fields of a message.
     let fields: HTTPHeaderLines
     /// The fields of a call to one of Google's older servers: the Instance ID API, device groups.
     let olderFields: HTTPHeaderLines
 
-    init(accessToken: String) {
+    init(accessToken: Secret) {
         var fields = HTTPHeaderLines()
-        fields.append(.authorization, "Bearer \(accessToken)")
+        fields.append(.authorization, Array("Bearer ".utf8) + accessToken.revealBytes())
         var olderFields = fields
         fields.append(.contentType, "application/json; charset=UTF-8")
         olderFields.append(.contentType, "application/json")
@@ -32,7 +31,6 @@ final class Authorization: Sendable {
 }
 
 extension Authorization: CustomStringConvertible, CustomReflectable {
-    /// A constant that tells nothing.
     var description: String { "<redacted>" }
     /// A mirror without children, so that dumps tell nothing either.
     var customMirror: Mirror { Mirror(self, children: [:]) }
@@ -42,10 +40,9 @@ extension Authorization: CustomStringConvertible, CustomReflectable {
 enum Authorizer: Sendable {
     /// It is what it is: a server key, or a token that is being tried.
     case fixed(Authorization)
-    /// The access tokens of a service account.
     case tokens(AccessTokenSource)
 
-    /// The authorisation that calls can be made with at once.
+    /// What calls can be made with at once.
     var current: Authorization? {
         switch self {
         case .fixed(let authorization): authorization
@@ -53,7 +50,6 @@ enum Authorizer: Sendable {
         }
     }
 
-    /// Waits for an authorisation until a deadline.
     func authorization(
         until deadline: ContinuousClock.Instant,
         in trace: RequestTrace?
@@ -64,9 +60,7 @@ enum Authorizer: Sendable {
         }
     }
 
-    /// Notes that FCM refused an authorisation with 401.
-    ///
-    /// - Returns: whether a retry with another is worth it.
+    /// Notes that FCM refused an authorisation with 401; whether a retry with another is worth it.
     func refused(_ authorization: Authorization) -> Bool {
         switch self {
         case .fixed: false
@@ -81,12 +75,21 @@ enum Authorizer: Sendable {
 final class AccessTokenSource: Sendable {
     typealias Outcome = Result<Authorization, TokenFailure>
 
-    fileprivate struct State {
+    private struct State {
         var tokens = TokenState<Authorization, ContinuousClock.Instant>()
         var waiters: [Int: CheckedContinuation<Outcome, Never>] = [:]
-        /// Callers that gave up before they began to wait.
-        var gone: Set<Int> = []
         var lastWaiter = 0
+
+        /// Adds a waiter; an outcome where there is nothing to wait for.
+        mutating func wait(
+            _ number: Int,
+            _ continuation: CheckedContinuation<Outcome, Never>,
+            at now: ContinuousClock.Instant
+        ) -> Outcome? {
+            guard self.tokens.isExchanging else { return self.tokens.settled(at: now) }
+            self.waiters[number] = continuation
+            return nil
+        }
     }
 
     let credential: ServiceAccountCredential
@@ -141,15 +144,11 @@ final class AccessTokenSource: Sendable {
         }
     }
 
-    /// Notes that FCM refused a token with 401.
-    ///
-    /// - Returns: whether a retry with another token is worth it.
     func refused(_ token: Authorization) -> Bool {
         let now = self.now()
         return self.state.withLock { $0.tokens.refused(token, at: now) }
     }
 
-    /// Asks for a token and tells all that wait for it.
     func exchange(with exchange: any TokenExchange, counting refreshes: [TokenRefresh: Counter]) async {
         let start = self.now()
         let outcome = await exchange.issue(for: self.credential)
@@ -185,44 +184,30 @@ final class AccessTokenSource: Sendable {
             state.lastWaiter += 1
             return state.lastWaiter
         }
-        defer { self.state.withLock { _ = $0.gone.remove(number) } }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let now = self.now()
                 if let outcome = self.state.withLock({ $0.wait(number, continuation, at: now) }) {
                     continuation.resume(returning: outcome)
+                } else if Task.isCancelled {
+                    // The handler may have run before there was anybody to find.
+                    self.giveUp(number)
                 }
             }
         } onCancel: {
-            let waiter = self.state.withLock { state in
-                let waiter = state.waiters.removeValue(forKey: number)
-                if waiter == nil { state.gone.insert(number) }
-                return waiter
-            }
-            waiter?.resume(returning: .failure(.timedOut))
+            self.giveUp(number)
         }
+    }
+
+    private func giveUp(_ number: Int) {
+        let waiter = self.state.withLock { $0.waiters.removeValue(forKey: number) }
+        waiter?.resume(returning: .failure(.timedOut))
     }
 }
 
 extension AccessTokenSource.Outcome {
     fileprivate var failure: TokenFailure? {
         if case .failure(let failure) = self { failure } else { nil }
-    }
-}
-
-extension AccessTokenSource.State {
-    /// Adds a waiter, unless there is nothing to wait for.
-    fileprivate mutating func wait(
-        _ number: Int,
-        _ continuation: CheckedContinuation<AccessTokenSource.Outcome, Never>,
-        at now: ContinuousClock.Instant
-    ) -> AccessTokenSource.Outcome? {
-        if self.gone.remove(number) != nil { return .failure(.timedOut) }
-        if self.tokens.isExchanging {
-            self.waiters[number] = continuation
-            return nil
-        }
-        return self.tokens.settled(at: now)
     }
 }
 
@@ -236,6 +221,7 @@ package final class AccessTokens: Service {
     private let requests: AsyncStream<AccessTokenSource>
     private let requester: AsyncStream<AccessTokenSource>.Continuation
     private let hasRun = Atomic(false)
+    /// Those that an account still holds.
     private let sources = Mutex<[SourceKey: WeakSource]>([:])
 
     /// What tells credentials apart; the endpoint that they are used at does not matter.
@@ -245,12 +231,10 @@ package final class AccessTokens: Service {
         var privateKeyID: String
     }
 
-    /// A source that an account may still hold.
     private struct WeakSource {
         weak var source: AccessTokenSource?
     }
 
-    /// Tokens' lives are measured by `now`.
     init(
         exchange: any TokenExchange,
         metrics: GatewayMetrics = GatewayMetrics(),
@@ -305,13 +289,8 @@ enum TokenRefresh: String, CaseIterable {
 
     init(_ outcome: Result<IssuedToken, TokenFailure>) {
         switch outcome {
-        case .success:
-            self = .done
-        case .failure(let failure):
-            switch failure.kind {
-            case .refused: self = .refused
-            case .unreachable: self = .unreachable
-            }
+        case .success: self = .done
+        case .failure(let failure): self = failure.kind == .refused ? .refused : .unreachable
         }
     }
 }

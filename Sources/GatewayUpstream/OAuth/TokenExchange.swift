@@ -13,19 +13,10 @@ protocol TokenExchange: Sendable {
     func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure>
 }
 
-/// An access token that was issued.
 struct IssuedToken: Sendable {
-    /// A secret.
-    let text: String
+    let text: Secret
     /// How long it is valid, in seconds from when it was asked for.
     let lifetimeSeconds: Int
-}
-
-extension IssuedToken: CustomStringConvertible, CustomReflectable {
-    /// A constant that tells nothing.
-    var description: String { "<redacted>" }
-    /// A mirror without children, so that dumps tell nothing either.
-    var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
 /// Why there is no access token.
@@ -48,13 +39,7 @@ struct TokenFailure: Error, Sendable, Hashable {
     /// How many seconds this machine's clock is ahead of the token endpoint's, where that told the time.
     var clockOffset: Int?
 
-    init(
-        _ kind: Kind,
-        _ code: String,
-        detail: String? = nil,
-        retryAfter: Int? = nil,
-        clockOffset: Int? = nil
-    ) {
+    init(_ kind: Kind, _ code: String, detail: String? = nil, retryAfter: Int? = nil, clockOffset: Int? = nil) {
         self.kind = kind
         self.code = code
         self.detail = detail.map(AnswerBounds.beginning)
@@ -63,12 +48,7 @@ struct TokenFailure: Error, Sendable, Hashable {
     }
 
     /// What callers are told.
-    var outcomeCode: OutcomeCode {
-        switch self.kind {
-        case .refused: .upstreamCredentials
-        case .unreachable: .upstreamUnavailable
-        }
-    }
+    var outcomeCode: OutcomeCode { self.kind == .refused ? .upstreamCredentials : .upstreamUnavailable }
 
     /// The caller's time was up before the token endpoint's answer came.
     static let timedOut = TokenFailure(.unreachable, "token_timeout")
@@ -89,32 +69,25 @@ final class JWTBearerExchange: TokenExchange {
         return headers
     }()
 
+    private let settings: UpstreamSettings
     private let pools: OriginPools
-    private let hosts: Setting<TokenHosts>
-    private let timeout: DurationSetting
     private let clock: any WallClock
     private let logger: Logger
 
     init(settings: UpstreamSettings, pools: OriginPools, clock: any WallClock, logger: Logger) {
+        self.settings = settings
         self.pools = pools
-        self.hosts = settings.tokenHosts
-        self.timeout = settings.attemptTimeout
         self.clock = clock
         self.logger = logger
     }
 
-    /// Signs an assertion and hands it in.
     func issue(for credential: ServiceAccountCredential) async -> Result<IssuedToken, TokenFailure> {
-        guard self.hosts.current.admits(credential.tokenURI) else { return .failure(.hostRefused) }
-        let now = self.clock.now()
-        let assertion: String
-        do {
-            assertion = try await Self.assertion(of: credential, now: now)
-        } catch {
+        guard self.settings.tokenHosts.current.admits(credential.tokenURI) else { return .failure(.hostRefused) }
+        guard let assertion = try? await Self.assertion(of: credential, now: self.clock.now()) else {
             return .failure(.keyUnusable)
         }
         do {
-            let pool = try self.pools.pool(forTokensAt: credential.tokenURI).get()
+            let pool = try self.pools.pool(forAdmitted: credential.tokenURI.origin).get()
             let request = HTTPClientRequest(
                 method: .post,
                 path: credential.tokenURI.path,
@@ -123,7 +96,8 @@ final class JWTBearerExchange: TokenExchange {
                 body: ByteBuffer(string: "grant_type=\(Self.grantType)&assertion=\(assertion)")
             )
             // A token serves many requests, so that getting it belongs to no trace.
-            let response = try await pool.execute(request, deadline: .now() + TimeAmount(self.timeout.current))
+            let timeout = TimeAmount(self.settings.attemptTimeout.current)
+            let response = try await pool.execute(request, deadline: .now() + timeout)
             return TokenReply(
                 status: response.status.code,
                 retryAfter: response.fields[.retryAfter],
@@ -155,7 +129,6 @@ extension HTTPFieldKey {
 
 /// The claims by which a service account asks for an access token (RFC 7523, 3).
 struct AssertionClaims: JWTPayload {
-    /// All that sending needs.
     private static let scope = "https://www.googleapis.com/auth/firebase.messaging"
     /// The longest life that Google accepts.
     private static let lifeSeconds = 3_600
@@ -178,7 +151,7 @@ struct AssertionClaims: JWTPayload {
     func verify(using algorithm: some JWTAlgorithm) {}
 }
 
-/// A token endpoint's answer as it came in.
+/// A token endpoint's answer as it came in; `date` is the value of `Date`.
 struct TokenReply {
     /// Seconds of difference that the service and the assertion's life put up with.
     static let toleratedSkew = 60
@@ -195,23 +168,20 @@ struct TokenReply {
 
     let status: Int
     let retryAfter: String?
-    /// The value of `Date`.
     let date: String?
     let body: ByteBuffer
 
     /// What the answer means; `now` is in seconds since 1970 by the gateway's clock.
     func read(now: Int) -> Result<IssuedToken, TokenFailure> {
         let root = (try? JSONDocument(parsing: self.body))?.root
-        guard (200...299).contains(self.status) else {
-            return .failure(self.failure(root, now: now))
-        }
+        guard (200...299).contains(self.status) else { return .failure(self.failure(root, now: now)) }
         // What stands in a header's field is visible ASCII (RFC 6750, 2.1).
         guard let text = root?["access_token"]?.string, AnswerBounds.isToken(text) else {
             return .failure(TokenFailure(.unreachable, "token_unreadable"))
         }
         let life = root?["expires_in"]?.number?.integer ?? Self.assumedLifeSeconds
         guard life > 0 else { return .failure(TokenFailure(.unreachable, "token_unreadable")) }
-        return .success(IssuedToken(text: text, lifetimeSeconds: min(life, Self.longestLifeSeconds)))
+        return .success(IssuedToken(text: Secret(text), lifetimeSeconds: min(life, Self.longestLifeSeconds)))
     }
 
     private func failure(_ root: JSONValue?, now: Int) -> TokenFailure {

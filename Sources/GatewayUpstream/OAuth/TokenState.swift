@@ -1,15 +1,12 @@
 /// Decides when an access token is asked for, and what is used meanwhile.
 ///
-/// Pure: the caller supplies the time and the chance. One exchange is in flight at most; while it is, the token at hand
+/// Pure: the caller supplies the time and the chance. One exchange is in flight at most; while it is, the current token
 /// goes on being used until its own end.
 struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where Instant.Duration == Duration {
-    /// What a caller without a token at hand does.
+    /// What a caller without a current token does.
     enum Step {
-        /// Uses this token after all.
         case use(Token)
-        /// Begins an exchange and waits for it.
         case exchange
-        /// Waits for the exchange in flight.
         case wait
         /// Gives up: the last exchange failed a moment ago.
         case refuse(TokenFailure)
@@ -24,36 +21,31 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         let isReplacement: Bool
     }
 
-    /// The last failure, and until when it stands for an answer.
-    private struct Setback {
-        let failure: TokenFailure
-        let until: Instant
-    }
-
     /// A replacement that is refused this soon is not refused for its age: another would not help.
     private static var replacementTrial: Duration { .seconds(5) }
     private static var longestPause: Duration { .seconds(60) }
 
     private var grant: Grant?
-    private var setback: Setback?
+    /// The last failure, and until when it stands for an answer.
+    private var setback: (failure: TokenFailure, until: Instant)?
     private var failures = 0
     private var replaces = false
-    /// Whether an exchange is in flight.
     private(set) var isExchanging = false
 
-    /// The token at hand and whether the caller is to begin an exchange; `nil` without one.
+    /// The current token and whether the caller is to begin an exchange; `nil` without one.
     mutating func current(at now: Instant) -> (token: Token, renews: Bool)? {
         guard let grant = self.valid(at: now) else { return nil }
-        guard now >= grant.renewAt, !self.isExchanging, self.mayExchange(at: now) else { return (grant.token, false) }
+        guard now >= grant.renewAt, !self.isExchanging, self.standingFailure(at: now) == nil else {
+            return (grant.token, false)
+        }
         self.isExchanging = true
         return (grant.token, true)
     }
 
-    /// What to do without a token at hand.
     mutating func next(at now: Instant) -> Step {
         if let grant = self.valid(at: now) { return .use(grant.token) }
         if self.isExchanging { return .wait }
-        if let setback = self.setback, now < setback.until { return .refuse(setback.failure) }
+        if let failure = self.standingFailure(at: now) { return .refuse(failure) }
         self.isExchanging = true
         return .exchange
     }
@@ -64,13 +56,8 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         return .failure(self.setback?.failure ?? .timedOut)
     }
 
-    /// Notes a token that was issued.
-    ///
-    /// - Parameters:
-    ///   - token: the token.
-    ///   - lifetime: how long it is valid.
-    ///   - start: when it was asked for.
-    ///   - chance: from 0 to 1; spreads renewals over the last tenth before 80% of the life.
+    /// Notes a token that was asked for at `start`; the chance, 0 to 1, spreads renewals over the last tenth before 80%
+    /// of its life.
     mutating func succeeded(_ token: Token, lifetime: Duration, since start: Instant, chance: Double) {
         self.grant = Grant(
             token: token,
@@ -85,23 +72,17 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         self.isExchanging = false
     }
 
-    /// Notes that none was issued; the failure stands for a while that grows from one second to a minute.
-    ///
-    /// - Parameters:
-    ///   - failure: why.
-    ///   - now: the present.
-    ///   - chance: from 0 to 1; takes up to half of the pause away.
+    /// Notes that none was issued; the failure stands for a while that grows from one second to a minute, of which the
+    /// chance, 0 to 1, takes up to half away.
     mutating func failed(_ failure: TokenFailure, at now: Instant, chance: Double) {
         let pause = min(Duration.seconds(1 << min(self.failures, 6)), Self.longestPause) * (1 - 0.5 * chance)
         let demanded = min(Duration.seconds(max(0, failure.retryAfter ?? 0)), Self.longestPause)
         self.failures += 1
-        self.setback = Setback(failure: failure, until: now.advanced(by: max(pause, demanded)))
+        self.setback = (failure, now.advanced(by: max(pause, demanded)))
         self.isExchanging = false
     }
 
-    /// Notes that FCM refused a token, and forgets exactly that one.
-    ///
-    /// - Returns: whether another token is worth a repeat.
+    /// Forgets exactly the token that FCM refused; whether a retry with another is worth it.
     mutating func refused(_ token: Token, at now: Instant) -> Bool {
         // Another has taken its place already, or is about to.
         guard let grant = self.grant, grant.token === token else { return true }
@@ -116,8 +97,8 @@ struct TokenState<Token: AnyObject & Sendable, Instant: InstantProtocol> where I
         return grant
     }
 
-    private func mayExchange(at now: Instant) -> Bool {
-        guard let setback = self.setback else { return true }
-        return now >= setback.until
+    private func standingFailure(at now: Instant) -> TokenFailure? {
+        guard let setback = self.setback, now < setback.until else { return nil }
+        return setback.failure
     }
 }

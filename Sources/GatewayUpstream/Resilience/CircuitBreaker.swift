@@ -4,11 +4,9 @@
 /// number of recent calls failed; rests for a time that doubles with every relapse; lets a single call through to see;
 /// and lets the others follow little by little.
 struct CircuitBreaker {
-    /// Whether a call may be made.
     enum Permit: Equatable {
-        /// Make it, and report how it went.
+        /// The call's end has to be reported.
         case granted
-        /// Do not make it; worth another try after so long.
         case refused(wait: Duration)
     }
 
@@ -24,13 +22,11 @@ struct CircuitBreaker {
         case silent
     }
 
-    /// What it is in, for metrics.
+    /// As metrics show it.
     enum Condition: Int {
-        /// Calls go through.
         case closed = 0
         /// Some calls go through: one to see, or a growing part of them.
         case halfOpen = 1
-        /// No call goes through.
         case open = 2
     }
 
@@ -52,7 +48,7 @@ struct CircuitBreaker {
     private static let firstRest = Duration.seconds(30)
     private static let longestRest = Duration.seconds(300)
     /// A call that was to see and has not been reported after this long was given up.
-    private static let probePatience = Duration.seconds(15)
+    private static let probeTimeout = Duration.seconds(15)
     private static let rampTime = Duration.seconds(10)
     /// What is lost within this time is lost at one moment.
     private static let moment = Duration.milliseconds(100)
@@ -60,14 +56,12 @@ struct CircuitBreaker {
     private var phase = Phase.closed
     private var recent = CallWindow()
     private var row = 0
-    /// When a connection was lost last.
     private var lostAt: Instant?
     /// How often it has opened without having closed since.
     private var relapses = 0
     /// What part of a call the ramp owes, 0 to 1.
     private var credit = 0.0
 
-    /// What it is in.
     var condition: Condition {
         switch self.phase {
         case .closed: .closed
@@ -76,7 +70,6 @@ struct CircuitBreaker {
         }
     }
 
-    /// Decides about a call.
     mutating func permit(at now: Instant) -> Permit {
         switch self.phase {
         case .closed:
@@ -86,13 +79,13 @@ struct CircuitBreaker {
             self.phase = .probing(since: now)
             return .granted
         case .probing(let start):
-            guard now >= start.advanced(by: Self.probePatience) else { return .refused(wait: .seconds(1)) }
+            guard now >= start.advanced(by: Self.probeTimeout) else { return .refused(wait: .seconds(1)) }
             self.phase = .probing(since: now)
             return .granted
         case .ramping(let start):
             let share = start.duration(to: now) / Self.rampTime
             guard share < 1 else {
-                self.close()
+                (self.phase, self.relapses, self.recent, self.row) = (.closed, 0, CallWindow(), 0)
                 return .granted
             }
             self.credit += max(0.1, share)
@@ -102,9 +95,7 @@ struct CircuitBreaker {
         }
     }
 
-    /// Notes how a call went.
-    ///
-    /// - Returns: whether it opened by that.
+    /// Notes how a call went; whether it opened by that.
     mutating func report(_ verdict: Verdict, at now: Instant) -> Bool {
         switch verdict {
         case .silent:
@@ -139,10 +130,6 @@ struct CircuitBreaker {
     private mutating func noteTrouble(at now: Instant) -> Bool {
         self.row += 1
         self.recent.add(isFailure: true, at: now)
-        return self.openIfNeeded(at: now)
-    }
-
-    private mutating func openIfNeeded(at now: Instant) -> Bool {
         switch self.phase {
         case .resting(let end) where now < end:
             // A call that had begun before.
@@ -161,13 +148,6 @@ struct CircuitBreaker {
         self.row = 0
         return true
     }
-
-    private mutating func close() {
-        self.phase = .closed
-        self.relapses = 0
-        self.recent = CallWindow()
-        self.row = 0
-    }
 }
 
 /// Counts calls and failures of the last ten seconds, in steps of one.
@@ -183,7 +163,6 @@ private struct CallWindow {
 
     private var seconds = Array(repeating: Second(), count: Self.length)
 
-    /// Counts a call.
     mutating func add(isFailure: Bool, at now: ContinuousClock.Instant) {
         let number = Self.number(of: now)
         let index = Int(number.magnitude % UInt64(Self.length))
@@ -192,7 +171,6 @@ private struct CallWindow {
         if isFailure { self.seconds[index].failures += 1 }
     }
 
-    /// The calls, and how many of them failed.
     func counts(at now: ContinuousClock.Instant) -> (calls: Int, failures: Int) {
         let oldest = Self.number(of: now) - Int64(Self.length)
         return self.seconds.reduce(into: (0, 0)) { sum, second in

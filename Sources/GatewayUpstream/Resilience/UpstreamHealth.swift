@@ -46,7 +46,7 @@ final class UpstreamHealth: Sendable {
     /// Whether it is worth waiting to retry a call; whether it then may be, ``mayRetry(for:at:)`` says.
     func mightRetry(for reason: RetryReason) -> Bool {
         let hasBudget = self.state.withLock { $0.budget.hasOne }
-        if !hasBudget { self.metrics.exhausted(reason) }
+        if !hasBudget { self.metrics.exhaustions[reason]?.increment() }
         return hasBudget
     }
 
@@ -55,21 +55,18 @@ final class UpstreamHealth: Sendable {
         let isGranted: Bool? = self.state.withLock { state in
             defer { self.show(&state) }
             guard Self.refusal(&state, at: now) == nil else { return nil }
-            return state.budget.withdraw()
-        }
-        switch isGranted {
-        case .some(true): self.metrics.retried(reason)
-        case .some(false): self.metrics.exhausted(reason)
-        case .none: break
-        }
-        if isGranted == false {
+            if state.budget.withdraw() { return true }
             // It was asked whether it may be made, and will not be.
-            self.report(server: .silent, credential: .silent, at: now)
+            _ = state.server.report(.silent, at: now)
+            _ = state.credential.report(.silent, at: now)
+            return false
         }
-        return isGranted == true
+        guard let isGranted else { return false }
+        let counters = isGranted ? self.metrics.retries : self.metrics.exhaustions
+        counters[reason]?.increment()
+        return isGranted
     }
 
-    /// Notes how a call went.
     func report(server: CircuitBreaker.Verdict, credential: CircuitBreaker.Verdict, at now: Instant) {
         self.state.withLock { state in
             _ = state.server.report(server, at: now)
@@ -121,19 +118,13 @@ final class UpstreamHealth: Sendable {
 extension CallFailure {
     /// A call that is not worth making for a while, told in whole seconds, at least 1.
     fileprivate init(_ code: OutcomeCode, wait: Duration, _ upstreamCode: String) {
-        self.init(
-            code: code,
-            upstreamCode: upstreamCode,
-            retryAfter: max(1, Int((wait / .seconds(1)).rounded(.up)))
-        )
+        self.init(code: code, upstreamCode: upstreamCode, retryAfter: max(1, Int((wait / .seconds(1)).rounded(.up))))
     }
 }
 
 /// Why a call is retried; the raw value is the metrics' label.
 enum RetryReason: String, Sendable, CaseIterable {
-    /// Nothing was sent.
     case notSent = "not_sent"
-    /// FCM said that it is in trouble.
     case trouble = "upstream_5xx"
 }
 
@@ -148,12 +139,12 @@ struct RetryBudget {
 
     private var tenths = Self.start
 
+    var hasOne: Bool { self.tenths >= Self.cost }
+
     /// Counts a call that is no retry.
     mutating func deposit() {
         self.tenths = min(self.tenths + 1, Self.most)
     }
-
-    var hasOne: Bool { self.tenths >= Self.cost }
 
     /// Takes a retry out; whether there was one.
     mutating func withdraw() -> Bool {
@@ -192,8 +183,9 @@ enum Backoff {
 
 /// What is counted of retries, and what breakers show.
 struct ResilienceMetrics: Sendable {
-    private let retries: [RetryReason: Counter]
-    private let exhaustions: [RetryReason: Counter]
+    let retries: [RetryReason: Counter]
+    /// Retries that there was no budget for.
+    let exhaustions: [RetryReason: Counter]
     /// The breakers of messages alone, since the alert is about messages; tenants that share a label are shown by the
     /// worst of theirs.
     private let breakers: [FCMAPI: TenantGauges]
@@ -205,15 +197,6 @@ struct ResilienceMetrics: Sendable {
         self.retries = metrics.counters(.retries, by: RetryReason.self)
         self.exhaustions = metrics.counters(.retryBudgetExhausted, by: RetryReason.self)
         self.breakers = [.legacy: gauges(of: .legacy), .v1: gauges(of: .v1)]
-    }
-
-    func retried(_ reason: RetryReason) {
-        self.retries[reason]?.increment()
-    }
-
-    /// Counts a retry that there was no budget for.
-    func exhausted(_ reason: RetryReason) {
-        self.exhaustions[reason]?.increment()
     }
 
     func show(_ condition: CircuitBreaker.Condition, _ api: FCMAPI, of tenant: TenantID) {

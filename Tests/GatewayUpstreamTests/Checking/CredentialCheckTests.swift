@@ -24,7 +24,7 @@ struct CredentialCheckTests {
         try await V1Fixture.run { fixture in
             let profile = try fixture.call().profile
             for _ in 0..<2 {
-                let report = await fixture.client.prove(.v1, of: profile, origin: .sample)
+                let report = try await fixture.prove(of: profile)
                 #expect(report.finding == .valid)
                 #expect(report.detail.contains("demo-project"))
             }
@@ -38,14 +38,13 @@ struct CredentialCheckTests {
     func refusedKey() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.removeServiceAccount(clientEmail: fixture.file.clientEmail)
-            let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
+            let report = try await fixture.prove()
             #expect(report.finding == .keyRefused)
             #expect(report.upstreamCode == "invalid_grant")
             #expect(report.detail.contains(fixture.file.clientEmail))
         }
-        try await V1Fixture.run(skewSeconds: -7_200) { fixture in
-            let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
-            #expect(report.finding == .clockSkew)
+        try await V1Fixture.run(skewSeconds: -7_200) { fixture async throws in
+            #expect(try await fixture.prove().finding == .clockSkew)
         }
     }
 
@@ -54,11 +53,7 @@ struct CredentialCheckTests {
         try await V1Fixture.run { fixture in
             _ = try await fixture.emulator.makeServiceAccount(projectID: "other-project")
             for project in ["other-project", "nobodys"] {
-                let report = await fixture.client.prove(
-                    .v1,
-                    of: try fixture.call(projectID: project).profile,
-                    origin: .sample
-                )
+                let report = try await fixture.prove(of: fixture.call(projectID: project).profile)
                 #expect(report.finding == .projectMismatch)
                 #expect(report.detail.contains(project))
                 #expect(report.detail.contains("demo-project"))
@@ -79,7 +74,7 @@ struct CredentialCheckTests {
             ]
             for (action, finding, code) in cases {
                 fixture.emulator.addFault(Fault(path: Self.path, action: action))
-                let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
+                let report = try await fixture.prove()
                 #expect(report.finding == finding)
                 #expect(report.upstreamCode == code)
             }
@@ -90,24 +85,17 @@ struct CredentialCheckTests {
     func tokens() async throws {
         try await V1Fixture.run { fixture in
             fixture.emulator.addFault(Fault(path: "/token", action: .page(502)))
-            let report = await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample)
+            let report = try await fixture.prove()
             #expect((report.finding, report.upstreamCode) == (.tokenEndpointUnreachable, "token_http_502"))
             fixture.emulator.addFault(Fault(path: "/token", action: .reset))
-            #expect(
-                await fixture.client.prove(.v1, of: try fixture.call().profile, origin: .sample).finding
-                    == .tokenEndpointUnreachable
-            )
+            #expect(try await fixture.prove().finding == .tokenEndpointUnreachable)
             let foreign = try fixture.call(credential: .sample()).profile
-            #expect(await fixture.client.prove(.v1, of: foreign, origin: .sample).finding == .tokenHostRefused)
+            #expect(try await fixture.prove(of: foreign).finding == .tokenHostRefused)
             var file = ServiceAccountCredential.sampleMembers()
             file["token_uri"] = fixture.file.tokenURI
-            let unusable = try ServiceAccountCredential(
-                json: ServiceAccountCredential.sampleFile(file),
-                endpoint: nil,
-                allowing: TokenHosts([String(fixture.endpoint.dropFirst("http://".count))])
-            )
+            let unusable = try fixture.serviceAccount(ServiceAccountCredential.sampleFile(file))
             let profile = try fixture.call(credential: unusable).profile
-            #expect(await fixture.client.prove(.v1, of: profile, origin: .sample).finding == .keyUnusable)
+            #expect(try await fixture.prove(of: profile).finding == .keyUnusable)
         }
     }
 
@@ -119,16 +107,16 @@ struct CredentialCheckTests {
                 return try UpstreamCall.sample(credential: credential).profile
             }
             let (good, bad) = (try profile("good"), try profile("bad"))
-            let report = await fixture.client.prove(.legacy, of: good, origin: .sample)
+            let report = try await fixture.prove(.legacy, of: good)
             #expect(report.finding == .valid)
             // The tenant has no sender id.
             #expect(report.detail.contains("--sender-id"))
             #expect(fixture.emulator.deliveries().isEmpty)
-            #expect(await fixture.client.prove(.legacy, of: bad, origin: .sample).finding == .keyRefused)
+            #expect(try await fixture.prove(.legacy, of: bad).finding == .keyRefused)
             fixture.emulator.addFault(Fault(path: "/fcm/send", action: .page(404)))
-            #expect(await fixture.client.prove(.legacy, of: good, origin: .sample).finding == .unexpected)
+            #expect(try await fixture.prove(.legacy, of: good).finding == .unexpected)
             fixture.emulator.addFault(Fault(path: "/fcm/send", action: .page(503)))
-            #expect(await fixture.client.prove(.legacy, of: good, origin: .sample).finding == .endpointUnreachable)
+            #expect(try await fixture.prove(.legacy, of: good).finding == .endpointUnreachable)
         }
     }
 
@@ -143,12 +131,12 @@ struct CredentialCheckTests {
             let path = kind == .v1 ? Self.path : "/fcm/send"
             fixture.emulator.addFault(Fault(path: path, times: 1_000, action: .page(503)))
             for _ in 0..<7 {
-                let report = await fixture.client.prove(kind, of: call.profile, origin: .sample)
+                let report = try await fixture.prove(kind, of: call.profile)
                 #expect((report.finding, report.upstreamCode) == (.endpointUnreachable, "503"))
             }
             fixture.emulator.deleteFaults()
             #expect(await fixture.client.send(call).upstreamCode == "breaker_open")
-            #expect(await fixture.client.prove(kind, of: call.profile, origin: .sample).finding == .valid)
+            #expect(try await fixture.prove(kind, of: call.profile).finding == .valid)
         }
     }
 
@@ -156,10 +144,19 @@ struct CredentialCheckTests {
     func missing(kind: UpstreamKind) async throws {
         try await V1Fixture.run { fixture in
             let profile = try UpstreamCall.sample(credential: nil).profile
-            let report = await fixture.client.prove(kind, of: profile, origin: .sample)
+            let report = try await fixture.prove(kind, of: profile)
             #expect(report.finding == .missing)
             #expect(report.detail.contains("credential put") == (kind == .legacy))
             #expect(fixture.emulator.journal().isEmpty)
         }
+    }
+}
+
+extension V1Fixture {
+    fileprivate func prove(
+        _ kind: UpstreamKind = .v1,
+        of profile: TenantProfile? = nil
+    ) async throws -> CredentialReport {
+        await self.client.prove(kind, of: try profile ?? self.call().profile, origin: .sample)
     }
 }

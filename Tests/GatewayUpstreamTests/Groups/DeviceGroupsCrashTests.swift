@@ -100,8 +100,8 @@ struct DeviceGroupsCrashTests {
                 await Self.change(name, to: after, fixture, until: fuse)
                 do {
                     try await fixture.groups().delete(name, by: fixture.caller())
-                } catch let obstacle as Refusal {
-                    #expect(obstacle.code == .notFound, "\(name)")
+                } catch let refusal as Refusal {
+                    #expect(refusal.code == .notFound, "\(name)")
                 }
                 #expect(fixture.upstreamMembers(name) == nil, "\(name)")
                 #expect(!fixture.store.groups.contains { $0.name == name }, "\(name)")
@@ -110,12 +110,7 @@ struct DeviceGroupsCrashTests {
         }
     }
 
-    private static func change(
-        _ name: String,
-        to tokens: [String],
-        _ fixture: GroupFixture,
-        until fuse: Fuse
-    ) async {
+    private static func change(_ name: String, to tokens: [String], _ fixture: GroupFixture, until fuse: Fuse) async {
         fixture.store.ask { fuse.burns() }
         let groups = fixture.groups(over: MortalUpstream(upstream: fixture.client, fuse: fuse))
         if tokens.isEmpty {

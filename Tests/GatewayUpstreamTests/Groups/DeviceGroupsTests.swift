@@ -7,15 +7,6 @@ import Testing
 @testable import GatewayUpstream
 
 struct DeviceGroupsTests {
-    private static func code(_ body: () async throws -> Void) async -> OutcomeCode? {
-        do {
-            try await body()
-            return nil
-        } catch {
-            return (error as? Refusal)?.code ?? .internalError
-        }
-    }
-
     @Test("A declaration that is repeated asks FCM no more than whether it still has the group")
     func idempotent() async throws {
         try await GroupFixture.legacy { fixture in
@@ -41,12 +32,7 @@ struct DeviceGroupsTests {
             // The old key still works, so that FCM has not deleted the group in between.
             let key = try #require(before.key)
             let change = GroupChange(.remove, name: "g", key: key, tokens: ["new-0"])
-            let result = await fixture.client.perform(
-                .change(change),
-                of: fixture.profile,
-                deadline: .now + .seconds(600),
-                origin: .sample
-            )
+            let result = await fixture.perform(.change(change))
             #expect((try? result.answer.get()) != nil)
             #expect(after.isExact)
         }
@@ -56,17 +42,14 @@ struct DeviceGroupsTests {
     func tooLarge() async throws {
         try await GroupFixture.legacy { fixture in
             let tokens = (0..<21).map { "t\($0)" }
-            #expect(
-                await Self.code { _ = try await fixture.groups().put("g", tokens: tokens, by: fixture.caller()) }
-                    == .groupTooLarge
-            )
+            await expectRefusal(.groupTooLarge) {
+                try await fixture.groups().put("g", tokens: tokens, by: fixture.caller())
+            }
             _ = try await fixture.groups().put("g", tokens: Array(tokens.prefix(15)), by: fixture.caller())
             let count = fixture.requests.count
-            #expect(
-                await Self.code {
-                    _ = try await fixture.groups().add((15..<21).map { "t\($0)" }, to: "g", by: fixture.caller())
-                } == .groupTooLarge
-            )
+            await expectRefusal(.groupTooLarge) {
+                try await fixture.groups().add((15..<21).map { "t\($0)" }, to: "g", by: fixture.caller())
+            }
             #expect(fixture.requests.count == count)
         }
     }
@@ -75,16 +58,14 @@ struct DeviceGroupsTests {
     func noValidTokens() async throws {
         try await GroupFixture.legacy { fixture in
             fixture.emulator.refuse(tokens: ["bad"])
-            #expect(
-                await Self.code { _ = try await fixture.groups().put("g", tokens: ["bad"], by: fixture.caller()) }
-                    == .noValidTokens
-            )
+            await expectRefusal(.noValidTokens) {
+                try await fixture.groups().put("g", tokens: ["bad"], by: fixture.caller())
+            }
             #expect(fixture.store.groups.isEmpty)
             _ = try await fixture.groups().put("g", tokens: ["good"], by: fixture.caller())
-            #expect(
-                await Self.code { _ = try await fixture.groups().add(["bad"], to: "g", by: fixture.caller()) }
-                    == .noValidTokens
-            )
+            await expectRefusal(.noValidTokens) {
+                try await fixture.groups().add(["bad"], to: "g", by: fixture.caller())
+            }
             let group = try await fixture.groups().stored("g", of: fixture.profile)
             #expect(group?.tokens == ["good"])
             #expect(group?.isExact == true)
@@ -95,16 +76,11 @@ struct DeviceGroupsTests {
     func adopted() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["stranger"]))
-            _ = await fixture.client.perform(
-                create,
-                of: fixture.profile,
-                deadline: .now + .seconds(600),
-                origin: .sample
-            )
+            await fixture.perform(create)
             let (group, _) = try await fixture.groups().put("g", tokens: ["a"], by: fixture.caller())
             #expect(fixture.upstreamMembers("g") == ["stranger", "a"])
             #expect(!group.isExact)
-            #expect(await Self.code { try await fixture.groups().delete("g", by: fixture.caller()) } == .conflict)
+            await expectRefusal(.conflict) { try await fixture.groups().delete("g", by: fixture.caller()) }
             #expect(fixture.upstreamMembers("g") == ["stranger"])
             // Whoever names the stranger gets rid of it, and of the group.
             _ = try await fixture.groups().remove(["stranger"], from: "g", by: fixture.caller())
@@ -117,12 +93,7 @@ struct DeviceGroupsTests {
     func lookedUpOnce() async throws {
         try await GroupFixture.legacy { fixture in
             let create = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
-            _ = await fixture.client.perform(
-                create,
-                of: fixture.profile,
-                deadline: .now + .seconds(600),
-                origin: .sample
-            )
+            await fixture.perform(create)
             let groups = fixture.groups()
             for _ in 0..<3 {
                 let group = try await groups.group("g", by: fixture.caller())
@@ -158,16 +129,10 @@ struct DeviceGroupsTests {
             let groups = fixture.groups()
             _ = try await groups.put("g", tokens: ["a", "b"], by: fixture.caller())
             fixture.emulator.addFault(Fault(path: "/fcm/notification", action: .status(401, body: nil, headers: [])))
-            #expect(
-                await Self.code { _ = try await groups.add(["c"], to: "g", by: fixture.caller()) }
-                    == .upstreamCredentials
-            )
+            await expectRefusal(.upstreamCredentials) { try await groups.add(["c"], to: "g", by: fixture.caller()) }
             #expect(try await groups.stored("g", of: fixture.profile)?.isExact == true)
             fixture.emulator.addFault(Fault(path: "/fcm/notification", action: .status(503, body: nil, headers: [])))
-            #expect(
-                await Self.code { _ = try await groups.add(["c"], to: "g", by: fixture.caller()) }
-                    == .upstreamUnavailable
-            )
+            await expectRefusal(.upstreamUnavailable) { try await groups.add(["c"], to: "g", by: fixture.caller()) }
             let open = try await groups.stored("g", of: fixture.profile)
             #expect(open?.isExact == false)
             #expect(open?.tokens == ["a", "b", "c"])
@@ -183,10 +148,7 @@ struct DeviceGroupsTests {
             _ = try await fixture.groups().put("g", tokens: ["a"], by: fixture.caller())
             let count = fixture.requests.count
             fixture.store.ask { false }
-            #expect(
-                await Self.code { _ = try await fixture.groups().add(["b"], to: "g", by: fixture.caller()) }
-                    == .overloaded
-            )
+            await expectRefusal(.overloaded) { try await fixture.groups().add(["b"], to: "g", by: fixture.caller()) }
             #expect(fixture.requests.count == count)
             #expect(fixture.upstreamMembers("g") == ["a"])
         }
@@ -194,7 +156,7 @@ struct DeviceGroupsTests {
 
     @Test("By v1 a group lives as well")
     func v1() async throws {
-        try await GroupFixture.v1 { fixture in
+        try await GroupFixture.run(.v1) { fixture in
             _ = try await fixture.groups().put("g", tokens: ["a", "b"], by: fixture.caller())
             _ = try await fixture.groups().put("g", tokens: ["c"], by: fixture.caller())
             #expect(fixture.upstreamMembers("g") == ["c"])

@@ -13,44 +13,24 @@ struct GroupCallTests {
         .lookUp(name: "a b&c/é"),
     ]
 
-    @Test("By v1, exactly the fields go out that the vectors have, with the gateway's own token and sender id")
-    func v1Fields() async throws {
-        try await GroupFixture.v1 { fixture in
-            for request in Self.requests {
-                _ = await fixture.client.perform(
-                    request,
-                    of: fixture.profile,
-                    deadline: .now + .seconds(600),
-                    origin: .untraced
-                )
-            }
+    @Test(
+        "Exactly the vectors' fields go out, with the sender id and the gateway's own token or server key",
+        arguments: UpstreamKind.allCases
+    )
+    func fields(upstream: UpstreamKind) async throws {
+        try await GroupFixture.run(upstream) { fixture in
+            for request in Self.requests { await fixture.perform(request) }
             #expect(fixture.requests.map(\.method) == ["POST", "GET"])
             for entry in fixture.requests {
                 var fields = Dictionary(entry.headers.map { ($0.name.lowercased(), $0.value) }) { "\($0),\($1)" }
-                #expect(fields.removeValue(forKey: "authorization")?.hasPrefix("Bearer ya29.") == true)
-                #expect(fields.removeValue(forKey: "access_token_auth") == "true")
-                #expect(fields.removeValue(forKey: "project_id") == GroupFixture.senderID)
-                #expect(fields.removeValue(forKey: "content-type") == "application/json")
-                #expect(Set(fields.keys).isSubset(of: ["host", "content-length"]), "\(fields)")
-            }
-        }
-    }
-
-    @Test("By the legacy protocol the server key goes out instead of a token")
-    func legacyFields() async throws {
-        try await GroupFixture.legacy { fixture in
-            for request in Self.requests {
-                _ = await fixture.client.perform(
-                    request,
-                    of: fixture.profile,
-                    deadline: .now + .seconds(600),
-                    origin: .untraced
-                )
-            }
-            #expect(fixture.requests.count == 2)
-            for entry in fixture.requests {
-                var fields = Dictionary(entry.headers.map { ($0.name.lowercased(), $0.value) }) { "\($0),\($1)" }
-                #expect(fields.removeValue(forKey: "authorization") == "key=AAAA:server-key")
+                let authorization = fields.removeValue(forKey: "authorization")
+                switch upstream {
+                case .legacy:
+                    #expect(authorization == "key=AAAA:server-key")
+                case .v1:
+                    #expect(authorization?.hasPrefix("Bearer ya29.") == true)
+                    #expect(fields.removeValue(forKey: "access_token_auth") == "true")
+                }
                 #expect(fields.removeValue(forKey: "project_id") == GroupFixture.senderID)
                 #expect(fields.removeValue(forKey: "content-type") == "application/json")
                 #expect(Set(fields.keys).isSubset(of: ["host", "content-length"]), "\(fields)")
@@ -60,21 +40,11 @@ struct GroupCallTests {
 
     @Test("A token that FCM no longer takes is replaced once")
     func refusedToken() async throws {
-        try await GroupFixture.v1 { fixture in
+        try await GroupFixture.run(.v1) { fixture in
             let request = GroupRequest.change(GroupChange(.create, name: "g", tokens: ["a"]))
-            _ = await fixture.client.perform(
-                .lookUp(name: "x"),
-                of: fixture.profile,
-                deadline: .now + .seconds(600),
-                origin: .untraced
-            )
+            await fixture.perform(.lookUp(name: "x"))
             fixture.emulator.revokeAccessTokens()
-            let result = await fixture.client.perform(
-                request,
-                of: fixture.profile,
-                deadline: .now + .seconds(600),
-                origin: .untraced
-            )
+            let result = await fixture.perform(request)
             #expect((try? result.answer.get()) != nil, "\(result)")
             #expect(fixture.upstreamMembers("g") == ["a"])
         }
@@ -86,20 +56,9 @@ struct GroupCallTests {
             func perform(_ upstream: UpstreamKind, senderID: String?) async throws -> GroupResult {
                 var tenant = fixture.profile.tenant
                 (tenant.upstream, tenant.senderID) = (upstream, senderID)
-                let profile = TenantProfile(
-                    tenant: tenant,
-                    legacyCredential: fixture.profile.legacyCredential,
-                    v1Credential: nil,
-                    storedCredentials: [],
-                    limits: LimitPolicies(),
-                    pseudonymizer: .sample()
-                )
-                return await fixture.client.perform(
-                    .lookUp(name: "g"),
-                    of: profile,
-                    deadline: .now + .seconds(600),
-                    origin: .untraced
-                )
+                let serverKey = fixture.profile.legacyCredential
+                let profile = TenantProfile(tenant: tenant, legacyCredential: serverKey, v1Credential: nil)
+                return await fixture.perform(.lookUp(name: "g"), of: profile)
             }
             func text(_ result: GroupResult) -> String {
                 guard case .failure(let failure) = result.answer else { return "" }
@@ -121,12 +80,7 @@ struct GroupCallTests {
         try await GroupFixture.legacy { fixture in
             func perform(_ action: FaultAction) async -> GroupResult {
                 fixture.emulator.addFault(Fault(path: "/fcm/notification", action: action))
-                return await fixture.client.perform(
-                    .lookUp(name: "g"),
-                    of: fixture.profile,
-                    deadline: .now + .seconds(600),
-                    origin: .untraced
-                )
+                return await fixture.perform(.lookUp(name: "g"))
             }
             let reset = await perform(.reset)
             #expect(reset.answer == .failure(GroupFailure(.upstreamUnavailable)))
@@ -135,12 +89,7 @@ struct GroupCallTests {
             #expect(busy.answer == .failure(GroupFailure(.upstreamUnavailable, retryAfter: 30)))
             let garbage = await perform(.garbage)
             #expect(garbage.answer == .failure(GroupFailure(.upstreamProtocol)))
-            let late = await fixture.client.perform(
-                .lookUp(name: "g"),
-                of: fixture.profile,
-                deadline: .now,
-                origin: .untraced
-            )
+            let late = await fixture.perform(.lookUp(name: "g"), deadline: .now)
             #expect(late == GroupResult(transportFailure: "not_started"))
         }
     }

@@ -46,7 +46,8 @@ struct AccessTokenSourceTests {
     func sharing(succeeds: Bool) async throws {
         let answer: Result<IssuedToken, TokenFailure> =
             succeeds
-            ? .success(IssuedToken(text: "token", lifetimeSeconds: 60)) : .failure(TokenFailure(.refused, "refused"))
+            ? .success(IssuedToken(text: Secret("token"), lifetimeSeconds: 60))
+            : .failure(TokenFailure(.refused, "refused"))
         try await self.whileRunning { tokens, exchange in
             let source = tokens.source(for: try .sample())
             let outcomes = await withTaskGroup(of: AccessTokenSource.Outcome.self) { group in
@@ -74,7 +75,7 @@ struct AccessTokenSourceTests {
                 return await group.next()
             }
             #expect(throws: TokenFailure.timedOut) { try outcome?.get() }
-            exchange.state.change { $0.answers = [.success(IssuedToken(text: "token", lifetimeSeconds: 60))] }
+            exchange.state.change { $0.answers = [.success(IssuedToken(text: Secret("token"), lifetimeSeconds: 60))] }
             let later = await source.token(until: .now + .seconds(600), in: nil)
             #expect(throws: Never.self) { try later.get() }
             #expect(exchange.state.current.asked == 1)
@@ -92,7 +93,7 @@ struct AccessTokenSourceTests {
 
     @Test("A token never shows itself")
     func redaction() {
-        let token = Authorization(accessToken: "ya29.secret")
+        let token = Authorization(accessToken: Secret("ya29.secret"))
         var dumped = "\(token)"
         dump(token, to: &dumped)
         #expect(!dumped.contains("secret"))

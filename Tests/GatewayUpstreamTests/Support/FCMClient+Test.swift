@@ -45,6 +45,21 @@ extension FCMClient {
         }
         await client.shutdown()
     }
+
+    /// Runs a body with a client, and a server that answers each request alike.
+    static func run(
+        against reply: RawUpstream.Reply,
+        attemptTimeout: Duration = .seconds(600),
+        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
+        pause: @escaping @Sendable (Duration) async throws -> Void = { _ in },
+        _ body: (FCMClient, RawUpstream) async throws -> Void
+    ) async throws {
+        try await RawUpstream.run(reply) { upstream in
+            try await Self.run(attemptTimeout: attemptTimeout, metrics: metrics, pause: pause) { client in
+                try await body(client, upstream)
+            }
+        }
+    }
 }
 
 extension JWTBearerExchange {
@@ -84,10 +99,7 @@ extension UpstreamCall {
         let profile = TenantProfile(
             tenant: try tenant ?? .sample(),
             legacyCredential: credential,
-            v1Credential: v1Credential,
-            storedCredentials: [],
-            limits: LimitPolicies(),
-            pseudonymizer: .sample()
+            v1Credential: v1Credential
         )
         let command = SendCommand(
             by: Caller(
@@ -100,5 +112,78 @@ extension UpstreamCall {
             payloadBytes: message.payloadBytes
         )
         return UpstreamCall(command, target: target)
+    }
+}
+
+extension TenantProfile {
+    /// A tenant with these credentials alone.
+    convenience init(tenant: Tenant, legacyCredential: LegacyCredential?, v1Credential: ServiceAccountCredential?) {
+        self.init(
+            tenant: tenant,
+            legacyCredential: legacyCredential,
+            v1Credential: v1Credential,
+            storedCredentials: [],
+            limits: LimitPolicies(),
+            pseudonymizer: .sample()
+        )
+    }
+}
+
+extension UpstreamResult {
+    /// The codes of each recipient's outcome, `nil` where it was accepted; none where the call failed as a whole.
+    var codes: [OutcomeCode?] {
+        guard case .recipients(let outcomes) = self.answer else { return [] }
+        return outcomes.map { outcome in
+            switch outcome {
+            case .accepted: nil
+            case .rejected(let rejection): rejection.code
+            }
+        }
+    }
+
+    var isAccepted: Bool { self.codes == [nil] }
+
+    /// The one recipient's message was accepted under an id.
+    static func accepted(_ id: String) -> UpstreamResult {
+        UpstreamResult(answer: .recipients([.accepted(Acceptance(messageID: id))]), upstreamCode: "200")
+    }
+
+    /// The call failed as a whole.
+    static func failed(_ code: OutcomeCode, _ upstreamCode: String) -> UpstreamResult {
+        UpstreamResult(answer: .failed(code), upstreamCode: upstreamCode)
+    }
+}
+
+extension OriginPools {
+    /// Pools that nobody listens to the logs of.
+    static func sample() -> OriginPools {
+        OriginPools(
+            configuration: .patient,
+            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+}
+
+extension HTTPClientConfiguration {
+    /// One that waits for connections for as long as a test may take, however busy the machine is.
+    static var patient: HTTPClientConfiguration {
+        var configuration = HTTPClientConfiguration()
+        configuration.connectTimeout = .seconds(600)
+        return configuration
+    }
+}
+
+extension UpstreamSettings {
+    /// Settings whose attempts may take as long as a test, and what it changes of them.
+    static func sample(
+        tokenHosts: TokenHosts? = nil,
+        client: HTTPClientConfiguration = HTTPClientConfiguration(),
+        _ change: (inout UpstreamConfiguration) -> Void = { _ in }
+    ) -> UpstreamSettings {
+        var configuration = UpstreamConfiguration()
+        configuration.timeout = .seconds(600)
+        change(&configuration)
+        return UpstreamSettings(configuration, tokenHosts: tokenHosts, client: client)
     }
 }

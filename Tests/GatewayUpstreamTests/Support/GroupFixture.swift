@@ -2,6 +2,7 @@ import FCMEmulator
 import FCMModel
 import GatewayCore
 import GatewayTestKit
+import Testing
 
 @testable import GatewayUpstream
 
@@ -20,50 +21,27 @@ struct GroupFixture: Sendable {
         log: AttemptLog = AttemptLog(),
         _ body: @Sendable (GroupFixture) async throws -> Void
     ) async throws {
-        try await V1Fixture.run(log: log) { fixture in
-            let credential = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: fixture.endpoint)
-            try await Self.run(fixture, upstream: .legacy, credential, nil, body)
-        }
+        try await Self.run(.legacy, log: log, body)
     }
 
-    /// Runs a body for a tenant of a v1 upstream.
-    static func v1(
+    static func run(
+        _ upstream: UpstreamKind,
         log: AttemptLog = AttemptLog(),
         _ body: @Sendable (GroupFixture) async throws -> Void
     ) async throws {
         try await V1Fixture.run(log: log) { fixture in
-            try await Self.run(fixture, upstream: .v1, nil, fixture.credential, body)
+            var tenant = try Tenant.sample()
+            (tenant.upstream, tenant.senderID) = (upstream, Self.senderID)
+            let legacy = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: fixture.endpoint)
+            let profile = TenantProfile(
+                tenant: tenant,
+                legacyCredential: upstream == .legacy ? legacy : nil,
+                v1Credential: upstream == .v1 ? fixture.credential : nil
+            )
+            let audit = AuditLog.sample(store: InMemoryAuditStore(), configuration: .sample(queueCapacity: 1_000_000))
+            let groups = Self(emulator: fixture.emulator, client: fixture.client, profile: profile, audit: audit)
+            try await audit.whileRunning { try await body(groups) }
         }
-    }
-
-    private static func run(
-        _ fixture: V1Fixture,
-        upstream: UpstreamKind,
-        _ legacy: LegacyCredential?,
-        _ v1: ServiceAccountCredential?,
-        _ body: @Sendable (GroupFixture) async throws -> Void
-    ) async throws {
-        var tenant = try Tenant.sample()
-        tenant.upstream = upstream
-        tenant.senderID = Self.senderID
-        let profile = TenantProfile(
-            tenant: tenant,
-            legacyCredential: legacy,
-            v1Credential: v1,
-            storedCredentials: [],
-            limits: LimitPolicies(),
-            pseudonymizer: .sample()
-        )
-        let audit = AuditLog.sample(store: InMemoryAuditStore(), configuration: .sample(queueCapacity: 1_000_000))
-        let groups = GroupFixture(emulator: fixture.emulator, client: fixture.client, profile: profile, audit: audit)
-        try await audit.whileRunning { try await body(groups) }
-    }
-
-    private init(emulator: FCMEmulator, client: FCMClient, profile: TenantProfile, audit: AuditLog) {
-        self.emulator = emulator
-        self.client = client
-        self.profile = profile
-        self.audit = audit
     }
 
     /// A fresh instance over the same store and the same FCM, as after a restart.
@@ -75,6 +53,17 @@ struct GroupFixture: Sendable {
             audit: self.audit,
             clock: ManualClock()
         )
+    }
+
+    /// Asks FCM without a store.
+    @discardableResult
+    func perform(
+        _ request: GroupRequest,
+        of profile: TenantProfile? = nil,
+        deadline: ContinuousClock.Instant = .now + .seconds(600),
+        origin: RequestOrigin = .untraced
+    ) async -> GroupResult {
+        await self.client.perform(request, of: profile ?? self.profile, deadline: deadline, origin: origin)
     }
 
     /// The tenant, waiting ten minutes.
@@ -91,4 +80,14 @@ struct GroupFixture: Sendable {
     var requests: [JournalEntry] {
         self.emulator.journal().filter { $0.path.hasPrefix("/fcm/notification") }.reversed()
     }
+}
+
+/// Expects a body to be refused with a code.
+func expectRefusal<T>(
+    _ code: OutcomeCode,
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> T
+) async {
+    let refusal = await #expect(throws: Refusal.self, sourceLocation: sourceLocation) { _ = try await body() }
+    #expect(refusal?.code == code, sourceLocation: sourceLocation)
 }

@@ -55,10 +55,7 @@ final class RawUpstream: Sendable {
     var endpoint: String { "http://127.0.0.1:\(self.port)" }
 
     /// Runs a body against a server that is closed afterwards.
-    static func run(
-        _ reply: Reply,
-        _ body: (RawUpstream) async throws -> Void
-    ) async throws {
+    static func run(_ reply: Reply, _ body: (RawUpstream) async throws -> Void) async throws {
         let seen = Observed(Seen())
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in

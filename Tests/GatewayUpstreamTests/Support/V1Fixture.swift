@@ -25,18 +25,7 @@ struct V1Fixture: Sendable {
     let credential: ServiceAccountCredential
     let client: FCMClient
 
-    /// Runs a body, then shuts everything down.
-    ///
-    /// - Parameters:
-    ///   - settings: how the emulator is made.
-    ///   - skewSeconds: how far the emulator's clock is ahead.
-    ///   - fanOut: calls that a list may have in flight.
-    ///   - topicAPI: by which API subscriptions are kept.
-    ///   - allowsTokenHost: whether the emulator may be asked for tokens.
-    ///   - metrics: where metrics go.
-    ///   - log: hears of calls.
-    ///   - body: the test.
-    /// - Throws: what the body throws, or what kept the emulator from listening.
+    /// Runs a body, then shuts everything down; the emulator's clock is `skewSeconds` ahead.
     static func run(
         emulator settings: EmulatorConfiguration = EmulatorConfiguration(port: 0),
         skewSeconds: TimeInterval = 0,
@@ -81,16 +70,13 @@ struct V1Fixture: Sendable {
                     metrics: metrics,
                     log: log
                 )
+                let json = Array(file.json.utf8)
                 let fixture = V1Fixture(
                     emulator: emulator,
                     clock: clock,
                     endpoint: endpoint,
                     file: file,
-                    credential: try ServiceAccountCredential(
-                        json: Array(file.json.utf8),
-                        endpoint: nil,
-                        allowing: hosts
-                    ),
+                    credential: try ServiceAccountCredential(json: json, endpoint: nil, allowing: hosts),
                     client: client
                 )
                 let result = await Result { try await body(fixture) }
@@ -98,6 +84,12 @@ struct V1Fixture: Sendable {
                 try result.get()
             }
         }
+    }
+
+    /// A service account whose tokens come from the emulator.
+    func serviceAccount(_ json: [UInt8], endpoint: String? = nil) throws -> ServiceAccountCredential {
+        let hosts = TokenHosts([String(self.endpoint.dropFirst("http://".count))])
+        return try ServiceAccountCredential(json: json, endpoint: endpoint, allowing: hosts)
     }
 
     /// A tenant that sends by the v1 protocol.
@@ -161,9 +153,7 @@ struct V1Fixture: Sendable {
         logger: Logger,
         _ body: () async throws -> Void
     ) async throws {
-        let services = ServiceGroup(
-            configuration: ServiceGroupConfiguration(services: [service], logger: logger)
-        )
+        let services = ServiceGroup(configuration: ServiceGroupConfiguration(services: [service], logger: logger))
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await services.run() }
             let result = await Result { try await body() }

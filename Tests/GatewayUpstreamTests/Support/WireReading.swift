@@ -12,196 +12,205 @@ struct WireReading: Sendable, CustomTestStringConvertible {
 }
 
 extension WireReading {
+    /// An answer with a length and at most one more field, whose status is its code unless that is told.
+    private init(
+        _ name: String,
+        _ status: String,
+        _ body: String = "",
+        field: String? = nil,
+        to target: Target = .token("a"),
+        is answer: UpstreamResult.Answer,
+        retryAfter: Int? = nil,
+        code: String? = nil
+    ) {
+        self.name = name
+        self.wire = field.map { WireAnswer.text(status, body, $0) } ?? WireAnswer.text(status, body)
+        self.target = target
+        let code = code ?? String(status.prefix(3))
+        self.result = UpstreamResult(answer: answer, retryAfter: retryAfter, upstreamCode: code)
+    }
+
+    /// A server that is busy for a time, and what that means in seconds.
+    private init(delay: String, _ retryAfter: Int?) {
+        self.init(
+            "503 with the delay \(delay)",
+            "503 Service Unavailable",
+            field: "Retry-After: \(delay)",
+            is: .failed(.upstreamUnavailable),
+            retryAfter: retryAfter
+        )
+    }
+
+    /// An answer that the client does not get through.
+    private init(_ name: String, unreadable wire: String, code: String) {
+        self.init(
+            name: name,
+            wire: wire,
+            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: code)
+        )
+    }
+
+    private static func accepted(_ id: String, replacement: String? = nil) -> UpstreamResult.Answer {
+        .recipients([.accepted(Acceptance(messageID: id, replacementToken: replacement))])
+    }
+
+    private static func failed(_ error: String) -> String {
+        #"{"multicast_id":1,"success":0,"failure":1,"results":[{"error":"\#(error)"}]}"#
+    }
+
     /// Every kind of answer that a legacy upstream gives.
     static let all: [WireReading] = [
         WireReading(
-            name: "several results in order",
-            wire: WireAnswer.text(
-                "200 OK",
-                """
-                {"multicast_id":1,"success":2,"failure":2,"canonical_ids":1,"results":[{"message_id":"0:1"},
-                {"error":"NotRegistered"},{"message_id":"0:2","registration_id":"new"},{"error":"Unavailable"}]}
-                """,
-                "Retry-After: 30"
-            ),
-            target: .tokens(["a", "b", "c", "d"]),
-            result: UpstreamResult(
-                answer: .recipients([
-                    .accepted(Acceptance(messageID: "0:1")), .rejected(.unregistered),
-                    .accepted(Acceptance(messageID: "0:2", replacementToken: "new")), .rejected(.upstreamUnavailable),
-                ]),
-                retryAfter: 30,
-                upstreamCode: "NotRegistered"
-            )
+            "several results in order",
+            "200 OK",
+            """
+            {"multicast_id":1,"success":2,"failure":2,"canonical_ids":1,"results":[{"message_id":"0:1"},
+            {"error":"NotRegistered"},{"message_id":"0:2","registration_id":"new"},{"error":"Unavailable"}]}
+            """,
+            field: "Retry-After: 30",
+            to: .tokens(["a", "b", "c", "d"]),
+            is: .recipients([
+                .accepted(Acceptance(messageID: "0:1")), .rejected(.unregistered),
+                .accepted(Acceptance(messageID: "0:2", replacementToken: "new")), .rejected(.upstreamUnavailable),
+            ]),
+            retryAfter: 30,
+            code: "NotRegistered"
         ),
         WireReading(
-            name: "200 with an error",
-            wire: WireAnswer.text(
-                "200 OK",
-                #"{"multicast_id":1,"success":0,"failure":1,"results":[{"error":"MismatchSenderId"}]}"#
-            ),
-            result: UpstreamResult(answer: .recipients([.rejected(.senderMismatch)]), upstreamCode: "MismatchSenderId")
+            "200 with an error",
+            "200 OK",
+            Self.failed("MismatchSenderId"),
+            is: .recipients([.rejected(.senderMismatch)]),
+            code: "MismatchSenderId"
         ),
         WireReading(
-            name: "too few results",
-            wire: WireAnswer.text(
-                "200 OK",
-                #"{"multicast_id":1,"success":1,"failure":0,"results":[{"message_id":"0:1"}]}"#
-            ),
-            target: .tokens(["a", "b"]),
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "200")
+            "DeprecatedApi",
+            "200 OK",
+            Self.failed("DeprecatedApi"),
+            is: .recipients([.rejected(.upstreamProtocol)])
         ),
         WireReading(
-            name: "group counts",
-            wire: WireAnswer.text("200 OK", #"{"success":1,"failure":2,"failed_registration_ids":["x","y"]}"#),
-            target: .notificationKey("k"),
-            result: UpstreamResult(
-                answer: .group(GroupOutcome(success: 1, failure: 2, failedTokens: ["x", "y"])),
-                upstreamCode: "200"
-            )
+            "too few results",
+            "200 OK",
+            #"{"multicast_id":1,"success":1,"failure":0,"results":[{"message_id":"0:1"}]}"#,
+            to: .tokens(["a", "b"]),
+            is: .failed(.upstreamProtocol)
+        ),
+        WireReading(
+            "group counts",
+            "200 OK",
+            #"{"success":1,"failure":2,"failed_registration_ids":["x","y"]}"#,
+            to: .notificationKey("k"),
+            is: .group(GroupOutcome(success: 1, failure: 2, failedTokens: ["x", "y"]))
         ),
         WireReading(
             name: "chunked",
             wire: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                 + "10\r\n{\"multicast_id\":\r\n2f\r\n1,\"results\":[{\"message_id\":\"0:1\"}],\"success\":1}\r\n0\r\n\r\n",
-            result: UpstreamResult(
-                answer: .recipients([.accepted(Acceptance(messageID: "0:1"))]),
-                upstreamCode: "200"
-            )
+            result: UpstreamResult(answer: Self.accepted("0:1"), upstreamCode: "200")
         ),
         WireReading(
-            name: "plain text success",
-            wire: WireAnswer.text("200 OK", "id=0:9\nregistration_id=new", "Content-Type: text/plain"),
-            result: UpstreamResult(
-                answer: .recipients([.accepted(Acceptance(messageID: "0:9", replacementToken: "new"))]),
-                upstreamCode: "200"
-            )
+            "plain text success",
+            "200 OK",
+            "id=0:9\nregistration_id=new",
+            field: "Content-Type: text/plain",
+            is: Self.accepted("0:9", replacement: "new")
         ),
         WireReading(
-            name: "plain text error",
-            wire: WireAnswer.text("200 OK", "Error=InvalidRegistration", "Content-Type: text/plain"),
-            result: UpstreamResult(answer: .failed(.invalidToken), upstreamCode: "InvalidRegistration")
+            "plain text error",
+            "200 OK",
+            "Error=InvalidRegistration",
+            field: "Content-Type: text/plain",
+            is: .failed(.invalidToken),
+            code: "InvalidRegistration"
         ),
         WireReading(
-            name: "400 as text",
-            wire: WireAnswer.text(
-                "400 Bad Request",
-                "Field \"data\" must be a JSON array: x",
-                "Content-Type: text/plain"
-            ),
-            result: UpstreamResult(answer: .failed(.invalidField), upstreamCode: "400")
+            "400 as text",
+            "400 Bad Request",
+            "Field \"data\" must be a JSON array: x",
+            field: "Content-Type: text/plain",
+            is: .failed(.invalidField)
         ),
         WireReading(
-            name: "400 for the body",
-            wire: WireAnswer.text(
-                "400 Bad Request",
-                "JSON_PARSING_ERROR: Unexpected character",
-                "Content-Type: text/plain"
-            ),
-            result: UpstreamResult(answer: .failed(.malformedJSON), upstreamCode: "400")
+            "400 for the body",
+            "400 Bad Request",
+            "JSON_PARSING_ERROR: Unexpected character",
+            field: "Content-Type: text/plain",
+            is: .failed(.malformedJSON)
         ),
         WireReading(
-            name: "401",
-            wire: WireAnswer.text("401 Unauthorized", "<HTML>Unauthorized</HTML>", "Content-Type: text/html"),
-            result: UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "401")
+            "401",
+            "401 Unauthorized",
+            "<HTML>Unauthorized</HTML>",
+            field: "Content-Type: text/html",
+            is: .failed(.upstreamCredentials)
+        ),
+        WireReading("403", "403 Forbidden", is: .failed(.upstreamCredentials)),
+        WireReading(
+            "a delay beside an error that no waiting mends",
+            "401 Unauthorized",
+            field: "Retry-After: 60",
+            is: .failed(.upstreamCredentials)
         ),
         WireReading(
-            name: "403",
-            wire: WireAnswer.text("403 Forbidden", ""),
-            result: UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "403")
+            "a switched-off endpoint's 404",
+            "404 Not Found",
+            "<html><title>Error 404 (Not Found)!!1</title></html>",
+            field: "Content-Type: text/html",
+            to: .tokens(["a", "b"]),
+            is: .failed(.upstreamProtocol)
+        ),
+        WireReading("410", "410 Gone", "NotRegistered", is: .failed(.upstreamProtocol)),
+        WireReading("DeprecatedApi as text", "404 Not Found", "Error=DeprecatedApi", is: .failed(.upstreamProtocol)),
+        WireReading(
+            "a redirect, which is not followed",
+            "302 Found",
+            field: "Location: http://127.0.0.1:1/",
+            is: .failed(.upstreamProtocol)
         ),
         WireReading(
-            name: "a switched-off endpoint's 404",
-            wire: WireAnswer.text(
-                "404 Not Found",
-                "<html><title>Error 404 (Not Found)!!1</title></html>",
-                "Content-Type: text/html"
-            ),
-            target: .tokens(["a", "b"]),
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "404")
+            "429",
+            "429 Too Many Requests",
+            field: "Retry-After: 60",
+            is: .failed(.upstreamUnavailable),
+            retryAfter: 60
+        ),
+        WireReading("429 without a delay", "429 Too Many Requests", is: .failed(.upstreamUnavailable), retryAfter: 60),
+        WireReading("500", "500 Internal Server Error", "oops", is: .failed(.upstreamInternal)),
+        WireReading("a proxy's 502", "502 Bad Gateway", is: .failed(.upstreamUnavailable)),
+        WireReading("a proxy's 504", "504 Gateway Timeout", is: .failed(.upstreamUnavailable)),
+        WireReading("503", "503 Service Unavailable", is: .failed(.upstreamUnavailable)),
+        WireReading(delay: "120", 120),
+        WireReading(delay: "Sun, 01 Mar 2026 12:01:30 GMT", 90),
+        WireReading(delay: "Sun, 01 Mar 2026 11:00:00 GMT", 0),
+        WireReading(delay: "soon", nil),
+        WireReading("a body that is nothing we know", "200 OK", "<html>welcome</html>", is: .failed(.upstreamProtocol)),
+        WireReading("an empty body", "200 OK", is: .failed(.upstreamProtocol)),
+        WireReading("something that is not HTTP", unreadable: "SSH-2.0-OpenSSH_9.9\r\n\r\n", code: "invalidResponse"),
+        WireReading(
+            "a length that is none",
+            unreadable: "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
+            code: "invalidResponse"
         ),
         WireReading(
-            name: "410",
-            wire: WireAnswer.text("410 Gone", "NotRegistered"),
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "410")
-        ),
-        WireReading(
-            name: "DeprecatedApi",
-            wire: WireAnswer.text(
-                "200 OK",
-                #"{"multicast_id":1,"success":0,"failure":1,"results":[{"error":"DeprecatedApi"}]}"#
-            ),
-            result: UpstreamResult(answer: .recipients([.rejected(.upstreamProtocol)]), upstreamCode: "200")
-        ),
-        WireReading(
-            name: "DeprecatedApi as text",
-            wire: WireAnswer.text("404 Not Found", "Error=DeprecatedApi"),
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "404")
-        ),
-        WireReading(
-            name: "a redirect, which is not followed",
-            wire: WireAnswer.text("302 Found", "", "Location: http://127.0.0.1:1/"),
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "302")
-        ),
-        WireReading(
-            name: "429",
-            wire: WireAnswer.text("429 Too Many Requests", "", "Retry-After: 60"),
-            result: UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 60, upstreamCode: "429")
-        ),
-        WireReading(
-            name: "500",
-            wire: WireAnswer.text("500 Internal Server Error", "oops"),
-            result: UpstreamResult(answer: .failed(.upstreamInternal), upstreamCode: "500")
-        ),
-        WireReading(
-            name: "503 with seconds",
-            wire: WireAnswer.text("503 Service Unavailable", "", "Retry-After: 120"),
-            result: UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 120, upstreamCode: "503")
-        ),
-        WireReading(
-            name: "503 with a date",
-            wire: WireAnswer.text("503 Service Unavailable", "", "Retry-After: Sun, 01 Mar 2026 12:01:30 GMT"),
-            result: UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 90, upstreamCode: "503")
-        ),
-        WireReading(
-            name: "503 with a date in the past",
-            wire: WireAnswer.text("503 Service Unavailable", "", "Retry-After: Sun, 01 Mar 2026 11:00:00 GMT"),
-            result: UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 0, upstreamCode: "503")
-        ),
-        WireReading(
-            name: "503 with a delay that is none",
-            wire: WireAnswer.text("503 Service Unavailable", "", "Retry-After: soon"),
-            result: UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503")
-        ),
-        WireReading(
-            name: "a delay beside an error that no waiting mends",
-            wire: WireAnswer.text("401 Unauthorized", "", "Retry-After: 60"),
-            result: UpstreamResult(answer: .failed(.upstreamCredentials), upstreamCode: "401")
-        ),
-        WireReading(
-            name: "a body that is nothing we know",
-            wire: WireAnswer.text("200 OK", "<html>welcome</html>"),
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "200")
-        ),
-        WireReading(
-            name: "an empty body",
-            wire: WireAnswer.text("200 OK", ""),
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "200")
-        ),
-        WireReading(
-            name: "something that is not HTTP",
-            wire: "SSH-2.0-OpenSSH_9.9\r\n\r\n",
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "invalidResponse")
-        ),
-        WireReading(
-            name: "a length that is none",
-            wire: "HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n",
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "invalidResponse")
-        ),
-        WireReading(
-            name: "a gibibyte promised",
-            wire: "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{",
-            result: UpstreamResult(answer: .failed(.upstreamProtocol), upstreamCode: "responseTooLarge")
+            "a gibibyte promised",
+            unreadable: "HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n{",
+            code: "responseTooLarge"
         ),
     ]
+}
+
+/// Answers as they come off the wire.
+enum WireAnswer {
+    /// One message accepted.
+    static let accepted = text(
+        "200 OK",
+        #"{"multicast_id":1,"success":1,"failure":0,"canonical_ids":0,"results":[{"message_id":"0:1"}]}"#
+    )
+
+    /// An answer with a length and these fields.
+    static func text(_ status: String, _ body: String, _ fields: String...) -> String {
+        let lines = ["HTTP/1.1 \(status)", "Content-Length: \(body.utf8.count)"] + fields
+        return lines.joined(separator: "\r\n") + "\r\n\r\n" + body
+    }
 }

@@ -12,36 +12,35 @@ import Testing
 struct TopicCallFailureTests {
     @Test("A refused access token is replaced, once for all calls", arguments: TopicAPI.allCases)
     func refresh(api: TopicAPI) async throws {
-        try await TopicFixture.run(api: api, fanOut: 10) { fixture in
+        try await V1Fixture.run(fanOut: 10, topicAPI: api) { fixture in
             _ = try await fixture.change(["first"])
             fixture.emulator.revokeAccessTokens()
             let tokens = (0..<50).map { "device-\($0)" }
-            let result = try await fixture.change(tokens)
-            #expect(TopicFixture.codes(result) == Array(repeating: nil, count: 50))
-            #expect(fixture.v1.tokenRequests.count == 2)
+            #expect(try await fixture.change(tokens).codes == Array(repeating: nil, count: 50))
+            #expect(fixture.tokenRequests.count == 2)
         }
     }
 
     @Test("A second refusal is final, and holds for all", arguments: TopicAPI.allCases)
     func refusedTwice(api: TopicAPI) async throws {
-        try await TopicFixture.run(api: api, fanOut: 4) { fixture in
+        try await V1Fixture.run(fanOut: 4, topicAPI: api) { fixture in
             _ = try await fixture.change(["first"])
-            let before = fixture.requests.count
+            let before = fixture.topicRequests.count
             for token in ["device-0", "device-1", "device-2", "device-3"] {
                 fixture.emulator.addFault(
                     Fault(token: token, times: 1_000, action: .status(401, body: "", headers: []))
                 )
             }
             let result = try await fixture.change((0..<1_000).map { "device-\($0)" })
-            #expect(TopicFixture.codes(result).contains(.upstreamCredentials))
-            #expect(TopicFixture.codes(result).allSatisfy { $0 == nil || $0 == .upstreamCredentials })
-            #expect(fixture.requests.count - before < 1_000)
+            #expect(result.codes.contains(.upstreamCredentials))
+            #expect(result.codes.allSatisfy { $0 == nil || $0 == .upstreamCredentials })
+            #expect(fixture.topicRequests.count - before < 1_000)
         }
     }
 
     @Test("An exhausted quota is FCM's, and holds for all")
     func quota() async throws {
-        try await TopicFixture.run(fanOut: 1) { fixture in
+        try await V1Fixture.run(fanOut: 1) { fixture in
             fixture.emulator.addFault(
                 Fault(
                     token: "b",
@@ -57,74 +56,63 @@ struct TopicCallFailureTests {
                         upstreamCode: "429"
                     )
             )
-            #expect(fixture.requests.count == 2)
+            #expect(fixture.topicRequests.count == 2)
         }
     }
 
     @Test("Where v1's own API is not there, the Instance ID API is asked, and remembered")
     func missing() async throws {
-        try await TopicFixture.run(fanOut: 1) { fixture in
+        try await V1Fixture.run(fanOut: 1) { fixture in
             fixture.emulator.addFault(Fault(token: "a", action: .page(404)))
-            let result = try await fixture.change(["a", "b", "ERROR_UNREGISTERED"])
-            #expect(TopicFixture.codes(result) == [nil, nil, .unregistered])
-            #expect(fixture.requests.map(\.path).last == "/iid/v1:batchAdd")
-            #expect(fixture.requests.count == 2)
+            #expect(try await fixture.change(["a", "b", "ERROR_UNREGISTERED"]).codes == [nil, nil, .unregistered])
+            #expect(fixture.topicRequests.map(\.path).last == "/iid/v1:batchAdd")
+            #expect(fixture.topicRequests.count == 2)
             #expect(fixture.emulator.topics(of: "b") == ["news"])
             _ = try await fixture.change(["c"])
-            guard case .found = try await fixture.look(up: "c").answer else {
-                Issue.record("not found")
-                return
-            }
-            #expect(fixture.requests.map(\.path).suffix(2) == ["/iid/v1:batchAdd", "/iid/info/c?details=true"])
+            #expect(try await fixture.look(up: "c").found != nil)
+            #expect(fixture.topicRequests.map(\.path).suffix(2) == ["/iid/v1:batchAdd", "/iid/info/c?details=true"])
         }
     }
 
     @Test("A look-up falls back too")
     func missingList() async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             try fixture.emulator.subscribe(["a"], to: "news")
             fixture.emulator.addFault(Fault(token: "a", action: .page(404)))
-            let look = try await fixture.look(up: "a")
-            guard case .found(let info) = look.answer else {
-                Issue.record("not found: \(look)")
-                return
-            }
-            #expect(info.subscriptions.map(\.topic) == ["news"])
+            #expect(try await fixture.look(up: "a").found?.subscriptions.map(\.topic) == ["news"])
         }
     }
 
     @Test("One device that v1's API does not know among those that it serves is asked about by itself")
     func oneMissing() async throws {
-        try await TopicFixture.run(fanOut: 1) { fixture in
+        try await V1Fixture.run(fanOut: 1) { fixture in
             fixture.emulator.addFault(Fault(token: "b", action: .page(404)))
-            let result = try await fixture.change(["a", "b", "c"])
-            #expect(TopicFixture.codes(result) == [nil, nil, nil])
-            let bodies = fixture.requests.filter { $0.path.hasPrefix("/iid/") }.map(\.body)
+            #expect(try await fixture.change(["a", "b", "c"]).codes == [nil, nil, nil])
+            let bodies = fixture.topicRequests.filter { $0.path.hasPrefix("/iid/") }.map(\.body)
             #expect(bodies == [#"{"to":"/topics/news","registration_tokens":["b"]}"#])
             // The API is there, so the next change goes to it again.
             _ = try await fixture.change(["d"])
-            #expect(fixture.requests.last?.path.contains("/registrations/d/") == true)
+            #expect(fixture.topicRequests.last?.path.contains("/registrations/d/") == true)
         }
     }
 
     @Test("Neither API is there")
     func bothMissing() async throws {
-        try await TopicFixture.run(fanOut: 1) { fixture in
+        try await V1Fixture.run(fanOut: 1) { fixture async throws in
             fixture.emulator.addFault(Fault(token: "a", times: 2, action: .page(404)))
-            let result = try await fixture.change(["a", "b"])
-            #expect(TopicFixture.codes(result) == [.upstreamProtocol, .upstreamProtocol])
+            #expect(try await fixture.change(["a", "b"]).codes == [.upstreamProtocol, .upstreamProtocol])
             // Nothing is remembered of that.
-            #expect(TopicFixture.codes(try await fixture.change(["b"])) == [nil])
-            #expect(fixture.requests.last?.path.contains("topicSubscriptions") == true)
+            #expect(try await fixture.change(["b"]).codes == [nil])
+            #expect(fixture.topicRequests.last?.path.contains("topicSubscriptions") == true)
         }
     }
 
     @Test("A batch's garbage tells nothing of any device", arguments: [FaultAction.garbage, .truncate, .page(200)])
     func garbage(action: FaultAction) async throws {
-        try await TopicFixture.run(api: .instanceID) { fixture in
+        try await V1Fixture.run(topicAPI: .instanceID) { fixture in
             _ = try await fixture.change(["first"])
             fixture.emulator.addFault(Fault(path: "/iid/v1:batchAdd", action: action))
-            let codes = TopicFixture.codes(try await fixture.change(["a", "b"]))
+            let codes = try await fixture.change(["a", "b"]).codes
             #expect(codes.count == 2)
             #expect(codes.allSatisfy { $0 == .upstreamProtocol || $0 == .upstreamUnavailable })
         }
@@ -132,13 +120,11 @@ struct TopicCallFailureTests {
 
     @Test("What gets no answer before the deadline can be repeated", arguments: TopicAPI.allCases)
     func deadline(api: TopicAPI) async throws {
-        try await TopicFixture.run(api: api, fanOut: 2) { fixture in
+        try await V1Fixture.run(fanOut: 2, topicAPI: api) { fixture in
             _ = try await fixture.change(["first"])
             for token in ["a", "b"] { fixture.emulator.addFault(Fault(token: token, action: .hang)) }
             let result = try await fixture.change(["a", "b", "c"], timeLeft: .milliseconds(300))
-            #expect(
-                TopicFixture.codes(result) == [.upstreamUnavailable, .upstreamUnavailable, .upstreamUnavailable]
-            )
+            #expect(result.codes == [.upstreamUnavailable, .upstreamUnavailable, .upstreamUnavailable])
             #expect(fixture.emulator.topics(of: "c") == [])
             fixture.emulator.deleteFaults()
         }
@@ -146,50 +132,48 @@ struct TopicCallFailureTests {
 
     @Test("A caller waits for an access token no longer than its deadline")
     func tokenDeadline() async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             fixture.emulator.addFault(Fault(path: "/token", action: .hang))
             let result = try await fixture.change(["a", "b"], timeLeft: .milliseconds(200))
-            #expect(TopicFixture.codes(result) == [.upstreamUnavailable, .upstreamUnavailable])
+            #expect(result.codes == [.upstreamUnavailable, .upstreamUnavailable])
             #expect(result.upstreamCode == "token_timeout")
-            #expect(fixture.requests.isEmpty)
+            #expect(fixture.topicRequests.isEmpty)
             fixture.emulator.deleteFaults()
         }
     }
 
     @Test("A lost connection concerns its device alone")
     func reset() async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             _ = try await fixture.change(["first"])
             fixture.emulator.addFault(Fault(token: "b", action: .reset))
-            let result = try await fixture.change(["a", "b", "c"])
-            #expect(TopicFixture.codes(result) == [nil, .upstreamUnavailable, nil])
+            #expect(try await fixture.change(["a", "b", "c"]).codes == [nil, .upstreamUnavailable, nil])
         }
     }
 
     @Test("A thousand devices are a thousand calls, of which a few are under way at a time")
     func thousand() async throws {
-        try await TopicFixture.run(fanOut: 8) { fixture in
+        try await V1Fixture.run(fanOut: 8) { fixture in
             let tokens = (0..<1_000).map { "device-\($0)" }
             // On one event loop, as a request runs: its connections are those of that loop.
             let executor = EventLoopTaskExecutor(eventLoop: MultiThreadedEventLoopGroup.singleton.next())
             let result = try await withTaskExecutorPreference(executor) { try await fixture.change(tokens) }
-            #expect(TopicFixture.codes(result) == Array(repeating: nil, count: 1_000))
-            #expect(fixture.requests.count == 1_000)
+            #expect(result.codes == Array(repeating: nil, count: 1_000))
+            #expect(fixture.topicRequests.count == 1_000)
             // By HTTP/1.1 each call in flight has a connection.
-            #expect((1...8).contains(Set(fixture.requests.compactMap(\.connection)).count))
-            #expect(fixture.v1.tokenRequests.count == 1)
-            _ = try await fixture.v1.send(to: .topic(try #require(TopicName("news"))))
+            #expect((1...8).contains(Set(fixture.topicRequests.compactMap(\.connection)).count))
+            #expect(fixture.tokenRequests.count == 1)
+            _ = try await fixture.send(to: .topic(try #require(TopicName("news"))))
             #expect(Set(fixture.emulator.deliveries(topic: "news").map(\.token)) == Set(tokens))
         }
     }
 
     @Test("A thousand devices are one call by the Instance ID API")
     func thousandAtOnce() async throws {
-        try await TopicFixture.run(api: .instanceID) { fixture in
+        try await V1Fixture.run(topicAPI: .instanceID) { fixture async throws in
             let tokens = (0..<1_000).map { $0 % 10 == 0 ? "ERROR_NOT_FOUND-\($0)" : "device-\($0)" }
-            let result = try await fixture.change(tokens)
-            #expect(TopicFixture.codes(result) == tokens.indices.map { $0 % 10 == 0 ? .unregistered : nil })
-            #expect(fixture.requests.count == 1)
+            #expect(try await fixture.change(tokens).codes == tokens.indices.map { $0 % 10 == 0 ? .unregistered : nil })
+            #expect(fixture.topicRequests.count == 1)
         }
     }
 }

@@ -12,41 +12,40 @@ import Testing
 struct TopicCallTests {
     @Test("By v1's own API each device has a call, with an access token")
     func v1() async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             let result = try await fixture.change(["a:b/c"], topic: "100%")
             #expect(result == SubscriptionResult([.done], upstreamCode: "200"))
             #expect(fixture.emulator.topics(of: "a:b/c") == ["100%"])
             _ = try await fixture.change(.unsubscribe, ["a:b/c"], topic: "100%")
             #expect(fixture.emulator.topics(of: "a:b/c") == [])
             let parent = "/v1/projects/demo-project/registrations/a%3Ab%2Fc/topicSubscriptions"
-            #expect(fixture.requests.map(\.method) == ["POST", "DELETE"])
+            #expect(fixture.topicRequests.map(\.method) == ["POST", "DELETE"])
             #expect(
-                fixture.requests.map(\.path)
+                fixture.topicRequests.map(\.path)
                     == [parent + "?topic_name=100%25", parent + "/100%25?allow_missing=true"]
             )
-            #expect(fixture.requests.map(\.body) == ["{}", ""])
-            #expect(fixture.requests.allSatisfy { $0.field("authorization")?.hasPrefix("Bearer ya29.") == true })
-            #expect(fixture.requests.allSatisfy { $0.field("access_token_auth") == nil })
+            #expect(fixture.topicRequests.map(\.body) == ["{}", ""])
+            #expect(fixture.topicRequests.allSatisfy { $0.field("authorization")?.hasPrefix("Bearer ya29.") == true })
+            #expect(fixture.topicRequests.allSatisfy { $0.field("access_token_auth") == nil })
         }
     }
 
     @Test("By the Instance ID API one call is enough, with an access token that is announced as one")
     func instanceID() async throws {
-        try await TopicFixture.run(api: .instanceID) { fixture in
-            let result = try await fixture.change(["a", "b"])
-            #expect(result == SubscriptionResult([.done, .done], upstreamCode: "200"))
+        try await V1Fixture.run(topicAPI: .instanceID) { fixture in
+            #expect(try await fixture.change(["a", "b"]) == SubscriptionResult([.done, .done], upstreamCode: "200"))
             _ = try await fixture.change(.unsubscribe, ["b"])
             #expect(fixture.emulator.topics(of: "a") == ["news"])
             #expect(fixture.emulator.topics(of: "b") == [])
-            #expect(fixture.requests.map(\.path) == ["/iid/v1:batchAdd", "/iid/v1:batchRemove"])
+            #expect(fixture.topicRequests.map(\.path) == ["/iid/v1:batchAdd", "/iid/v1:batchRemove"])
             #expect(
-                fixture.requests.map(\.body) == [
+                fixture.topicRequests.map(\.body) == [
                     #"{"to":"/topics/news","registration_tokens":["a","b"]}"#,
                     #"{"to":"/topics/news","registration_tokens":["b"]}"#,
                 ]
             )
-            #expect(fixture.requests.allSatisfy { $0.field("access_token_auth") == "true" })
-            #expect(fixture.requests.allSatisfy { $0.field("authorization")?.hasPrefix("Bearer ya29.") == true })
+            #expect(fixture.topicRequests.allSatisfy { $0.field("access_token_auth") == "true" })
+            #expect(fixture.topicRequests.allSatisfy { $0.field("authorization")?.hasPrefix("Bearer ya29.") == true })
         }
     }
 
@@ -55,20 +54,15 @@ struct TopicCallTests {
         arguments: [TopicAPI.v1, .instanceID]
     )
     func legacy(api: TopicAPI) async throws {
-        try await TopicFixture.run(api: api) { fixture in
+        try await V1Fixture.run(topicAPI: api) { fixture in
             let profile = try fixture.profile(.legacy)
-            let result = try await fixture.change(["a"], of: profile)
-            #expect(result == SubscriptionResult([.done], upstreamCode: "200"))
-            let look = try await fixture.look(up: "a", of: profile)
-            guard case .found(let info) = look.answer else {
-                Issue.record("not found: \(look)")
-                return
-            }
+            #expect(try await fixture.change(["a"], of: profile) == SubscriptionResult([.done], upstreamCode: "200"))
+            let info = try #require(try await fixture.look(up: "a", of: profile).found)
             #expect(info.subscriptions.map(\.topic) == ["news"])
-            #expect(fixture.requests.map(\.path) == ["/iid/v1:batchAdd", "/iid/info/a?details=true"])
-            #expect(fixture.requests.allSatisfy { $0.field("authorization") == "key=AAAA:server-key" })
-            #expect(fixture.requests.allSatisfy { $0.field("access_token_auth") == nil })
-            #expect(fixture.v1.tokenRequests.isEmpty)
+            #expect(fixture.topicRequests.map(\.path) == ["/iid/v1:batchAdd", "/iid/info/a?details=true"])
+            #expect(fixture.topicRequests.allSatisfy { $0.field("authorization") == "key=AAAA:server-key" })
+            #expect(fixture.topicRequests.allSatisfy { $0.field("access_token_auth") == nil })
+            #expect(fixture.tokenRequests.isEmpty)
         }
     }
 
@@ -78,13 +72,13 @@ struct TopicCallTests {
         [1, 100]
     )
     func partial(api: TopicAPI, fanOut: Int) async throws {
-        try await TopicFixture.run(api: api, fanOut: fanOut) { fixture in
+        try await V1Fixture.run(fanOut: fanOut, topicAPI: api) { fixture in
             let result = try await fixture.change([
                 "a", "ERROR_UNREGISTERED-1", "b", "ERROR_SENDER_ID_MISMATCH", "ERROR_InvalidRegistration",
                 "ERROR_UNAVAILABLE", "ERROR_INTERNAL", "ERROR_TOO_MANY_TOPICS", "c",
             ])
             #expect(
-                TopicFixture.codes(result) == [
+                result.codes == [
                     nil, .unregistered, nil, .senderMismatch, .invalidToken, .upstreamUnavailable, .upstreamInternal,
                     .tooManyTopics, nil,
                 ]
@@ -96,10 +90,9 @@ struct TopicCallTests {
 
     @Test("Subscribing twice and unsubscribing what is not subscribed are done", arguments: TopicAPI.allCases)
     func repeated(api: TopicAPI) async throws {
-        try await TopicFixture.run(api: api) { fixture in
+        try await V1Fixture.run(topicAPI: api) { fixture async throws in
             for change in [SubscriptionChange.subscribe, .subscribe, .unsubscribe, .unsubscribe] {
-                let result = try await fixture.change(change, ["a"])
-                #expect(TopicFixture.codes(result) == [nil])
+                #expect(try await fixture.change(change, ["a"]).codes == [nil])
             }
             #expect(fixture.emulator.topics(of: "a") == [])
         }
@@ -107,37 +100,32 @@ struct TopicCallTests {
 
     @Test("A device that follows 2,000 topics follows no more", arguments: TopicAPI.allCases)
     func tooMany(api: TopicAPI) async throws {
-        try await TopicFixture.run(api: api) { fixture in
+        try await V1Fixture.run(topicAPI: api) { fixture in
             for index in 0..<2_000 { try fixture.emulator.subscribe(["full"], to: "topic-\(index)") }
-            let result = try await fixture.change(["full", "other"])
-            #expect(TopicFixture.codes(result) == [.tooManyTopics, nil])
+            #expect(try await fixture.change(["full", "other"]).codes == [.tooManyTopics, nil])
         }
     }
 
     @Test("A message to a topic reaches exactly its subscribers", arguments: UpstreamKind.allCases)
     func delivery(upstream: UpstreamKind) async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             let profile = try fixture.profile(upstream)
             _ = try await fixture.change(["a", "b", "c"], of: profile)
             _ = try await fixture.change(["d"], topic: "other", of: profile)
             _ = try await fixture.change(.unsubscribe, ["b"], of: profile)
-            _ = try await fixture.v1.send(to: .topic(try #require(TopicName("news"))))
+            _ = try await fixture.send(to: .topic(try #require(TopicName("news"))))
             #expect(fixture.emulator.deliveries(topic: "news").map(\.token).sorted() == ["a", "c"])
         }
     }
 
     @Test("A device's subscriptions are listed page by page")
     func pages() async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             for index in 0..<700 { try fixture.emulator.subscribe(["a"], to: "topic-\(index)") }
-            let look = try await fixture.look(up: "a")
-            guard case .found(let info) = look.answer else {
-                Issue.record("not found: \(look)")
-                return
-            }
+            let info = try #require(try await fixture.look(up: "a").found)
             #expect(info.subscriptions.map(\.topic) == fixture.emulator.topics(of: "a"))
             #expect(info.subscriptions.allSatisfy { $0.since?.hasSuffix("Z") == true })
-            #expect(fixture.requests.count == 3)
+            #expect(fixture.topicRequests.count == 3)
             #expect(info.application == nil)
             #expect(try await fixture.look(up: "b").answer == .found(RegistrationInfo()))
         }
@@ -145,18 +133,14 @@ struct TopicCallTests {
 
     @Test("What only the Instance ID API knows is asked there")
     func everything() async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             _ = try await fixture.change(["a"])
-            let look = try await fixture.look(up: "a", .everything)
-            guard case .found(let info) = look.answer else {
-                Issue.record("not found: \(look)")
-                return
-            }
+            let info = try #require(try await fixture.look(up: "a", .everything).found)
             #expect(info.platform == "ANDROID")
             #expect(info.authorizedEntity == "123456789012")
             #expect(info.subscriptions.map(\.topic) == ["news"])
             #expect(info.subscriptions.first?.since?.count == 10)
-            #expect(fixture.requests.last?.path == "/iid/info/a?details=true")
+            #expect(fixture.topicRequests.last?.path == "/iid/info/a?details=true")
         }
     }
 
@@ -166,22 +150,21 @@ struct TopicCallTests {
         [("ERROR_UNREGISTERED", OutcomeCode.unregistered), ("ERROR_InvalidRegistration", .invalidToken)]
     )
     func unknown(api: TopicAPI, expected: (token: String, code: OutcomeCode)) async throws {
-        try await TopicFixture.run(api: api) { fixture in
-            let look = try await fixture.look(up: expected.token)
-            #expect(look.answer == .rejected(Rejection(code: expected.code)))
+        try await V1Fixture.run(topicAPI: api) { fixture async throws in
+            #expect(try await fixture.look(up: expected.token).answer == .rejected(Rejection(code: expected.code)))
         }
     }
 
     @Test("Without a credential, or with an endpoint that is none, nothing is asked", arguments: UpstreamKind.allCases)
-    func obstacles(upstream: UpstreamKind) async throws {
-        try await TopicFixture.run { fixture in
+    func missing(upstream: UpstreamKind) async throws {
+        try await V1Fixture.run { fixture in
             let bare = try fixture.profile(upstream, isBare: true)
             let missing = try await fixture.change(["a", "b"], of: bare)
-            #expect(TopicFixture.codes(missing) == [.upstreamCredentials, .upstreamCredentials])
+            #expect(missing.codes == [.upstreamCredentials, .upstreamCredentials])
             #expect(missing.upstreamCode == "no_credential")
             #expect(try await fixture.look(up: "a", of: bare).upstreamCode == "no_credential")
             let lost = try fixture.profile(upstream, endpoint: "fcm")
-            #expect(TopicFixture.codes(try await fixture.change(["a"], of: lost)) == [.upstreamUnavailable])
+            #expect(try await fixture.change(["a"], of: lost).codes == [.upstreamUnavailable])
             #expect(try await fixture.look(up: "a", of: lost).upstreamCode == "no_endpoint")
             #expect(fixture.emulator.journal().isEmpty)
         }
@@ -189,38 +172,35 @@ struct TopicCallTests {
 
     @Test("A server that a credential names gets its requests, and no other")
     func ownEndpoint() async throws {
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             try await RawUpstream.run(.send(WireAnswer.text("200 OK", #"{"results":[{}]}"#))) { upstream in
                 let profile = try fixture.profile(.legacy, endpoint: upstream.endpoint)
-                #expect(TopicFixture.codes(try await fixture.change(["a"], of: profile)) == [nil])
+                #expect(try await fixture.change(["a"], of: profile).codes == [nil])
                 #expect(upstream.seen.current.requests.first?.hasPrefix("POST /iid/v1:batchAdd HTTP/1.1") == true)
-                #expect(fixture.requests.isEmpty)
+                #expect(fixture.topicRequests.isEmpty)
             }
         }
     }
 
     @Test("Messages and subscriptions of one credential share its access token")
     func sharedToken() async throws {
-        try await TopicFixture.run { fixture in
-            _ = try await fixture.v1.send()
+        try await V1Fixture.run { fixture in
+            _ = try await fixture.send()
             _ = try await fixture.change(["a"])
             _ = try await fixture.look(up: "a", .everything)
-            #expect(fixture.v1.tokenRequests.count == 1)
+            #expect(fixture.tokenRequests.count == 1)
         }
     }
 
     @Test("Calls are measured by API")
     func metrics() async throws {
         let metrics = TestMetrics()
-        try await TopicFixture.run(metrics: metrics) { fixture in
+        try await V1Fixture.run(metrics: metrics) { fixture in
             _ = try await fixture.change(["a", "b"])
             _ = try await fixture.look(up: "a", .everything)
         }
         func count(_ api: String) throws -> Int {
-            try metrics.expectTimer(
-                "fcmgw_upstream_attempt_duration_seconds",
-                [("api", api), ("outcome", "answered")]
-            )
+            try metrics.expectTimer("fcmgw_upstream_attempt_duration_seconds", [("api", api), ("outcome", "answered")])
             .values.count
         }
         #expect(try count("v1_topics") == 2)

@@ -76,14 +76,12 @@ struct TracingTests {
     )
     func failures(reply: RawUpstream.Reply) async throws {
         let tracer = RecordingTracer()
-        try await RawUpstream.run(reply) { upstream in
-            try await FCMClient.run(attemptTimeout: .milliseconds(200)) { sender in
-                let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
-                let call = try #require(tracer.spans.last)
-                #expect(call.attributes["error.type"] == result.upstreamCode)
-                #expect(call.status?.code == .error)
-                #expect(call.errors == 1)
-            }
+        try await FCMClient.run(against: reply, attemptTimeout: .milliseconds(200)) { sender, upstream in
+            let result = await sender.send(try Self.call(upstream, .recorded(by: tracer)))
+            let call = try #require(tracer.spans.last)
+            #expect(call.attributes["error.type"] == result.upstreamCode)
+            #expect(call.status?.code == .error)
+            #expect(call.errors == 1)
         }
         #expect(tracer.spans.count >= 2)
         #expect(tracer.spans.dropFirst().allSatisfy { $0.ends == 1 })
@@ -92,21 +90,19 @@ struct TracingTests {
     @Test("The span of a call ends with the task that waits for it")
     func cancelled() async throws {
         let tracer = RecordingTracer()
-        try await RawUpstream.run(.hang) { upstream in
-            try await FCMClient.run { sender in
-                let call = try Self.call(upstream, .recorded(by: tracer))
-                let task = Task { await sender.send(call) }
-                try await upstream.seen.wait { $0.requests.count == 1 }
-                task.cancel()
-                _ = await task.value
-                #expect(tracer.spans.last?.ends == 1)
-                #expect(tracer.spans.last?.attributes["error.type"] == "cancelled")
-            }
+        try await FCMClient.run(against: .hang) { sender, upstream in
+            let call = try Self.call(upstream, .recorded(by: tracer))
+            let task = Task { await sender.send(call) }
+            try await upstream.seen.wait { $0.requests.count == 1 }
+            task.cancel()
+            _ = await task.value
+            #expect(tracer.spans.last?.ends == 1)
+            #expect(tracer.spans.last?.attributes["error.type"] == "cancelled")
         }
     }
 
     @Test("A call that can't be made has no span")
-    func obstacles() async throws {
+    func notMade() async throws {
         let tracer = RecordingTracer()
         try await FCMClient.run { sender in
             let result = await sender.send(try .sample(credential: nil, trace: .recorded(by: tracer)))
@@ -153,53 +149,38 @@ struct TracingTests {
         try await V1Fixture.run { fixture in
             _ = await fixture.client.send(try fixture.call(trace: .sample))
             _ = await fixture.client.send(try fixture.call(trace: nil))
-            #expect(
-                fixture.messages.map { Self.value(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []]
-            )
+            #expect(fixture.messages.map { Self.value(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []])
             #expect(fixture.messages.map { Self.value(of: "tracestate", in: $0) } == [["a=1,b=2"], []])
         }
     }
 
+    private static let subscriptions = "/v1/projects/{project}/registrations/{token}/topicSubscriptions"
+
     @Test(
-        "Calls about topics have spans, whose names hold no token",
+        "Calls about topics have spans of their templates, whose names hold no token",
         arguments: [
-            (TopicAPI.v1, "POST /v1/projects/{project}/registrations/{token}/topicSubscriptions"),
-            (.instanceID, "POST /iid/v1:batchAdd"),
+            (TopicAPI.v1, SubscriptionChange.subscribe, "POST", Self.subscriptions),
+            (.v1, .unsubscribe, "DELETE", Self.subscriptions + "/{topic}"),
+            (.instanceID, .subscribe, "POST", "/iid/v1:batchAdd"),
+            (.instanceID, .unsubscribe, "POST", "/iid/v1:batchRemove"),
         ]
     )
-    func topics(api: TopicAPI, name: String) async throws {
+    func topics(api: TopicAPI, change: SubscriptionChange, method: String, template: String) async throws {
         let tracer = RecordingTracer()
-        try await TopicFixture.run(api: api) { fixture in
+        try await V1Fixture.run(topicAPI: api) { fixture in
             let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
             let profile = try fixture.profile()
-            _ = await fixture.client.change(try .sample(["canary-device"], of: profile, origin: origin))
+            _ = await fixture.client.change(
+                try .sample(["canary-device"], change, topic: "canary", of: profile, origin: origin)
+            )
             _ = await fixture.client.lookUp(try .sample("canary-device", .everything, of: profile, origin: origin))
             let calls = tracer.spans.filter { $0.kind == .client }
-            #expect(calls.map(\.name) == [name, "GET /iid/info/{token}"])
+            #expect(calls.map(\.name) == ["\(method) \(template)", "GET /iid/info/{token}"])
+            #expect(calls.first?.attributes["url.template"] == template)
             #expect(calls.allSatisfy { $0.ends == 1 && !"\($0)".contains("canary") })
-            let sent = fixture.requests.flatMap { Self.value(of: "traceparent", in: $0) }
+            let sent = fixture.topicRequests.flatMap { Self.value(of: "traceparent", in: $0) }
             #expect(sent == calls.map { "00-\(RequestTrace.sampleID)-\($0.id)-01" })
         }
-    }
-
-    @Test("The end of a subscription has a span of its own template", arguments: [TopicAPI.v1, .instanceID])
-    func unsubscribing(api: TopicAPI) async throws {
-        let tracer = RecordingTracer()
-        try await TopicFixture.run(api: api) { fixture in
-            let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
-            _ = await fixture.client.change(
-                try .sample(["canary"], .unsubscribe, topic: "canary", of: fixture.profile(), origin: origin)
-            )
-        }
-        let call = try #require(tracer.spans.last)
-        let template =
-            switch api {
-            case .v1: "/v1/projects/{project}/registrations/{token}/topicSubscriptions/{topic}"
-            case .instanceID: "/iid/v1:batchRemove"
-            }
-        #expect(call.attributes["url.template"] == template)
-        #expect(call.name == "\(api == .v1 ? "DELETE" : "POST") \(template)")
-        #expect(!"\(call)".contains("canary"))
     }
 
     @Test(
@@ -215,16 +196,15 @@ struct TracingTests {
             action: .status(400, body: #"{"error":"invalid_grant"}"#, headers: [])
         )
         if kind == "group" {
-            try await GroupFixture.v1 { fixture in
+            try await GroupFixture.run(.v1) { fixture in
                 fixture.emulator.addFault(fault)
-                let (request, deadline) = (GroupRequest.lookUp(name: "g"), ContinuousClock.now + .seconds(600))
-                _ = await fixture.client.perform(request, of: fixture.profile, deadline: deadline, origin: origin)
+                await fixture.perform(.lookUp(name: "g"), origin: origin)
             }
         } else {
-            try await TopicFixture.run { fixture in
+            try await V1Fixture.run { fixture in
                 fixture.emulator.addFault(fault)
                 if kind == "send" {
-                    _ = await fixture.v1.client.send(try fixture.v1.call(trace: origin.trace))
+                    _ = await fixture.client.send(try fixture.call(trace: origin.trace))
                 } else {
                     _ = await fixture.client.lookUp(
                         try .sample("device", .everything, of: fixture.profile(), origin: origin)
@@ -243,7 +223,7 @@ struct TracingTests {
     @Test("Topics and groups wait for an access token in a span of its own, once for many calls")
     func waits() async throws {
         let tracer = RecordingTracer()
-        try await TopicFixture.run { fixture in
+        try await V1Fixture.run { fixture in
             let origin = RequestOrigin(method: "POST", requestID: "r", trace: .recorded(by: tracer))
             let call = try SubscriptionCall.sample(["a", "b"], of: fixture.profile(), origin: origin)
             _ = await fixture.client.change(call)
@@ -259,12 +239,8 @@ struct TracingTests {
         try await GroupFixture.legacy { fixture in
             let change = GroupChange(.create, name: "canary-group", tokens: ["canary-device"])
             for trace in [RequestTrace.recorded(by: tracer), .sample] {
-                _ = await fixture.client.perform(
-                    .change(change),
-                    of: fixture.profile,
-                    deadline: .now + .seconds(600),
-                    origin: RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
-                )
+                let origin = RequestOrigin(method: "POST", requestID: "request-1", trace: trace)
+                await fixture.perform(.change(change), origin: origin)
             }
             let call = try #require(tracer.spans.last)
             #expect(call.name == "POST /fcm/notification" && call.ends == 1)
@@ -283,13 +259,7 @@ struct TracingTests {
         try await FCMClient.run(defaultEndpoint: "http://127.0.0.1:8085") { client in
             let call = try UpstreamCall.sample(credential: Self.key, trace: .sample)
             let account = try #require(try client.accounts.account(of: call.profile, .legacy)?.get())
-            let context = CallContext(
-                .legacy,
-                by: account,
-                for: call.profile,
-                origin: call.origin,
-                deadline: call.deadline
-            )
+            let context = CallContext(.legacy, by: account, for: call)
             for level in [Logger.Level.debug, .info] {
                 logger.logLevel = level
                 AttemptLog(logger).ended("503", context, in: .milliseconds(2))
@@ -324,7 +294,7 @@ struct TracingTests {
         let logs = InMemoryLogHandler()
         var logger = Logger(label: "test") { _ in logs }
         logger.logLevel = .debug
-        try await TopicFixture.run(log: AttemptLog(logger)) { fixture in
+        try await V1Fixture.run(log: AttemptLog(logger)) { fixture in
             _ = try await fixture.change(["device"])
             _ = try await fixture.look(up: "device", .everything)
         }

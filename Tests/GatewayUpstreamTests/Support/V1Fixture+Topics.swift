@@ -1,53 +1,26 @@
-import CoreMetrics
 import FCMEmulator
 import FCMModel
 import GatewayCore
 import GatewayTestKit
-import Logging
-import NIOPosix
 import Testing
 
 @testable import GatewayUpstream
 
-/// An emulator that keeps subscriptions for tenants of both protocols.
-struct TopicFixture: Sendable {
-    let v1: V1Fixture
-    var client: FCMClient { self.v1.client }
-
-    /// Runs a body, then shuts everything down.
-    static func run(
-        api: TopicAPI = .v1,
-        fanOut: Int = 100,
-        metrics: any MetricsFactory = NOOPMetricsHandler.instance,
-        log: AttemptLog = AttemptLog(),
-        _ body: (TopicFixture) async throws -> Void
-    ) async throws {
-        try await V1Fixture.run(fanOut: fanOut, topicAPI: api, metrics: metrics, log: log) { fixture in
-            try await body(TopicFixture(v1: fixture))
-        }
-    }
-
-    var emulator: FCMEmulator { self.v1.emulator }
-
+extension V1Fixture {
     /// A tenant with a server key, or one with a service account.
     func profile(
         _ upstream: UpstreamKind = .v1,
         isBare: Bool = false,
-        endpoint: String? = nil,
-        projectID: String? = nil
+        endpoint: String? = nil
     ) throws -> TenantProfile {
         var tenant = try Tenant.sample()
         tenant.upstream = upstream
-        tenant.projectID = projectID
         let legacy = LegacyCredential(serverKey: Secret("AAAA:server-key"), endpoint: endpoint)
-        let account = try endpoint.map { try ServiceAccountCredential.sample(endpoint: $0) } ?? self.v1.credential
+        let account = try endpoint.map { try ServiceAccountCredential.sample(endpoint: $0) } ?? self.credential
         return TenantProfile(
             tenant: tenant,
             legacyCredential: upstream == .legacy && !isBare ? legacy : nil,
-            v1Credential: upstream == .v1 && !isBare ? account : nil,
-            storedCredentials: [],
-            limits: LimitPolicies(),
-            pseudonymizer: .sample()
+            v1Credential: upstream == .v1 && !isBare ? account : nil
         )
     }
 
@@ -84,19 +57,28 @@ struct TopicFixture: Sendable {
     }
 
     /// The requests about subscriptions so far, oldest first.
-    var requests: [JournalEntry] {
+    var topicRequests: [JournalEntry] {
         self.emulator.journal().filter { $0.path.hasPrefix("/iid/") || $0.path.contains("topicSubscriptions") }
             .reversed()
     }
+}
 
-    /// The codes of a result; `nil` for what is done.
-    static func codes(_ result: SubscriptionResult) -> [OutcomeCode?] {
-        result.outcomes.map { outcome in
+extension SubscriptionResult {
+    /// The outcomes' codes; `nil` for what is done.
+    var codes: [OutcomeCode?] {
+        self.outcomes.map { outcome in
             switch outcome {
             case .done: nil
             case .rejected(let rejection): rejection.code
             }
         }
+    }
+}
+
+extension RegistrationResult {
+    /// What was found, if anything was.
+    var found: RegistrationInfo? {
+        if case .found(let info) = self.answer { info } else { nil }
     }
 }
 
