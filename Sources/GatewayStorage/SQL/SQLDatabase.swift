@@ -11,7 +11,7 @@ package import GatewayCore
 package protocol SQLDatabase: Sendable {
     /// Runs a closure that only reads, in one snapshot.
     ///
-    /// - Throws: `storeUnavailable`, or for a listing `overloaded`; what the closure throws, if it is a `GatewayError`.
+    /// Throws `storeUnavailable`, for a listing `overloaded`, or what the closure throws, if it is a `GatewayError`.
     func read<T: Sendable>(
         _ load: SQLLoad,
         scope: SQLScope,
@@ -22,7 +22,7 @@ package protocol SQLDatabase: Sendable {
     ///
     /// A cancelled task's transaction is committed all the same, so that its caller knows what came of it.
     ///
-    /// - Throws: `storeUnavailable`, or what the closure throws; then nothing was written.
+    /// Throws `storeUnavailable`, or what the closure throws; then nothing was written.
     func write<T: Sendable>(
         scope: SQLScope,
         isolation: SQLIsolation,
@@ -122,7 +122,6 @@ package enum SQLValue: Sendable, Hashable {
     static func int(_ value: Int?) -> SQLValue { value.map { .integer(Int64($0)) } ?? .null }
     static func int(_ value: Int64?) -> SQLValue { value.map { .integer($0) } ?? .null }
     static func bool(_ value: Bool) -> SQLValue { .integer(value ? 1 : 0) }
-    static func real(_ value: Double) -> SQLValue { .double(value) }
     static func text(_ value: String?) -> SQLValue { value.map { .string($0) } ?? .null }
     static func text(_ tenant: TenantID) -> SQLValue { .string(tenant.text) }
     static func bytes(_ value: [UInt8]) -> SQLValue { .blob(value) }
@@ -146,13 +145,9 @@ package struct SQLRow: Sendable {
         return value
     }
 
-    func int(_ column: Int) throws(DamagedValue) -> Int {
-        Int(try self.int64(column))
-    }
+    func int(_ column: Int) throws(DamagedValue) -> Int { Int(try self.int64(column)) }
 
-    func bool(_ column: Int) throws(DamagedValue) -> Bool {
-        try self.int64(column) != 0
-    }
+    func bool(_ column: Int) throws(DamagedValue) -> Bool { try self.int64(column) != 0 }
 
     func real(_ column: Int) throws(DamagedValue) -> Double {
         switch self.values[column] {
@@ -176,9 +171,7 @@ package struct SQLRow: Sendable {
         return value
     }
 
-    func time(_ column: Int) throws(DamagedValue) -> Timestamp {
-        Timestamp(microseconds: try self.int64(column))
-    }
+    func time(_ column: Int) throws(DamagedValue) -> Timestamp { Timestamp(microseconds: try self.int64(column)) }
 
     func optionalTime(_ column: Int) throws(DamagedValue) -> Timestamp? {
         self.isNull(column) ? nil : try self.time(column)
@@ -190,9 +183,7 @@ package struct SQLRow: Sendable {
         return value
     }
 
-    func tenant(_ column: Int) throws(DamagedValue) -> TenantID {
-        try self.parsed(column) { TenantID($0) }
-    }
+    func tenant(_ column: Int) throws(DamagedValue) -> TenantID { try self.parsed(column) { TenantID($0) } }
 
     func damaged(_ column: Int) -> DamagedValue { DamagedValue(column: self.names[column]) }
 }

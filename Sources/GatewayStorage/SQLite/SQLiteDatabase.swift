@@ -49,9 +49,9 @@ package final class SQLiteDatabase: SQLDatabase {
         }
     }
 
-    /// Opens a database for a command's change of it, whether or not a process serves it; never makes or migrates one.
+    /// Opens a database for a command's change of it; never makes or migrates one. Blocks.
     ///
-    /// If no process serves it, none can begin to before it is closed. Blocks.
+    /// A process may serve it; if none does, none can begin to before it is closed.
     ///
     /// - Throws: `notFound` when there is no file, `invalid` when the file is not a gateway's store or one of another
     ///   version, `storeUnavailable` otherwise.
@@ -90,15 +90,11 @@ package final class SQLiteDatabase: SQLDatabase {
     }
 
     /// Tells commands by which master key this process seals, for as long as it serves the file.
-    ///
-    /// - Throws: `storeUnavailable` when it can't be written.
     package func announce(masterKey fingerprint: String) throws(GatewayError) {
         try self.lock?.announce(fingerprint)
     }
 
-    /// Makes sure that whoever serves the file seals by the same master key as a command is about to.
-    ///
-    /// - Throws: `conflict` when another process serves the file and seals by another key.
+    /// Throws `conflict` where another process serves the file and seals by another master key than a command is about to.
     package func requireMasterKey(_ fingerprint: String) throws(GatewayError) {
         guard self.lock == nil, try StoreLock.isHeld(at: self.path) else { return }
         guard try StoreLock.announcement(at: self.path) == fingerprint else {
@@ -129,9 +125,8 @@ package final class SQLiteDatabase: SQLDatabase {
         return try DatabasePool(path: file.path, configuration: configuration)
     }
 
-    /// Moves everything into the one file, closes it, and gives up its lock; later calls of anything fail.
-    ///
-    /// - Throws: `storeUnavailable` when something still reads or writes.
+    /// Moves everything into the one file, closes it, and gives up its lock; `storeUnavailable` while something still reads
+    /// or writes.
     package func close() throws(GatewayError) {
         do {
             // Readers first: the connection that closes last tidies up, and readers can't.
@@ -149,14 +144,14 @@ package final class SQLiteDatabase: SQLDatabase {
         isolation: SQLIsolation,
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        let start = ContinuousClock.now
-        let result: Result<T, any Error> = await withCheckedContinuation { continuation in
-            self.pool.asyncWrite({ try body(GRDBConnection(db: $0)) }) { db, result in
-                continuation.resume(returning: result)
-                self.log.noteWrite(db, in: self.pool, busyTimeoutSeconds: Self.busyTimeoutSeconds)
+        try await self.measured(.write) {
+            try await withCheckedThrowingContinuation { continuation in
+                self.pool.asyncWrite({ try body(GRDBConnection(db: $0)) }) { db, result in
+                    continuation.resume(with: result)
+                    self.log.noteWrite(db, in: self.pool, busyTimeoutSeconds: Self.busyTimeoutSeconds)
+                }
             }
         }
-        return try self.ended(.write, result, since: start)
     }
 
     package func read<T: Sendable>(
@@ -166,14 +161,9 @@ package final class SQLiteDatabase: SQLDatabase {
     ) async throws(GatewayError) -> T {
         switch load {
         case .lookUp:
-            let start = ContinuousClock.now
-            let result: Result<T, any Error>
-            do {
-                result = .success(try await self.pool.read { try body(GRDBConnection(db: $0)) })
-            } catch {
-                result = .failure(error)
+            return try await self.measured(.read) {
+                try await self.pool.read { try body(GRDBConnection(db: $0)) }
             }
-            return try self.ended(.read, result, since: start)
         case .scan:
             return try await self.scan(body)
         case .listing:
@@ -187,30 +177,23 @@ package final class SQLiteDatabase: SQLDatabase {
     private func scan<T: Sendable>(
         _ body: @escaping @Sendable (any SQLConnection) throws -> T
     ) async throws(GatewayError) -> T {
-        let start = ContinuousClock.now
-        let result: Result<T, any Error>
-        do {
-            let value = try await Self.scanThreads.runIfActive { [scanPool] in
+        try await self.measured(.scan) {
+            try await Self.scanThreads.runIfActive { [scanPool] in
                 try scanPool.read { try body(GRDBConnection(db: $0)) }
             }
-            result = .success(value)
-        } catch {
-            result = .failure(error)
         }
-        return try self.ended(.scan, result, since: start)
     }
 
-    /// Measures a call and hands out what came of it.
-    private func ended<T>(
+    private func measured<T: Sendable>(
         _ operation: StoreMetrics.Operation,
-        _ result: Result<T, any Error>,
-        since start: ContinuousClock.Instant
-    ) throws(GatewayError) -> T {
-        switch result {
-        case .success(let value):
+        _ body: () async throws -> T
+    ) async throws(GatewayError) -> T {
+        let start = ContinuousClock.now
+        do {
+            let value = try await body()
             self.metrics?.ended(operation, nil, in: .now - start)
             return value
-        case .failure(let error):
+        } catch {
             let error = GatewayError(translating: error)
             self.metrics?.ended(operation, error, in: .now - start)
             throw error

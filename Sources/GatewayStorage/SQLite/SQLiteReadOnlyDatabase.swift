@@ -1,11 +1,6 @@
+import Foundation
 import GRDB
 package import GatewayCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A store open for looking only, whether or not a process serves it; never makes, migrates or changes it.
 package final class SQLiteReadOnlyDatabase: SQLDatabase {
@@ -45,9 +40,7 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         }
     }
 
-    /// Closes the file; later reads fail.
-    ///
-    /// - Throws: `storeUnavailable` when something still reads.
+    /// Closes the file; `storeUnavailable` while something still reads.
     package func close() throws(GatewayError) {
         do {
             try self.queue.close()
@@ -64,7 +57,6 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         try await self.inspect { try body(GRDBConnection(db: $0)) }
     }
 
-    /// - Throws: `storeUnavailable` always.
     package func write<T: Sendable>(
         scope: SQLScope,
         isolation: SQLIsolation,
@@ -83,9 +75,7 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
         }
     }
 
-    /// Has SQLite check the file's structure; takes as long as reading it.
-    ///
-    /// - Returns: a few of the faults that it finds.
+    /// A few of the faults that SQLite finds in the file's structure; takes as long as reading it.
     package func faults() async throws(GatewayError) -> [String] {
         try await self.inspect { db in
             try String.fetchAll(db, sql: "PRAGMA quick_check(\(Self.maxFaults))").filter { $0 != "ok" }
@@ -95,11 +85,11 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
     private func inspect<T: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> T
     ) async throws(GatewayError) -> T {
-        let result: Result<T, any Error>
+        let result: Result<T, GatewayError>
         do {
             result = .success(try await self.queue.read(body))
         } catch {
-            result = .failure(error)
+            result = .failure(GatewayError(translating: error))
         }
         // Without locks, what was read counts only if nobody has begun to write.
         if let stamp = self.stamp, self.file.stamp != stamp {
@@ -109,17 +99,11 @@ package final class SQLiteReadOnlyDatabase: SQLDatabase {
                 cause: ServedMeanwhile()
             )
         }
-        do {
-            return try result.get()
-        } catch {
-            throw GatewayError(translating: error)
-        }
+        return try result.get()
     }
 
     /// Opens a file that nobody writes without making the files that SQLite's locks need, so that it can lie in a
-    /// directory that can't be written and nothing is left behind.
-    ///
-    /// - Returns: `nil` where this build of SQLite takes no such names.
+    /// directory that can't be written and nothing is left behind; `nil` where this build of SQLite takes no such names.
     private static func openUnlocked(_ file: StoreFile) throws -> DatabaseQueue? {
         let takesURIs = try DatabaseQueue()
             .read { db in

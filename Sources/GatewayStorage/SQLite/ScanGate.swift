@@ -12,16 +12,11 @@ final class ScanGate: Sendable {
         var waitingOfOneCaller = 16
     }
 
-    private enum Admission {
-        case admitted
-        case refused
-        case cancelled
-    }
-
     private struct Waiter {
         let number: Int
         let caller: String?
-        let continuation: CheckedContinuation<Admission, Never>
+        /// Told why it may not run, or nothing.
+        let continuation: CheckedContinuation<GatewayError?, Never>
     }
 
     private struct State {
@@ -58,15 +53,9 @@ final class ScanGate: Sendable {
         self.limits = limits
     }
 
-    /// Runs a scan of a tenant, or of an operator, once it is its turn.
-    ///
-    /// - Throws: `overloaded` when the queue is full, `cancelled`, and what the scan throws.
+    /// Runs a scan of a tenant, or of an operator, once it is its turn; `overloaded` when the queue is full.
     func run<T>(for caller: String?, _ scan: () async throws(GatewayError) -> T) async throws(GatewayError) -> T {
-        switch await self.enter(caller) {
-        case .admitted: break
-        case .refused: throw GatewayError(.overloaded, "Too many lists are being read; repeat after a while")
-        case .cancelled: throw GatewayError(.cancelled, "The operation was cancelled")
-        }
+        if let refusal = await self.enter(caller) { throw refusal }
         defer { self.change { $0.running.remove(caller) } }
         return try await scan()
     }
@@ -85,7 +74,7 @@ final class ScanGate: Sendable {
 
     var waitingCount: Int { self.state.withLock { $0.waiting.count } }
 
-    private func enter(_ caller: String?) async -> Admission {
+    private func enter(_ caller: String?) async -> GatewayError? {
         let number = self.state.withLock { state in
             state.lastNumber += 1
             return state.lastNumber
@@ -101,7 +90,8 @@ final class ScanGate: Sendable {
                     return true
                 }
                 if !isQueued {
-                    continuation.resume(returning: .refused)
+                    let refusal = GatewayError(.overloaded, "Too many lists are being read; repeat after a while")
+                    continuation.resume(returning: refusal)
                 } else if Task.isCancelled {
                     // The handler may have run before there was anybody to find.
                     self.cancel(number)
@@ -116,17 +106,16 @@ final class ScanGate: Sendable {
         let waiter = self.change { state in
             state.waiting.firstIndex { $0.number == number }.map { state.waiting.remove(at: $0) }
         }
-        waiter?.continuation.resume(returning: .cancelled)
+        waiter?.continuation.resume(returning: GatewayError(.cancelled, "The operation was cancelled"))
     }
 
-    /// Changes the state and does what follows from it.
     @discardableResult
     private func change<T>(_ body: (inout State) -> T) -> T {
         let (result, admitted, action) = self.state.withLock { state in
             let result = body(&state)
             return (result, state.admit(self.limits), state.takeIdleAction())
         }
-        for waiter in admitted { waiter.continuation.resume(returning: .admitted) }
+        for waiter in admitted { waiter.continuation.resume(returning: nil) }
         action?()
         return result
     }

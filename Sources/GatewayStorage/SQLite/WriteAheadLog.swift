@@ -2,14 +2,6 @@ import GRDB
 import GRDBSQLite
 import Synchronization
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// Keeps a store's write-ahead log short, also while there is always a reader.
 ///
 /// SQLite begins the log anew only when a checkpoint has copied all of it and no read needs it any more
@@ -118,11 +110,8 @@ final class WriteAheadLog: Sendable {
         try? db.execute(sql: "PRAGMA busy_timeout = \(Int(busyTimeoutSeconds * 1_000))")
     }
 
-    /// The log's size in bytes; 0 where there is none.
     private func measure() -> Int {
-        var status = stat()
-        // The call fills the structure it is handed; the path is valid during the call.
-        let size = unsafe stat(self.path, &status) == 0 ? Int(status.st_size) : 0
+        let size = POSIXFile.size(of: self.path)
         self.metrics?.measured(logBytes: size)
         return size
     }

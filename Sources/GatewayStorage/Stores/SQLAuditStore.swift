@@ -19,7 +19,7 @@ package struct SQLAuditStore: AuditStore {
         }
     }
 
-    /// Adds records and moves a head within a transaction.
+    /// The same within a transaction.
     static func append(_ records: [ChainedAuditRecord], head: AuditHead, _ db: any SQLConnection) throws {
         let added = try db.executeMany(
             """
@@ -53,17 +53,15 @@ package struct SQLAuditStore: AuditStore {
         )
     }
 
-    /// - Throws: `conflict` where a place holds another record, or none.
+    /// Throws `conflict` where a place holds another record, or none.
     private static func require(_ hash: [UInt8], at place: AuditPosition, _ db: any SQLConnection) throws {
         let stored = try db.first(
             "SELECT hash FROM audit_records WHERE writer = $1 AND sequence = $2",
             [.int(place.writer), .int(place.sequence)]
         ) { try $0.bytes(0) }
         guard stored == hash else {
-            throw GatewayError(
-                .conflict,
-                "Place \(place.sequence) of audit writer \(place.writer) holds another record"
-            )
+            let (writer, sequence) = (place.writer, place.sequence)
+            throw GatewayError(.conflict, "Place \(sequence) of audit writer \(writer) holds another record")
         }
     }
 
@@ -156,13 +154,12 @@ package struct SQLAuditStore: AuditStore {
             let sequence = (try? row.int(0)) ?? Int.max
             return AuditRow(sequence: sequence, time: 0, tenant: nil, body: [], hash: [], isReadable: false)
         }
-        let tenant: String?
-        let isTenantReadable: Bool
-        switch row.values[2] {
-        case .string(let text): (tenant, isTenantReadable) = (text, true)
-        case .null: (tenant, isTenantReadable) = (nil, true)
-        case .integer, .double, .blob: (tenant, isTenantReadable) = (nil, false)
-        }
+        let (tenant, isTenantReadable): (String?, Bool) =
+            switch row.values[2] {
+            case .string(let text): (text, true)
+            case .null: (nil, true)
+            case .integer, .double, .blob: (nil, false)
+            }
         let range = AuditCodec.tenantUIDRange
         let hasUID =
             body.count >= range.upperBound && row.values[5] == .uid(body[range].reduce(0) { $0 << 8 | UInt64($1) })
@@ -215,12 +212,8 @@ package struct SQLAuditStore: AuditStore {
         limit: Int
     ) async throws(GatewayError) -> [AuditPlace] {
         try await self.database.read(.scan, scope: .gateway) { db in
-            let (position, time) = (last?.cursor.position, last?.cursor.time.microseconds)
             let window: [SQLValue] = [.integer(from?.microseconds ?? .min), .integer(to?.microseconds ?? .max)]
-            let place: [SQLValue] = [
-                .integer(time ?? .min), .integer(position.map { Int64($0.writer) } ?? .min),
-                .integer(position.map { Int64($0.sequence) } ?? .min),
-            ]
+            let place = (last?.cursor ?? AuditCursor(before: .min)).values
             guard let tenant else {
                 return try db.rows(
                     """
@@ -247,13 +240,7 @@ package struct SQLAuditStore: AuditStore {
     }
 
     private static func place(_ row: SQLRow) throws -> AuditPlace {
-        AuditPlace(
-            tenantUID: UInt64(bitPattern: try row.int64(0)),
-            cursor: AuditCursor(
-                time: try row.time(1),
-                position: AuditPosition(writer: try row.int(2), sequence: try row.int(3))
-            )
-        )
+        AuditPlace(tenantUID: UInt64(bitPattern: try row.int64(0)), cursor: try row.cursor(1))
     }
 
     package func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage {
@@ -275,7 +262,7 @@ package struct SQLAuditStore: AuditStore {
             )
             try db.execute(
                 """
-                INSERT INTO audit_truncations (writer, sequence, hash, time, signature) VALUES ($1, $2, $3, $4, $5)
+                INSERT INTO audit_truncations (\(Self.truncationColumns)) VALUES ($1, $2, $3, $4, $5)
                 ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hash = excluded.hash,
                     time = excluded.time, signature = excluded.signature
                 """,
@@ -294,11 +281,7 @@ package struct SQLAuditStore: AuditStore {
             AuditSignatures(
                 checkpoints: try Self.checkpoints(after: Int.min, limit: Int.max, db),
                 end: try db.first("SELECT number, digest, signature FROM gateway_checkpoint_end") { row in
-                    CheckpointEnd(
-                        number: try row.int(0),
-                        digest: try row.bytes(1),
-                        signature: try row.bytes(2)
-                    )
+                    CheckpointEnd(number: try row.int(0), digest: try row.bytes(1), signature: try row.bytes(2))
                 },
                 truncations: try Self.truncations(db),
                 isInUse: try Self.isInUse(db),
@@ -361,7 +344,6 @@ package struct SQLAuditStore: AuditStore {
         }
     }
 
-    /// Stores the word which checkpoint is the latest.
     static func put(_ end: CheckpointEnd, _ db: any SQLConnection) throws {
         try db.execute(
             """
@@ -406,48 +388,20 @@ struct AuditPager {
     private static let lagMicroseconds: Int64 = 60 * 1_000_000
     private static let order = "ORDER BY time DESC, writer DESC, sequence DESC"
 
-    /// A place in the index: the values that records are ordered by.
-    private struct Place {
-        var time: Int64
-        var writer: Int64
-        var sequence: Int64
-
-        init(time: Int64, writer: Int64 = .min, sequence: Int64 = .min) {
-            (self.time, self.writer, self.sequence) = (time, writer, sequence)
-        }
-
-        init(_ record: ChainedAuditRecord) {
-            self.init(
-                time: record.entry.time.microseconds,
-                writer: Int64(record.writer),
-                sequence: Int64(record.sequence)
-            )
-        }
-
-        var values: [SQLValue] { [.integer(self.time), .integer(self.writer), .integer(self.sequence)] }
-
-        var cursor: AuditCursor {
-            AuditCursor(
-                time: Timestamp(microseconds: self.time),
-                position: AuditPosition(writer: Int(self.writer), sequence: Int(self.sequence))
-            )
-        }
-    }
-
     /// Whose records are looked for: all, or those of one life of a tenant.
     private typealias Owner = (tenant: String, uid: UInt64)?
 
     /// What a walk along the index has found, and the last place that it has looked at; `nil` where it is at the end.
     private struct Walk {
         var records: [ChainedAuditRecord] = []
-        var reached: Place?
+        var reached: AuditCursor?
     }
 
     private let query: AuditQuery
     private let db: any SQLConnection
     /// The place behind all that is looked for; the index is read downwards from it.
-    private let upper: Place
-    private let lower: Place
+    private let upper: AuditCursor
+    private let lower: AuditCursor
     private let limit: Int
 
     private init(_ query: AuditQuery, _ db: any SQLConnection) {
@@ -457,16 +411,8 @@ struct AuditPager {
             from = max(from, made - Self.leadMicroseconds)
             to = min(to, made + Self.lagMicroseconds)
         }
-        self.lower = Place(time: from)
-        guard let before = query.before, before.time.microseconds < to else {
-            self.upper = Place(time: to)
-            return
-        }
-        self.upper = Place(
-            time: before.time.microseconds,
-            writer: Int64(before.position.writer),
-            sequence: Int64(before.position.sequence)
-        )
+        self.lower = AuditCursor(before: from)
+        self.upper = query.before.flatMap { $0.time.microseconds < to ? $0 : nil } ?? AuditCursor(before: to)
     }
 
     /// Finds a page; `isTimeUp` says whether it is to end with what it has found.
@@ -476,11 +422,9 @@ struct AuditPager {
     static func page(_ query: AuditQuery, _ db: any SQLConnection, isTimeUp: () -> Bool) throws -> AuditPage {
         let pager = AuditPager(query, db)
         let walks = try pager.owners().map { try pager.walk($0, isTimeUp) }
-        let reached = walks.compactMap { $0.reached?.cursor }.max { Self.isBefore($0, $1) }
+        let reached = walks.compactMap(\.reached).max { Self.isBefore($0, $1) }
         var records = walks.flatMap(\.records)
-            .filter { record in
-                reached.map { !Self.isBefore(AuditCursor(record), $0) } ?? true
-            }
+        if let reached { records.removeAll { Self.isBefore(AuditCursor($0), reached) } }
         records.sort { Self.isBefore(AuditCursor($1), AuditCursor($0)) }
         guard records.count > pager.limit else { return AuditPage(records: records, next: reached) }
         records.removeLast(records.count - pager.limit)
@@ -502,9 +446,8 @@ struct AuditPager {
         var next = try self.db.first("\(first) \(order)", [.text(tenant)]) { try $0.int64(0) }
         while let uid = next {
             owners.append((tenant, UInt64(bitPattern: uid)))
-            next = try self.db.first("\(first) AND tenant_uid > $2 \(order)", [.text(tenant), .int(uid)]) {
-                try $0.int64(0)
-            }
+            let values: [SQLValue] = [.text(tenant), .int(uid)]
+            next = try self.db.first("\(first) AND tenant_uid > $2 \(order)", values) { try $0.int64(0) }
         }
         return owners
     }
@@ -537,7 +480,7 @@ struct AuditPager {
                 return walk.records.count <= self.limit && bytes < Self.maxBytes
             }
             if bytes >= Self.maxBytes, let last = walk.records.last {
-                walk.reached = Place(last)
+                walk.reached = AuditCursor(last)
                 return walk
             }
             guard let end, walk.records.count <= self.limit else { return walk }
@@ -550,7 +493,7 @@ struct AuditPager {
     }
 
     /// The last place of a step; `nil` where fewer records are left.
-    private func endOfStep(_ conditions: Conditions) throws -> Place? {
+    private func endOfStep(_ conditions: Conditions) throws -> AuditCursor? {
         var conditions = conditions
         conditions.add("(time, writer, sequence) >= ($, $, $)", self.lower.values)
         return try self.db.first(
@@ -559,7 +502,7 @@ struct AuditPager {
             LIMIT 1 OFFSET \(Self.step - 1)
             """,
             conditions.values
-        ) { Place(time: try $0.int64(0), writer: try $0.int64(1), sequence: try $0.int64(2)) }
+        ) { try $0.cursor(0) }
     }
 
     /// What the body of a record that matches contains; it may stand in another field, so that not all of these match.
@@ -613,6 +556,24 @@ struct AuditPager {
         let bytes = Array(text.utf8)
         guard bytes.count == 36, bytes[8] == UInt8(ascii: "-"), bytes[14] == UInt8(ascii: "7") else { return nil }
         return Int64(String(decoding: bytes[0..<8] + bytes[9..<13], as: UTF8.self), radix: 16).map { $0 * 1_000 }
+    }
+}
+
+extension AuditCursor {
+    /// The place before all records of a moment.
+    fileprivate init(before microseconds: Int64) {
+        self.init(time: Timestamp(microseconds: microseconds), position: AuditPosition(writer: .min, sequence: .min))
+    }
+
+    /// What records are ordered by.
+    fileprivate var values: [SQLValue] { [.time(self.time), .int(self.position.writer), .int(self.position.sequence)] }
+}
+
+extension SQLRow {
+    /// The place whose time, writer and sequence stand in a column and the next two.
+    fileprivate func cursor(_ column: Int) throws(DamagedValue) -> AuditCursor {
+        let position = AuditPosition(writer: try self.int(column + 1), sequence: try self.int(column + 2))
+        return AuditCursor(time: try self.time(column), position: position)
     }
 }
 

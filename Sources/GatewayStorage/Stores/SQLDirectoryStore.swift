@@ -1,10 +1,5 @@
-package import GatewayCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
 import Foundation
-#endif
+package import GatewayCore
 
 /// Tenants with their credentials, keys and limits, in rows that are sealed (decision 0038).
 ///
@@ -44,20 +39,17 @@ package struct SQLDirectoryStore: DirectoryStore {
 extension SQLConnection {
     /// Whether a tenant is there, in this very life.
     func hasTenant(_ tenant: TenantID, createdAt: Timestamp) throws -> Bool {
-        try self.exists(
-            "SELECT 1 FROM tenants WHERE id = $1 AND created_at = $2",
-            [.text(tenant), .time(createdAt)]
-        )
+        try self.exists("SELECT 1 FROM tenants WHERE id = $1 AND created_at = $2", [.text(tenant), .time(createdAt)])
     }
 }
 
 /// Reads the directory's tables, and leaves out rows whose seal is not the gateway's.
 struct DirectoryRows {
-    private static let tenantColumns = """
+    fileprivate static let tenantColumns = """
         id, display_name, upstream, project_id, sender_id, prefixes_groups, is_disabled, client_names, salt,
         created_at, updated_at
         """
-    private static let keyColumns =
+    fileprivate static let keyColumns =
         "id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at"
 
     let db: any SQLConnection
@@ -134,7 +126,6 @@ struct DirectoryRows {
         try self.db.execute("UPDATE tenants SET seal = $2 WHERE id = $1", [.text(id), .bytes(seal)])
     }
 
-    /// Seals a key's row as it is now.
     func sealKey(_ id: String, salt: [UInt8]) throws {
         let row = try self.db.first("SELECT \(Self.keyColumns) FROM api_keys WHERE id = $1", [.text(id)]) { $0 }
         guard let row else { return }
@@ -211,11 +202,9 @@ struct DirectoryRows {
         )
     }
 
-    /// The rows of limits by tenant.
     private func limits(of tenant: TenantID?) throws -> [String: [SQLRow]] {
-        try Dictionary(grouping: self.rows("tenant, scope, policies FROM limits", "tenant", tenant)) {
-            try $0.text(0)
-        }
+        let rows = try self.rows("tenant, scope, policies FROM limits", "tenant", tenant)
+        return try Dictionary(grouping: rows) { try $0.text(0) }
     }
 
     private static func limits(_ rows: [SQLRow]) throws -> LimitOverrides {
@@ -228,7 +217,6 @@ struct DirectoryRows {
     }
 }
 
-/// Makes changes of the directory within a transaction.
 private struct DirectoryWriter {
     let db: any SQLConnection
     let sealer: RowSealer
@@ -258,11 +246,10 @@ private struct DirectoryWriter {
             try self.shorten(old, salt: salt)
             try self.put(new, replacing: false, salt: salt)
         case .removeKey(let id, let tenant):
-            let removed = try self.db.execute(
-                "DELETE FROM api_keys WHERE id = $1 AND tenant = $2",
-                [.text(id), .text(tenant)]
-            )
-            guard removed > 0 else { throw Self.noKey(id) }
+            let values: [SQLValue] = [.text(id), .text(tenant)]
+            guard try self.db.execute("DELETE FROM api_keys WHERE id = $1 AND tenant = $2", values) > 0 else {
+                throw Self.noKey(id)
+            }
         case .putLimits(let tenant, let limits):
             _ = try self.salt(of: tenant)
             try self.put(limits, of: tenant)
@@ -302,9 +289,7 @@ private struct DirectoryWriter {
         // The salt is missing from the update: with another one, old pseudonyms would no longer match.
         try self.db.execute(
             """
-            INSERT INTO tenants
-                (id, display_name, upstream, project_id, sender_id, prefixes_groups, is_disabled, client_names,
-                salt, created_at, updated_at, seal)
+            INSERT INTO tenants (\(DirectoryRows.tenantColumns), seal)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
             ON CONFLICT (id) DO UPDATE SET
                 display_name = excluded.display_name, upstream = excluded.upstream,
@@ -380,9 +365,7 @@ private struct DirectoryWriter {
             """
         let changes = try self.db.execute(
             """
-            INSERT INTO api_keys
-                (id, tenant, name, digest, scopes, topic_prefixes, created_at, expires_at, revoked_at, seal)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+            INSERT INTO api_keys (\(DirectoryRows.keyColumns), seal) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
             ON CONFLICT (id) \(replacing ? replacement : "DO NOTHING")
             """,
             [
@@ -419,7 +402,7 @@ extension SQLRow {
 
 /// Small lists as JSON text in one column.
 enum StoredJSON {
-    /// - Returns: `nil` for text that is not such a list.
+    /// `nil` for text that is no such list.
     static func decode<T: Decodable>(_ type: T.Type, from text: String) -> T? {
         try? JSONDecoder().decode(type, from: Data(text.utf8))
     }
@@ -444,7 +427,7 @@ private struct StoredPolicy: Codable {
     let periodSeconds: Int
     let burst: Int
 
-    /// - Returns: `nil` for text that holds anything but policies that are allowed.
+    /// `nil` for text that holds anything but policies that are allowed.
     static func decode(_ text: String) -> [RatePolicy]? {
         guard let stored = StoredJSON.decode([StoredPolicy].self, from: text) else { return nil }
         let policies = stored.compactMap { RatePolicy(rate: $0.rate, periodSeconds: $0.periodSeconds, burst: $0.burst) }

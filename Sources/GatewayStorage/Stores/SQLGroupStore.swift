@@ -64,11 +64,7 @@ package struct SQLGroupStore: GroupStore {
         }
     }
 
-    private static func group(
-        named name: String,
-        of tenant: TenantID,
-        _ db: any SQLConnection
-    ) throws -> DeviceGroup? {
+    private static func group(named name: String, of tenant: TenantID, _ db: any SQLConnection) throws -> DeviceGroup? {
         try db.first(
             """
             SELECT tenants.created_at, upstream_name, notification_key, members, is_complete, version,
@@ -158,7 +154,7 @@ private struct StoredMember: Codable {
     let token: String
     let standing: String
 
-    /// - Returns: `nil` for text that holds anything but members.
+    /// `nil` for text that holds anything but members.
     static func decode(_ text: String) -> [DeviceGroup.Member]? {
         guard let stored = StoredJSON.decode([StoredMember].self, from: text) else { return nil }
         let members = stored.compactMap { member in

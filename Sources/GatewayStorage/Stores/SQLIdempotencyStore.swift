@@ -60,9 +60,7 @@ package struct SQLIdempotencyStore: IdempotencyStore {
             )
             var writer = try IdempotencyWriter(db: db, bounds: bounds)
             let count = try writer.remove(
-                """
-                id IN (SELECT id FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
-                """,
+                "id IN (SELECT id FROM idempotency_records WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)",
                 [.time(mark.time), .int(limit)]
             )
             try writer.finish()
@@ -84,9 +82,14 @@ private struct IdempotencyWriter {
     /// How many records give way at once where there is no room, so that a full store is not searched at each send.
     private static let evictionsAtOnce = 32
 
-    private struct Usage: Hashable {
+    private struct Usage {
         var records = 0
         var weight = 0
+
+        mutating func add(_ records: Int, _ weight: Int) {
+            self.records += records
+            self.weight += weight
+        }
     }
 
     private let db: any SQLConnection
@@ -102,10 +105,7 @@ private struct IdempotencyWriter {
             (try row.text(0), Usage(records: try row.int(1), weight: try row.int(2)))
         }
         self.usage = Dictionary(uniqueKeysWithValues: rows)
-        for usage in self.usage.values {
-            self.total.records += usage.records
-            self.total.weight += usage.weight
-        }
+        for usage in self.usage.values { self.total.add(usage.records, usage.weight) }
     }
 
     mutating func apply(_ change: IdempotencyChange) throws -> IdempotencyChange.Outcome {
@@ -121,7 +121,6 @@ private struct IdempotencyWriter {
         }
     }
 
-    /// Stores how much there is now.
     func finish() throws {
         try self.db.executeMany(
             """
@@ -136,10 +135,8 @@ private struct IdempotencyWriter {
     }
 
     private mutating func count(_ tenant: String, records: Int, weight: Int) {
-        self.usage[tenant, default: Usage()].records += records
-        self.usage[tenant, default: Usage()].weight += weight
-        self.total.records += records
-        self.total.weight += weight
+        self.usage[tenant, default: Usage()].add(records, weight)
+        self.total.add(records, weight)
         self.changed.insert(tenant)
     }
 
@@ -157,9 +154,7 @@ private struct IdempotencyWriter {
         _ identity: IdempotencyIdentity,
         _ record: IdempotencyRecord
     ) throws -> IdempotencyChange.Outcome {
-        let key: [SQLValue] = [
-            .text(identity.tenant), .text(identity.route.rawValue), .bytes(identity.keyDigest),
-        ]
+        let key: [SQLValue] = [.text(identity.tenant), .text(identity.route.rawValue), .bytes(identity.keyDigest)]
         _ = try self.remove(
             "tenant = $1 AND route = $2 AND key = $3 AND expires_at <= $4",
             key + [.time(record.createdAt)]
@@ -186,10 +181,9 @@ private struct IdempotencyWriter {
     }
 
     private mutating func update(_ id: Int64, _ state: IdempotencyRecord.State) throws {
-        let old = try self.db.first(
-            "SELECT tenant, weight FROM idempotency_records WHERE id = $1",
-            [.int(id)]
-        ) { (tenant: try $0.text(0), weight: try $0.int(1)) }
+        let old = try self.db.first("SELECT tenant, weight FROM idempotency_records WHERE id = $1", [.int(id)]) { row in
+            (tenant: try row.text(0), weight: try row.int(1))
+        }
         guard let old else { return }
         let (isFinished, content) = state.columns
         try self.db.execute(
@@ -199,9 +193,7 @@ private struct IdempotencyWriter {
         if state.weight != old.weight { self.count(old.tenant, records: 0, weight: state.weight - old.weight) }
     }
 
-    /// Makes room for one more record of a tenant.
-    ///
-    /// - Returns: how many finished records gave way; `nil` when there is no room and none can be made.
+    /// Makes room for one more record of a tenant: how many finished ones gave way, or `nil` when none can be made.
     private mutating func makeRoom(for tenant: TenantID) throws -> Int? {
         var evicted = 0
         while let crowded = try self.crowdedTenant(tenant) {

@@ -10,12 +10,8 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
 
     package func load() async throws(GatewayError) -> RetiredTokenContents {
         try await self.database.read(scope: .gateway) { db in
-            let entries = try db.rows(
-                "SELECT \(Self.entryColumns) FROM retired_tokens ORDER BY reported_at, tenant, key",
-                [],
-                Self.entry
-            )
-            return (entries: entries, detectors: try Self.detectors(db))
+            let sql = "SELECT \(Self.entryColumns) FROM retired_tokens ORDER BY reported_at, tenant, key"
+            return (entries: try db.rows(sql, [], Self.entry), detectors: try Self.detectors(db))
         }
     }
 
@@ -66,22 +62,17 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
 
     // MARK: Rows
 
-    /// The columns that ``entry(_:)`` reads.
     fileprivate static let entryColumns = "tenant, key, state, reported_at, replacement"
 
     fileprivate static func entry(_ row: SQLRow) throws -> RetiredTokenEntry {
-        RetiredTokenEntry(
+        guard let replacement = UInt16(exactly: try row.int64(4)) else { throw row.damaged(4) }
+        return RetiredTokenEntry(
             tenant: try row.tenant(0),
             key: UInt64(bitPattern: try row.int64(1)),
             state: try row.parsed(2) { RetiredToken.State(rawValue: $0) },
             reportedAt: try row.time(3),
-            replacement: try Self.replacementBits(row, 4)
+            replacement: replacement
         )
-    }
-
-    private static func replacementBits(_ row: SQLRow, _ column: Int) throws -> UInt16 {
-        guard let bits = UInt16(exactly: try row.int64(column)) else { throw row.damaged(column) }
-        return bits
     }
 
     /// A token of the feed; `nil` where it does not open.
@@ -104,10 +95,7 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
         ) { row in
             var phase = SpikeDetector.Phase.steady
             if let since = try row.optionalTime(5) {
-                phase = .spike(
-                    since: since,
-                    SpikeDetector.Tally(sent: try row.real(6), unregistered: try row.real(7))
-                )
+                phase = .spike(since: since, SpikeDetector.Tally(sent: try row.real(6), unregistered: try row.real(7)))
             }
             let detector = SpikeDetector(
                 phase: phase,
@@ -121,7 +109,6 @@ package struct SQLRetiredTokenStore: RetiredTokenStore {
     }
 }
 
-/// Makes changes within a transaction.
 private struct RetiredTokenWriter {
     /// The last positions given away, of the tenants that the transaction has met; `nil` for one that is gone.
     private var positions: [RetiredTokenOwner: Int?] = [:]
@@ -183,7 +170,6 @@ private struct RetiredTokenWriter {
         }
     }
 
-    /// Stores the positions that were given away.
     func finish() throws {
         for case (let owner, let position?) in self.positions {
             try self.db.execute(
@@ -219,7 +205,6 @@ private struct RetiredTokenWriter {
         return true
     }
 
-    /// The position after all others.
     private mutating func nextPosition(of owner: RetiredTokenOwner) -> Int {
         let next = ((self.positions[owner] ?? nil) ?? 0) + 1
         self.positions.updateValue(next, forKey: owner)
@@ -238,15 +223,14 @@ private struct RetiredTokenWriter {
             WHERE tenant = $1
             """,
             [
-                .text(owner.tenant), .real(detector.history.sent), .real(detector.history.unregistered),
-                .time(detector.agedAt), .int(detector.surplus), .time(since), .real(tally.sent),
-                .real(tally.unregistered),
+                .text(owner.tenant), .double(detector.history.sent), .double(detector.history.unregistered),
+                .time(detector.agedAt), .int(detector.surplus), .time(since), .double(tally.sent),
+                .double(tally.unregistered),
             ]
         )
     }
 }
 
-/// Drops entries within a transaction.
 private struct RetiredTokenTrim {
     /// The most entries that one round drops, so that other writes need not wait long.
     private static let maxDropped = 20_000
@@ -275,20 +259,16 @@ private struct RetiredTokenTrim {
     private func excess(over maxEntries: Int) throws -> (tenant: String, count: Int)? {
         let total = try self.db.first("SELECT count(*) FROM retired_tokens") { try $0.int(0) } ?? 0
         guard total > maxEntries else { return nil }
-        let sizes = try self.db.rows(
-            "SELECT tenant, count(*) AS entries FROM retired_tokens GROUP BY tenant ORDER BY entries DESC LIMIT 2"
-        ) { (tenant: try $0.text(0), count: try $0.int(1)) }
+        let sql = "SELECT tenant, count(*) AS entries FROM retired_tokens GROUP BY tenant ORDER BY entries DESC LIMIT 2"
+        let sizes = try self.db.rows(sql) { (tenant: try $0.text(0), count: try $0.int(1)) }
         guard let largest = sizes.first else { return nil }
         let lead = largest.count - (sizes.count > 1 ? sizes[1].count : 0)
         return (largest.tenant, min(total - maxEntries, max(lead, largest.count / 100, 1)))
     }
 
     private func drop(_ condition: String, _ values: [SQLValue]) throws -> [RetiredTokenEntry] {
-        let entries = try self.db.rows(
-            "SELECT \(SQLRetiredTokenStore.entryColumns) FROM retired_tokens \(condition)",
-            values,
-            SQLRetiredTokenStore.entry
-        )
+        let sql = "SELECT \(SQLRetiredTokenStore.entryColumns) FROM retired_tokens \(condition)"
+        let entries = try self.db.rows(sql, values, SQLRetiredTokenStore.entry)
         try self.db.executeMany(
             "DELETE FROM retired_tokens WHERE tenant = $1 AND key = $2",
             entries.map { [.text($0.tenant), .key($0.key)] }

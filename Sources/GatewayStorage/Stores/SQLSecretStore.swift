@@ -8,7 +8,6 @@ package struct SQLSecretStore: GatewaySecretStore {
         self.database = database
     }
 
-    /// All sealed secrets, in one snapshot.
     package func all() async throws(GatewayError) -> [SealedSecret] {
         try await self.database.read(scope: .gateway) { try Self.all($0) }
     }
@@ -17,23 +16,21 @@ package struct SQLSecretStore: GatewaySecretStore {
         let secrets = try db.rows("SELECT name, wrapped_key, sealed FROM gateway_secrets ORDER BY name") { row in
             SealedSecret(try row.parsed(0) { GatewaySecret(rawValue: $0) }, try row.envelope(1))
         }
-        let salts = try Dictionary(
-            uniqueKeysWithValues: db.rows("SELECT id, salt FROM tenants") { (try $0.text(0), try $0.bytes(1)) }
-        )
-        return secrets
-            + (try DirectoryRows(db: db, sealer: nil).credentials().known
-                .map { SealedSecret($0, salt: salts[$0.tenant.text] ?? []) })
+        let salts = try db.rows("SELECT id, salt FROM tenants") { (try $0.text(0), try $0.bytes(1)) }
+        let saltByTenant = Dictionary(uniqueKeysWithValues: salts)
+        let credentials = try DirectoryRows(db: db, sealer: nil).credentials().known
+        return secrets + credentials.map { SealedSecret($0, salt: saltByTenant[$0.tenant.text] ?? []) }
     }
 
     /// The gateway's own secrets, as far as they are stored; unknown ones are left out.
     package func gatewaySecrets() async throws(GatewayError) -> [GatewaySecret: Envelope] {
         try await self.database.read(scope: .gateway) { db in
-            let stored = try db.rows("SELECT name, wrapped_key, sealed FROM gateway_secrets") { row in
-                (GatewaySecret(rawValue: try row.text(0)), try row.envelope(1))
+            var secrets: [GatewaySecret: Envelope] = [:]
+            try db.query("SELECT name, wrapped_key, sealed FROM gateway_secrets", []) { row in
+                if let secret = GatewaySecret(rawValue: try row.text(0)) { secrets[secret] = try row.envelope(1) }
+                return true
             }
-            return stored.reduce(into: [:]) { secrets, stored in
-                if let secret = stored.0 { secrets[secret] = stored.1 }
-            }
+            return secrets
         }
     }
 
@@ -62,16 +59,11 @@ package struct SQLSecretStore: GatewaySecretStore {
         }
     }
 
-    /// Exchanges wrapped keys and records it, all in one transaction: a crash leaves either all of it or nothing.
+    /// Exchanges wrapped keys and records how many, all in one transaction: a crash leaves either all of it or nothing.
     ///
-    /// A secret that was replaced since it was read is left as it is. The old wrapped keys are overwritten.
-    ///
-    /// - Parameters:
-    ///   - requireMasterKey: asked within the transaction whether the new keys may be used: a process that starts
-    ///     meanwhile waits for its end, and finds what it left.
-    ///   - record: makes the record of so many exchanges.
-    /// - Returns: how many were exchanged.
-    /// - Throws: what `requireMasterKey` throws, `storeUnavailable`; then nothing was changed.
+    /// A secret that was replaced since it was read is left as it is. The old wrapped keys are overwritten. Whether the new
+    /// keys may be used is asked within the transaction, by `requireMasterKey`: a process that starts meanwhile waits for
+    /// its end, and finds what it left.
     package func apply(
         _ exchanges: [Rewrapping.Exchange],
         requireMasterKey: @escaping @Sendable () throws -> Void,
@@ -110,9 +102,6 @@ package struct SQLSecretStore: GatewaySecretStore {
         }
     }
 
-    // MARK: Looking
-
-    /// What an operator asks of a store of this version: its secrets and its tenants.
     package func inspection() async throws(GatewayError) -> StoreInspection {
         try await self.database.read(scope: .gateway) { db in
             let contents = try DirectoryRows(db: db, sealer: nil).contents()
@@ -150,7 +139,7 @@ package struct SQLSecretStore: GatewaySecretStore {
     }
 }
 
-/// What a store looks like from outside, for an operator who asks whether it is well.
+/// What an operator who asks whether a store is well is told of it.
 package struct StoreInspection: Sendable, Hashable {
     /// A tenant and its credentials, sealed as they are stored.
     package struct TenantCredentials: Sendable, Hashable {

@@ -11,17 +11,25 @@ struct AuditStoreTests {
         page.records.map { "\($0.writer).\($0.sequence)" }
     }
 
+    private typealias Case = (places: [String], change: (inout AuditQuery) -> Void)
+
+    /// Expects each query to find these places on its first page.
+    private func expect(_ cases: [Case], in store: any AuditStore) async throws {
+        for (number, (places, change)) in cases.enumerated() {
+            var query = AuditQuery(limit: 10)
+            change(&query)
+            let page = try await store.page(query)
+            #expect(self.places(page) == places, "case \(number)")
+        }
+    }
+
     @Test("A new audit is empty", arguments: StoreKind.available)
     func empty(kind: StoreKind) async throws {
-        try await kind.withAuditStore { store in
-            let storedHeads = try await store.heads()
-            #expect(storedHeads.isEmpty)
-            let writers = try await store.writersWithRecords()
-            #expect(writers.isEmpty)
-            let stored = try await store.records(of: 1, after: 0, limit: 10)
-            #expect(stored.isEmpty)
-            let page = try await store.page(AuditQuery(limit: 10))
-            #expect(page == AuditPage(records: [], next: nil))
+        try await kind.withAuditStore { store async throws in
+            #expect(try await store.heads().isEmpty)
+            #expect(try await store.writersWithRecords().isEmpty)
+            #expect(try await store.records(of: 1, after: 0, limit: 10).isEmpty)
+            #expect(try await store.page(AuditQuery(limit: 10)) == AuditPage(records: [], next: nil))
         }
     }
 
@@ -46,16 +54,11 @@ struct AuditStoreTests {
             let head = self.fixtures.sealer.head(of: chain, state: .open)
             try await store.append(records, head: head)
 
-            let stored = try await store.records(of: 1, after: 0, limit: 10)
-            #expect(stored == records)
-            let stored2 = try await store.records(of: 1, after: 1, limit: 1)
-            #expect(stored2 == [records[1]])
-            let stored3 = try await store.records(of: 1, after: 3, limit: 1)
-            #expect(stored3.isEmpty)
-            let stored4 = try await store.records(of: 2, after: 0, limit: 1)
-            #expect(stored4.isEmpty)
-            let storedHeads = try await store.heads()
-            #expect(storedHeads == [head])
+            #expect(try await store.records(of: 1, after: 0, limit: 10) == records)
+            #expect(try await store.records(of: 1, after: 1, limit: 1) == [records[1]])
+            #expect(try await store.records(of: 1, after: 3, limit: 1).isEmpty)
+            #expect(try await store.records(of: 2, after: 0, limit: 1).isEmpty)
+            #expect(try await store.heads() == [head])
         }
     }
 
@@ -121,10 +124,8 @@ struct AuditStoreTests {
                 self.fixtures.sealer.head(of: first, state: .open),
                 self.fixtures.sealer.head(of: second, state: .closed),
             ]
-            let storedHeads = try await store.heads()
-            #expect(storedHeads == expected)
-            let writers = try await store.writersWithRecords()
-            #expect(writers == [1, 2])
+            #expect(try await store.heads() == expected)
+            #expect(try await store.writersWithRecords() == [1, 2])
         }
     }
 
@@ -136,24 +137,18 @@ struct AuditStoreTests {
             let firstHead = self.fixtures.sealer.head(of: chain, state: .open)
             try await store.append(first, head: firstHead)
             try await store.append(first, head: firstHead)
-            let stored = try await store.records(of: 1, after: 0, limit: 100)
-            #expect(stored == first)
+            #expect(try await store.records(of: 1, after: 0, limit: 100) == first)
 
             let more = (30..<40).map { chain.append(AuditFixtures.record($0)) }
             let head = self.fixtures.sealer.head(of: chain, state: .open)
             try await store.append(first + more, head: head)
             try await store.append(first, head: firstHead)
-            let stored2 = try await store.records(of: 1, after: 0, limit: 100)
-            #expect(stored2 == first + more)
-            let storedHeads = try await store.heads()
-            #expect(storedHeads == [head])
+            #expect(try await store.records(of: 1, after: 0, limit: 100) == first + more)
+            #expect(try await store.heads() == [head])
         }
     }
 
-    @Test(
-        "Another record in a taken place is refused, and nothing of its commit is kept",
-        arguments: StoreKind.available
-    )
+    @Test("Another record in a taken place is refused with all of its commit", arguments: StoreKind.available)
     func takenPlace(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             var chain = AuditChain(writer: 1)
@@ -162,22 +157,15 @@ struct AuditStoreTests {
 
             var rival = AuditChain(writer: 1)
             let records = [AuditFixtures.record(7), AuditFixtures.record(8)].map { rival.append($0) }
-            let error = await #expect(throws: GatewayError.self) {
+            await expectError(.conflict) {
                 try await store.append(records, head: self.fixtures.sealer.head(of: rival, state: .open))
             }
-            #expect(error?.code == .conflict)
-            let storedHeads = try await store.heads()
-            #expect(storedHeads == heads)
-            let stored = try await store.records(of: 1, after: 0, limit: 9)
-            #expect(stored.map(\.record.principal) == ["key:k1"])
+            #expect(try await store.heads() == heads)
+            #expect(try await store.records(of: 1, after: 0, limit: 9).map(\.record.principal) == ["key:k1"])
         }
     }
 
-    @Test(
-        "Pages follow each other from the newest record to the oldest",
-        arguments: StoreKind.available,
-        [1, 2, 5, 7, 100]
-    )
+    @Test("Pages go from the newest record to the oldest", arguments: StoreKind.available, [1, 2, 5, 7, 100])
     func paging(kind: StoreKind, limit: Int) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 3, recordsEach: 5)
@@ -231,13 +219,7 @@ struct AuditStoreTests {
             let second = try await store.page(query)
             #expect(self.places(second) == ["2.1", "1.1"])
             #expect(second.next == nil)
-            query = AuditQuery(limit: 4)
-            query.tenant = "acm"
-            let page = try await store.page(query)
-            #expect(self.places(page) == ["2.5", "1.5"])
-            query.tenant = "nobody"
-            let page2 = try await store.page(query)
-            #expect(self.places(page2) == [])
+            try await self.expect([(["2.5", "1.5"], { $0.tenant = "acm" }), ([], { $0.tenant = "nobody" })], in: store)
         }
     }
 
@@ -245,23 +227,15 @@ struct AuditStoreTests {
     func times(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 2, recordsEach: 5)
-            var query = AuditQuery(limit: 10)
-            query.from = AuditFixtures.record(3).time
-            let page = try await store.page(query)
-            #expect(self.places(page) == ["2.5", "2.4", "2.3", "2.2", "2.1", "1.5", "1.4"])
-            query.to = AuditFixtures.record(6).time
-            let page2 = try await store.page(query)
-            #expect(self.places(page2) == ["2.1", "1.5", "1.4"])
-            query.tenant = "acme"
-            let page3 = try await store.page(query)
-            #expect(self.places(page3) == ["2.1", "1.5", "1.4"])
-            query.from = nil
-            query.to = AuditFixtures.record(1).time
-            let page4 = try await store.page(query)
-            #expect(self.places(page4) == ["1.1"])
-            query.to = AuditFixtures.record(0).time
-            let page5 = try await store.page(query)
-            #expect(self.places(page5) == [])
+            let times = (0...6).map { AuditFixtures.record($0).time }
+            let cases: [Case] = [
+                (["2.5", "2.4", "2.3", "2.2", "2.1", "1.5", "1.4"], { $0.from = times[3] }),
+                (["2.1", "1.5", "1.4"], { ($0.from, $0.to) = (times[3], times[6]) }),
+                (["2.1", "1.5", "1.4"], { ($0.tenant, $0.from, $0.to) = ("acme", times[3], times[6]) }),
+                (["1.1"], { ($0.tenant, $0.to) = ("acme", times[1]) }),
+                ([], { ($0.tenant, $0.to) = ("acme", times[0]) }),
+            ]
+            try await self.expect(cases, in: store)
         }
     }
 
@@ -271,17 +245,13 @@ struct AuditStoreTests {
             var chain = AuditChain(writer: 1)
             try await self.fixtures.write([90, 91, 3, 4].map { AuditFixtures.record($0) }, to: &chain, in: store)
             try await self.fixtures.write([5, 92].map { AuditFixtures.record($0) }, to: &chain, in: store)
-            var query = AuditQuery(limit: 10)
-            query.to = AuditFixtures.record(50).time
-            let page = try await store.page(query)
-            #expect(self.places(page) == ["1.5", "1.4", "1.3"])
-            query.to = nil
-            query.from = AuditFixtures.record(50).time
-            let page2 = try await store.page(query)
-            #expect(self.places(page2) == ["1.6", "1.2", "1.1"])
-            query.from = nil
-            let page3 = try await store.page(query)
-            #expect(self.places(page3) == ["1.6", "1.2", "1.1", "1.5", "1.4", "1.3"], "newest first, by the time")
+            let time = AuditFixtures.record(50).time
+            let cases: [Case] = [
+                (["1.5", "1.4", "1.3"], { $0.to = time }), (["1.6", "1.2", "1.1"], { $0.from = time }),
+                // Newest first, by the time.
+                (["1.6", "1.2", "1.1", "1.5", "1.4", "1.3"], { _ in }),
+            ]
+            try await self.expect(cases, in: store)
         }
     }
 
@@ -295,56 +265,35 @@ struct AuditStoreTests {
             records[1].requestID = records[4].messageID ?? ""
             try await self.fixtures.write(records, to: &chain, in: store)
 
-            var query = AuditQuery(limit: 10)
-            query.action = "message.validate"
-            let page = try await store.page(query)
-            #expect(self.places(page) == ["1.4", "1.1"])
-            query.action = "message"
-            let page2 = try await store.page(query)
-            #expect(self.places(page2) == [])
-            query = AuditQuery(limit: 10)
-            query.outcome = .accepted
-            let page3 = try await store.page(query)
-            #expect(self.places(page3) == ["1.5", "1.3", "1.1"])
-            query.action = "message.validate"
-            let page4 = try await store.page(query)
-            #expect(self.places(page4) == ["1.1"])
-            query = AuditQuery(limit: 10)
-            query.messageID = records[4].messageID
-            let page5 = try await store.page(query)
-            #expect(self.places(page5) == ["1.5"])
-            query.messageID = UUIDv7.generate(at: records[4].time)
-            let page6 = try await store.page(query)
-            #expect(self.places(page6) == [])
-            query.messageID = "no identifier of the gateway"
-            let page7 = try await store.page(query)
-            #expect(self.places(page7) == [])
+            let sought = records[4]
+            let cases: [Case] = [
+                (["1.4", "1.1"], { $0.action = "message.validate" }), ([], { $0.action = "message" }),
+                (["1.5", "1.3", "1.1"], { $0.outcome = .accepted }),
+                (["1.1"], { ($0.outcome, $0.action) = (.accepted, "message.validate") }),
+                (["1.5"], { $0.messageID = sought.messageID }),
+                ([], { $0.messageID = UUIDv7.generate(at: sought.time) }),
+                ([], { $0.messageID = "no identifier of the gateway" }),
+            ]
+            try await self.expect(cases, in: store)
         }
     }
 
     @Test("A message is found that was recorded as late as its deadline allows", arguments: StoreKind.available)
     func lateMessage(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
-            var record = AuditFixtures.record(1)
-            record.messageID = UUIDv7.generate(at: record.time.advanced(by: .seconds(-25)))
-            var foreign = AuditFixtures.record(2)
-            foreign.messageID = "not-a-uuid"
+            var (late, foreign) = (AuditFixtures.record(1), AuditFixtures.record(2))
+            let lateID = UUIDv7.generate(at: late.time.advanced(by: .seconds(-25)))
+            (late.messageID, foreign.messageID) = (lateID, "not-a-uuid")
             var chain = AuditChain(writer: 1)
-            try await self.fixtures.write([record, foreign], to: &chain, in: store)
-            var query = AuditQuery(limit: 10)
-            query.messageID = record.messageID
-            let page = try await store.page(query)
-            #expect(self.places(page) == ["1.1"])
-            query.messageID = foreign.messageID
-            let page2 = try await store.page(query)
-            #expect(self.places(page2) == ["1.2"])
+            try await self.fixtures.write([late, foreign], to: &chain, in: store)
+            let cases: [Case] = [(["1.1"], { $0.messageID = lateID }), (["1.2"], { $0.messageID = "not-a-uuid" })]
+            try await self.expect(cases, in: store)
         }
     }
 
     @Test("A recipient is found by its whole pseudonym in its place", arguments: StoreKind.available)
     func targets(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
-            let sought = AuditFixtures.pseudonym(77)
             let bytes = AuditFixtures.targets([77])
             var records = (0..<5).map { AuditFixtures.record($0) }
             records[1].targets = AuditFixtures.targets([5, 77, 6])
@@ -354,10 +303,8 @@ struct AuditStoreTests {
             records[4].targets = Array(repeating: 0, count: 8) + bytes + Array(repeating: 0, count: 8) + bytes
             var chain = AuditChain(writer: 1)
             try await self.fixtures.write(records, to: &chain, in: store)
-            var query = AuditQuery(limit: 10)
-            query.target = sought
-            let page = try await store.page(query)
-            #expect(self.places(page) == ["1.5", "1.4", "1.2"])
+            let sought = AuditFixtures.pseudonym(77)
+            try await self.expect([(["1.5", "1.4", "1.2"], { $0.target = sought })], in: store)
         }
     }
 
@@ -376,14 +323,11 @@ struct AuditStoreTests {
     }
 
     @Test("A new audit has nothing signed, and is in use by nobody", arguments: StoreKind.available)
-    func newLedger(kind: StoreKind) async throws {
-        try await kind.withAuditStore { store in
-            let signatures = try await store.signatures()
-            #expect(signatures == AuditSignatures())
-            let checkpoints = try await store.checkpoints(after: 0, limit: 9)
-            #expect(checkpoints.isEmpty)
-            let truncations = try await store.truncations()
-            #expect(truncations.isEmpty)
+    func newAudit(kind: StoreKind) async throws {
+        try await kind.withAuditStore { store async throws in
+            #expect(try await store.signatures() == AuditSignatures())
+            #expect(try await store.checkpoints(after: 0, limit: 9).isEmpty)
+            #expect(try await store.truncations().isEmpty)
         }
     }
 
@@ -399,10 +343,9 @@ struct AuditStoreTests {
             #expect(try await store.checkpoints(after: 2, limit: 2) == [3, 4].map(Self.checkpoint))
             #expect(try await store.checkpoints(after: 5, limit: 2).isEmpty)
             // A number is taken once; what fails leaves the end as it was.
-            let error = await #expect(throws: GatewayError.self) {
+            await expectError(.storeUnavailable) {
                 try await store.append(Self.checkpoint(5), thinnedBy: nil, end: Self.end(at: 5))
             }
-            #expect(error?.code == .storeUnavailable)
             #expect(try await store.signatures() == signatures)
         }
     }
@@ -436,10 +379,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test(
-        "Removal takes a chain's records up to a place, and leaves the truncation in their stead",
-        arguments: StoreKind.available
-    )
+    @Test("Removal leaves a truncation in the place of a chain's first records", arguments: StoreKind.available)
     func removal(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 2, recordsEach: 6)
@@ -453,19 +393,13 @@ struct AuditStoreTests {
                     signature: [1, UInt8(sequence)]
                 )
             }
-            let wrong = await #expect(throws: GatewayError.self) {
-                try await store.remove(upTo: truncation(4, hash: records[4].hash))
-            }
-            #expect(wrong?.code == .conflict)
+            await expectError(.conflict) { try await store.remove(upTo: truncation(4, hash: records[4].hash)) }
             #expect(try await store.truncations().isEmpty)
             for sequence in [2, 4] {
                 try await store.remove(upTo: truncation(sequence, hash: records[sequence - 1].hash))
                 #expect(try await store.truncations() == [truncation(sequence, hash: records[sequence - 1].hash)])
             }
-            let gone = await #expect(throws: GatewayError.self) {
-                try await store.remove(upTo: truncation(3, hash: records[2].hash))
-            }
-            #expect(gone?.code == .conflict)
+            await expectError(.conflict) { try await store.remove(upTo: truncation(3, hash: records[2].hash)) }
             let rest = try await store.rows(of: 1, from: Int.min, limit: 10)
             #expect(rest.rows.map(\.sequence) == [5, 6])
             #expect(rest.truncation?.sequence == 4)
@@ -476,10 +410,7 @@ struct AuditStoreTests {
         }
     }
 
-    @Test(
-        "The times of some records are those of a chain's first, its last, and the multiples of a step",
-        arguments: StoreKind.available
-    )
+    @Test("Times are of a chain's first and last record, and of each step's", arguments: StoreKind.available)
     func moments(kind: StoreKind) async throws {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 2, recordsEach: 10)
@@ -500,8 +431,7 @@ struct AuditStoreTests {
         try await kind.withAuditStore { store in
             try await self.fixtures.fill(store, writers: 3, recordsEach: 50)
             let verifier = AuditVerifier(store: store, sealer: self.fixtures.sealer)
-            let verdict = try await verifier.verify(isLive: false)
-            #expect(verdict == .intact(records: 150))
+            #expect(try await verifier.verify(isLive: false) == .intact(records: 150))
         }
     }
 }

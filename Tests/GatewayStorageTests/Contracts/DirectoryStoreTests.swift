@@ -5,18 +5,6 @@ import Testing
 
 /// What every directory store promises.
 struct DirectoryStoreTests {
-    private func expectError(
-        _ code: GatewayError.Code,
-        _ store: any DirectoryStore,
-        _ change: DirectoryChange,
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) async {
-        let error = await #expect(throws: GatewayError.self, sourceLocation: sourceLocation) {
-            try await store.apply(change)
-        }
-        #expect(error?.code == code, sourceLocation: sourceLocation)
-    }
-
     @Test("A new directory is empty", arguments: StoreKind.available)
     func empty(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
@@ -122,13 +110,13 @@ struct DirectoryStoreTests {
     func missingTenant(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let id = try #require(TenantID("acme"))
-            await self.expectError(.notFound, store, .deleteTenant(id))
-            await self.expectError(.notFound, store, .putCredential(try DirectoryFixtures.credential()))
-            await self.expectError(.notFound, store, .putKey(try DirectoryFixtures.key()))
-            await self.expectError(.notFound, store, .putLimits(id, LimitOverrides()))
-            await self.expectError(.notFound, store, .putLimits(id, LimitOverrides(topic: [])))
+            await expectError(.notFound) { try await store.apply(.deleteTenant(id)) }
+            await expectError(.notFound) { try await store.apply(.putCredential(try DirectoryFixtures.credential())) }
+            await expectError(.notFound) { try await store.apply(.putKey(try DirectoryFixtures.key())) }
+            await expectError(.notFound) { try await store.apply(.putLimits(id, LimitOverrides())) }
+            await expectError(.notFound) { try await store.apply(.putLimits(id, LimitOverrides(topic: []))) }
             let key = try DirectoryFixtures.key()
-            await self.expectError(.notFound, store, .rotateKey(new: key, old: key))
+            await expectError(.notFound) { try await store.apply(.rotateKey(new: key, old: key)) }
             let contents = try await store.load()
             #expect(contents.keys.isEmpty)
             #expect(contents.credentials.isEmpty)
@@ -144,10 +132,9 @@ struct DirectoryStoreTests {
             try await store.apply(.putCredential(second))
             for version in 1...2 {
                 let late = try DirectoryFixtures.credential(version: version)
-                await self.expectError(.conflict, store, .putCredential(late))
+                await expectError(.conflict) { try await store.apply(.putCredential(late)) }
             }
-            let contents = try await store.load()
-            #expect(contents.credentials == [second])
+            #expect(try await store.load().credentials == [second])
         }
     }
 
@@ -172,17 +159,14 @@ struct DirectoryStoreTests {
             #expect(contents.keys == [key])
             #expect(contents.limits == [tenant.id: limits])
             #expect(try await store.apply(.removeKey(id: key.id, tenant.id)).keys.isEmpty)
-            await self.expectError(.notFound, store, .removeKey(id: "key of other", tenant.id))
+            await expectError(.notFound) { try await store.apply(.removeKey(id: "key of other", tenant.id)) }
             let nothing = try await store.apply(.deleteTenant(tenant.id))
             #expect(nothing.tenants.isEmpty && nothing.keys.isEmpty && nothing.salts.isEmpty)
             #expect(try await store.load().tenants.count == 3)
         }
     }
 
-    @Test(
-        "Of tenants with one sender id, all but the first prefix their groups, whoever comes or goes later",
-        arguments: StoreKind.available
-    )
+    @Test("Of tenants with one sender id, all but the first prefix their groups", arguments: StoreKind.available)
     func groupPrefixes(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             func put(_ id: String, sender: String?) async throws {
@@ -220,12 +204,10 @@ struct DirectoryStoreTests {
             try await store.apply(.putTenant(tenant, salt: [1]))
             let first = LimitOverrides(tenant: [try DirectoryFixtures.policy(rate: 1)], device: [])
             try await store.apply(.putLimits(tenant.id, first))
-            let contents = try await store.load()
-            #expect(contents.limits == [tenant.id: first])
+            #expect(try await store.load().limits == [tenant.id: first])
             let second = LimitOverrides(topic: [try DirectoryFixtures.policy(rate: 2)])
             try await store.apply(.putLimits(tenant.id, second))
-            let contents2 = try await store.load()
-            #expect(contents2.limits == [tenant.id: second])
+            #expect(try await store.load().limits == [tenant.id: second])
         }
     }
 
@@ -238,9 +220,8 @@ struct DirectoryStoreTests {
             try await store.apply(.putKey(key))
             key.revokedAt = DirectoryFixtures.start.advanced(by: .seconds(60))
             try await store.apply(.putKey(key))
-            await self.expectError(.conflict, store, .putKey(try DirectoryFixtures.key(tenant: "other")))
-            let contents = try await store.load()
-            #expect(contents.keys == [key])
+            await expectError(.conflict) { try await store.apply(.putKey(try DirectoryFixtures.key(tenant: "other"))) }
+            #expect(try await store.load().keys == [key])
         }
     }
 
@@ -248,16 +229,15 @@ struct DirectoryStoreTests {
     func addedKey(kind: StoreKind) async throws {
         try await kind.withDirectoryStore { store in
             let key = try DirectoryFixtures.key()
-            await self.expectError(.notFound, store, .addKey(key))
+            await expectError(.notFound) { try await store.apply(.addKey(key)) }
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [1]))
             try await store.apply(.putTenant(try DirectoryFixtures.tenant("other"), salt: [2]))
             try await store.apply(.addKey(key))
             var renamed = key
             renamed.name = "another"
-            await self.expectError(.conflict, store, .addKey(renamed))
-            await self.expectError(.conflict, store, .addKey(try DirectoryFixtures.key(tenant: "other")))
-            let contents = try await store.load()
-            #expect(contents.keys == [key])
+            await expectError(.conflict) { try await store.apply(.addKey(renamed)) }
+            await expectError(.conflict) { try await store.apply(.addKey(try DirectoryFixtures.key(tenant: "other"))) }
+            #expect(try await store.load().keys == [key])
         }
     }
 
@@ -270,14 +250,12 @@ struct DirectoryStoreTests {
             old.expiresAt = DirectoryFixtures.start.advanced(by: .seconds(3_600))
             let new = try DirectoryFixtures.key("new")
             try await store.apply(.rotateKey(new: new, old: old))
-            let contents = try await store.load()
-            #expect(contents.keys == [new, old])
+            #expect(try await store.load().keys == [new, old])
 
             var longer = old
             longer.expiresAt = DirectoryFixtures.start.advanced(by: .seconds(7_200))
             try await store.apply(.rotateKey(new: try DirectoryFixtures.key("newer"), old: longer))
-            let contents2 = try await store.load()
-            #expect(contents2.keys.first { $0.id == "old" } == old)
+            #expect(try await store.load().keys.first { $0.id == "old" } == old)
         }
     }
 
@@ -291,29 +269,25 @@ struct DirectoryStoreTests {
             try await store.apply(.putKey(taken))
             var shortened = old
             shortened.expiresAt = DirectoryFixtures.start
-            await self.expectError(.conflict, store, .rotateKey(new: taken, old: shortened))
-            let missing = try DirectoryFixtures.key("missing")
-            await self.expectError(.notFound, store, .rotateKey(new: try DirectoryFixtures.key("new"), old: missing))
-            let contents = try await store.load()
-            #expect(contents.keys == [old, taken])
+            await expectError(.conflict) { try await store.apply(.rotateKey(new: taken, old: shortened)) }
+            let (new, missing) = (try DirectoryFixtures.key("new"), try DirectoryFixtures.key("missing"))
+            await expectError(.notFound) { try await store.apply(.rotateKey(new: new, old: missing)) }
+            #expect(try await store.load().keys == [old, taken])
         }
     }
 
     @Test("The gateway's secrets stay as they were first stored")
     func gatewaySecrets() async throws {
-        try await withSQLiteDatabase { database in
+        try await withSQLiteDatabase { database async throws in
             let store = SQLSecretStore(database: database)
             let first = Envelope(wrappedKey: Data([1]), sealed: Data([2]))
             let second = Envelope(wrappedKey: Data([3]), sealed: Data([4]))
             let end = CheckpointEnd(number: 0, digest: [0], signature: [1])
-            let secrets = try await store.gatewaySecrets(orInsert: [.keyPepper: first], at: end)
-            #expect(secrets == [.keyPepper: first])
+            #expect(try await store.gatewaySecrets(orInsert: [.keyPepper: first], at: end) == [.keyPepper: first])
             let both: [GatewaySecret: Envelope] = [.keyPepper: second, .auditKey: second]
             let expected: [GatewaySecret: Envelope] = [.keyPepper: first, .auditKey: second]
-            let secrets2 = try await store.gatewaySecrets(orInsert: both, at: end)
-            #expect(secrets2 == expected)
-            let secrets3 = try await store.gatewaySecrets(orInsert: both, at: end)
-            #expect(secrets3 == expected)
+            #expect(try await store.gatewaySecrets(orInsert: both, at: end) == expected)
+            #expect(try await store.gatewaySecrets(orInsert: both, at: end) == expected)
         }
     }
 }

@@ -123,10 +123,7 @@ struct IdempotencyStoreTests {
         }
     }
 
-    @Test(
-        "An expired key can be taken again, and a late change of the old record meets nothing",
-        arguments: StoreKind.available
-    )
+    @Test("An expired key can be taken again; late changes of its old record are lost", arguments: StoreKind.available)
     func expiry(kind: StoreKind) async throws {
         try await kind.withIdempotencyStore { store, directory in
             try await self.add(to: directory)
@@ -137,8 +134,7 @@ struct IdempotencyStoreTests {
             let new = try await self.take(identity, Self.record("new", after: Self.day), in: store)
             #expect(new != old)
             _ = try await store.apply([.update(id: old, .finished(answer: [1])), .release(id: old)])
-            let stored = try #require(try await store.record(of: identity))
-            #expect(stored.record == Self.record("new", after: Self.day))
+            #expect(try await store.record(of: identity)?.record == Self.record("new", after: Self.day))
         }
     }
 

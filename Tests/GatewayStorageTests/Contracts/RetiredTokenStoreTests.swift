@@ -1,5 +1,8 @@
+import GRDB
 import GatewayCore
 import Testing
+
+@testable import GatewayStorage
 
 /// What every store of retired tokens promises.
 struct RetiredTokenStoreTests {
@@ -152,10 +155,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test(
-        "Places are given when an entry comes to be fed, in that order, and never again",
-        arguments: StoreKind.available
-    )
+    @Test("Positions are given in the order of feeding, and never again", arguments: StoreKind.available)
     func places(kind: StoreKind) async throws {
         try await kind.withRetiredTokenStore { store, directory in
             let owner = try await self.owner(in: directory)
@@ -219,9 +219,7 @@ struct RetiredTokenStoreTests {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for key in UInt64(20)..<80 {
-                        try await store.apply([
-                            Self.put(owner, key), .move(owner, [key], to: .unregistered),
-                        ])
+                        try await store.apply([Self.put(owner, key), .move(owner, [key], to: .unregistered)])
                     }
                 }
                 var seen: [UInt64] = []
@@ -241,10 +239,7 @@ struct RetiredTokenStoreTests {
         }
     }
 
-    @Test(
-        "Tenants have lists of their own, and a tenant that is gone takes its list along",
-        arguments: StoreKind.available
-    )
+    @Test("Each tenant has a list of its own, which goes with it", arguments: StoreKind.available)
     func tenants(kind: StoreKind) async throws {
         try await kind.withRetiredTokenStore { store, directory in
             let acme = try await self.owner(in: directory)
@@ -281,20 +276,64 @@ struct RetiredTokenStoreTests {
             let other = try await self.owner("other", in: directory)
             try await store.apply((0..<10).map { Self.put(acme, $0, .replaced, after: Int($0)) })
             try await store.apply((0..<4).map { Self.put(other, $0, .replaced, after: Int($0)) })
-            let old = try await store.trim(
-                reportedBefore: Self.start.advanced(by: .seconds(2)),
-                keeping: 100
-            )
+            let old = try await store.trim(reportedBefore: Self.start.advanced(by: .seconds(2)), keeping: 100)
             #expect(old.map(\.key) == [0, 0, 1, 1])
             let excess = try await store.trim(reportedBefore: Self.start, keeping: 6)
             #expect(excess.map(\.key) == [2, 3, 4, 5])
             #expect(excess.allSatisfy { $0.tenant == acme.tenant })
-            let more = try await store.trim(reportedBefore: Self.start, keeping: 2)
-            #expect(more.count == 4)
+            #expect(try await store.trim(reportedBefore: Self.start, keeping: 2).count == 4)
             let left = try await store.load().entries
             #expect(Set(left.map(\.tenant)) == [acme.tenant, other.tenant])
             #expect(left.map(\.key).sorted() == [3, 9])
             #expect(try await store.trim(reportedBefore: Self.start, keeping: 2).isEmpty)
+        }
+    }
+
+    // MARK: SQLite
+
+    @Test("Entries, positions and the detector are there when a file is opened again, and no token in it is in clear")
+    func reopened() async throws {
+        try await withStorePath { path in
+            let tenant = try DirectoryFixtures.tenant()
+            let owner = Self.owner(of: tenant)
+            let first = try SQLiteDatabase(path: path)
+            try await SQLDirectoryStore(database: first).apply(.putTenant(tenant, salt: [1]))
+            func put(_ key: UInt64) -> RetiredTokenChange { Self.put(owner, key, .replaced, by: "canary") }
+            try await SQLRetiredTokenStore(database: first)
+                .apply([put(81_818_181), put(2), .remove(owner, 2), .save(owner, Self.detectors[0])])
+            try first.close()
+            let database = try SQLiteDatabase(path: path)
+            let store = SQLRetiredTokenStore(database: database)
+            try await store.apply([put(3)])
+            let feed = try await store.feed(of: owner, after: 0, limit: 9)
+            #expect(feed.tokens.map(\.text) == ["81818181", "3"])
+            #expect(feed.position == 3)
+            #expect(try await store.load().detectors == [tenant.id: Self.detectors[0]])
+            let stored = try await database.read {
+                try String.fetchAll($0, sql: "SELECT hex(sealed) FROM retired_tokens").map { $0.lowercased() }
+            }
+            #expect(stored.count == 2)
+            for text in ["canary", "81818181"] {
+                #expect(stored.allSatisfy { !$0.contains(Hex.text(Array(text.utf8))) })
+            }
+            try database.close()
+        }
+    }
+
+    @Test(
+        "A value that the gateway would not have written is an error, not an end of the process",
+        arguments: ["state = 'dead'", "kind = 'sms'", "replacement = 70000"]
+    )
+    func damaged(change: String) async throws {
+        try await withSQLiteDatabase { database in
+            let store = SQLRetiredTokenStore(database: database)
+            let owner = try await self.owner(in: SQLDirectoryStore(database: database))
+            try await store.apply([Self.put(owner, 1, .replaced)])
+            try await database.write { try $0.execute(sql: "UPDATE retired_tokens SET \(change)") }
+            await expectError(.storeUnavailable) {
+                _ = try await store.feed(of: owner, after: 0, limit: 9)
+                _ = try await store.load()
+            }
         }
     }
 }

@@ -13,10 +13,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test(
-        "Parameters are bound by their numbers, in whatever order and as often as they appear",
-        arguments: StoreKind.available
-    )
+    @Test("Parameters are bound by their numbers, in any order, as often as they appear", arguments: StoreKind.available)
     func parameters(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let found = try await database.write(scope: .gateway, isolation: .serializable) { db in
@@ -40,8 +37,7 @@ struct SQLDatabaseTests {
             try await database.write(scope: .gateway, isolation: .readCommitted) { db in
                 _ = try db.executeMany(Self.insertSecret, texts.shuffled().map { [.text($0), .blob([]), .blob([])] })
             }
-            let names = try await self.names(database)
-            #expect(names == texts)
+            #expect(try await self.names(database) == texts)
         }
     }
 
@@ -69,46 +65,36 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test(
-        "The number of changed rows tells what a conflict left out, and RETURNING what went",
-        arguments: StoreKind.available
-    )
+    @Test("Changed rows are counted without those that a conflict left out", arguments: StoreKind.available)
     func changes(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             try await database.write(scope: .gateway, isolation: .serializable) { db in
                 let insert = Self.insertSecret + " ON CONFLICT (name) DO NOTHING"
                 let rows = ["a", "b", "a", "c"].map { [SQLValue.text($0), .blob([1]), .blob([2])] }
-                let added = try db.executeMany(insert, rows)
-                #expect(added == 3)
-                let none = try db.executeMany(insert, [])
-                #expect(none == 0)
+                #expect(try db.executeMany(insert, rows) == 3)
+                #expect(try db.executeMany(insert, []) == 0)
                 let update = "UPDATE gateway_secrets SET sealed = $1 WHERE name > $2"
-                let updated = try db.execute(update, [.blob([3]), .text("a")])
-                #expect(updated == 2)
-                let missed = try db.execute(update, [.blob([3]), .text("c")])
-                #expect(missed == 0)
+                #expect(try db.execute(update, [.blob([3]), .text("a")]) == 2)
+                #expect(try db.execute(update, [.blob([3]), .text("c")]) == 0)
                 let gone = try db.rows("DELETE FROM gateway_secrets WHERE sealed = $1 RETURNING name", [.blob([3])]) {
                     try $0.text(0)
                 }
                 #expect(gone.sorted() == ["b", "c"])
-                let isLeft = try db.exists("SELECT 1 FROM gateway_secrets")
-                #expect(isLeft)
+                #expect(try db.exists("SELECT 1 FROM gateway_secrets"))
             }
         }
     }
 
     @Test("A transaction whose closure throws leaves nothing behind", arguments: StoreKind.available)
     func rollback(kind: StoreKind) async throws {
-        try await kind.withDatabase { database in
-            let error = await #expect(throws: GatewayError.self) {
+        try await kind.withDatabase { database async throws in
+            await expectError(.conflict) {
                 try await database.write(scope: .gateway, isolation: .serializable) { db in
                     try db.execute(Self.insertSecret, [.text("a"), .blob([]), .blob([])])
                     throw GatewayError(.conflict, "no")
                 }
             }
-            #expect(error?.code == .conflict)
-            let names = try await self.names(database)
-            #expect(names.isEmpty)
+            #expect(try await self.names(database).isEmpty)
         }
     }
 
@@ -143,10 +129,7 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test(
-        "What is committed is there for every kind of read, and no read writes",
-        arguments: StoreKind.available
-    )
+    @Test("What is committed is there for every kind of read, and no read writes", arguments: StoreKind.available)
     func isolation(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             for name in ["a", "b"] {
@@ -154,8 +137,7 @@ struct SQLDatabaseTests {
                     _ = try db.execute(Self.insertSecret, [.text(name), .blob([]), .blob([])])
                 }
             }
-            let names = try await self.names(database)
-            #expect(names == ["a", "b"])
+            #expect(try await self.names(database) == ["a", "b"])
             for load in [SQLLoad.lookUp, .scan, .listing] {
                 let count = try await database.read(load, scope: .tenant("acme")) { db in
                     try db.first("SELECT count(*) FROM gateway_secrets") { try $0.int(0) }
@@ -163,12 +145,11 @@ struct SQLDatabaseTests {
                 #expect(count == 2)
             }
             // A database that only reads refuses a write in a read.
-            let error = await #expect(throws: GatewayError.self) {
+            await expectError(.storeUnavailable) {
                 try await database.read(.scan, scope: .gateway) { db in
                     try db.execute("DELETE FROM gateway_secrets WHERE name = $1", [.text("a")])
                 }
             }
-            #expect(error?.code == .storeUnavailable)
         }
     }
 }

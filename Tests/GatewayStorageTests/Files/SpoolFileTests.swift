@@ -26,8 +26,7 @@ struct SpoolFileTests {
     func exclusive() async throws {
         try await withTemporaryDirectory { directory in
             var first: SpoolFile? = try SpoolFile(in: directory)
-            let error = #expect(throws: GatewayError.self) { try SpoolFile(in: directory) }
-            #expect(error?.code == .conflict)
+            await expectError(.conflict) { try SpoolFile(in: directory) }
             try await first?.write([1, 2, 3], at: 0)
             first = nil
             #expect(try await SpoolFile(in: directory).read(at: 0, count: 9) == [1, 2, 3])
@@ -83,10 +82,7 @@ struct SpoolFileTests {
             defer { try? FileManager.default.removeItem(atPath: directory) }
             let file = try SpoolFile(in: directory)
             try await file.write(Array(repeating: 1, count: 8_000), at: 0)
-            let error = await #expect(throws: GatewayError.self) {
-                try await file.write(Array(repeating: 2, count: 4_000), at: 8_000)
-            }
-            #expect(error?.code == .storeUnavailable)
+            await expectError(.storeUnavailable) { try await file.write(Array(repeating: 2, count: 4_000), at: 8_000) }
             #expect(try await file.size() == 8_000)
             try await file.write(Array(repeating: 3, count: 1_000), at: 8_000)
             #expect(try await file.size() == 9_000)

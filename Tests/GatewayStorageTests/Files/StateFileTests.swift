@@ -24,20 +24,17 @@ struct StateFileTests {
         try await withTemporaryDirectory { directory in
             let file = StateFile(path: directory + "/state")
             try file.write([1, 2, 3])
-            let error = #expect(throws: GatewayError.self) { try file.read(maxBytes: 2) }
-            #expect(error?.code == .invalid)
+            await expectError(.invalid) { try file.read(maxBytes: 2) }
         }
     }
 
     @Test("What can't be written leaves the old content, and no draft")
     func unwritable() async throws {
         try await withTemporaryDirectory { directory in
-            let missing = #expect(throws: GatewayError.self) { try StateFile(path: directory + "/no/state").write([1]) }
-            #expect(missing?.code == .storeUnavailable)
+            await expectError(.storeUnavailable) { try StateFile(path: directory + "/no/state").write([1]) }
             // A directory in the file's place can't be replaced, whoever asks.
             try FileManager.default.createDirectory(atPath: directory + "/state/in", withIntermediateDirectories: true)
-            let taken = #expect(throws: GatewayError.self) { try StateFile(path: directory + "/state").write([1]) }
-            #expect(taken?.code == .storeUnavailable)
+            await expectError(.storeUnavailable) { try StateFile(path: directory + "/state").write([1]) }
             #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["state"])
             #expect(throws: GatewayError.self) { try StateFile(path: directory + "/state").read(maxBytes: 1 << 20) }
         }

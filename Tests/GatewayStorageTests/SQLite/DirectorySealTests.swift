@@ -14,7 +14,8 @@ struct DirectorySealTests {
         try await withSQLiteDatabase { database in
             let store = SQLDirectoryStore(database: database)
             for (id, salt) in [("acme", [1]), ("other", [2])] as [(String, [UInt8])] {
-                let tenant = try DirectoryFixtures.tenant(id)
+                var tenant = try DirectoryFixtures.tenant(id)
+                tenant.clientNames = ["orders.internal"].compactMap { ClientName($0) }
                 try await store.apply(.putTenant(tenant, salt: salt))
                 try await store.apply(.putCredential(try DirectoryFixtures.credential(id)))
                 for number in 1...2 {
@@ -52,6 +53,10 @@ struct DirectorySealTests {
             "UPDATE tenants SET prefixes_groups = 1 WHERE id = 'acme'",
             "UPDATE tenants SET is_disabled = 1 WHERE id = 'acme'",
             "UPDATE tenants SET client_names = '[\"mine\"]' WHERE id = 'acme'",
+            "UPDATE tenants SET client_names = '[\"*\"]' WHERE id = 'acme'",
+            "UPDATE tenants SET client_names = '[' WHERE id = 'acme'",
+            "UPDATE tenants SET client_names = '{}' WHERE id = 'acme'",
+            "UPDATE tenants SET client_names = '[]' WHERE id = 'acme'",
             "UPDATE tenants SET salt = x'02' WHERE id = 'acme'",
             "UPDATE tenants SET created_at = 1 WHERE id = 'acme'",
             "UPDATE tenants SET seal = (SELECT seal FROM tenants WHERE id = 'other') WHERE id = 'acme'",
@@ -79,8 +84,7 @@ struct DirectorySealTests {
                 .addKey(try DirectoryFixtures.key("new")), .putKey(try DirectoryFixtures.key("acme-1")),
             ]
             for change in changes {
-                let error = await #expect(throws: GatewayError.self) { try await store.apply(change) }
-                #expect(error?.code == .conflict)
+                await expectError(.conflict) { try await store.apply(change) }
             }
             try await store.apply(.deleteTenant(acme))
             try await store.apply(.putTenant(try DirectoryFixtures.tenant(), salt: [3]))
@@ -117,22 +121,18 @@ struct DirectorySealTests {
             // A rotation of it would seal what somebody else wrote.
             let old = try DirectoryFixtures.key(row.name, tenant: owner.text)
             let new = try DirectoryFixtures.key("new", tenant: owner.text)
-            let error = await #expect(throws: GatewayError.self) {
-                try await store.apply(.rotateKey(new: new, old: old))
-            }
-            #expect(error?.code == .notFound)
+            await expectError(.notFound) { try await store.apply(.rotateKey(new: new, old: old)) }
             #expect(try await store.apply(.removeKey(id: row.name, owner)).refused.isEmpty)
         }
     }
 
     @Test("A credential of an unknown kind is not served; the tenant's keys are")
     func credentials() async throws {
-        try await self.changed("UPDATE credentials SET kind = 'v7' WHERE tenant = 'acme'") { _, contents, database in
+        try await self.changed("UPDATE credentials SET kind = 'v7' WHERE tenant = 'acme'") { _, contents, database async throws in
             #expect(contents.refused == [RefusedRow(.credential, "v7", of: TenantID("acme"))])
             #expect(contents.credentials.map(\.tenant.text) == ["other"])
             #expect(contents.tenants.count == 2)
-            let sealed = try await SQLSecretStore(database: database).all()
-            #expect(sealed.count == 1)
+            #expect(try await SQLSecretStore(database: database).all().count == 1)
         }
     }
 

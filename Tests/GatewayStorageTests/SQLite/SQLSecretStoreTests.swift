@@ -24,10 +24,6 @@ struct SQLSecretStoreTests {
 
         private static func bytes(_ byte: UInt8) -> [UInt8] { Array(repeating: byte, count: 32) }
 
-        static func context(_ number: Int) throws -> SealedSecret.Place {
-            .credential(try #require(TenantID("tenant-\(number)")), .legacy, version: 3)
-        }
-
         func fill(_ database: SQLiteDatabase, tenants: Int) async throws {
             let store = SQLDirectoryStore(database: database)
             _ = try await GatewaySecrets(store: SQLSecretStore(database: database), masterKey: self.old)
@@ -97,8 +93,7 @@ struct SQLSecretStoreTests {
     @Test("Everything that is sealed is moved, and the move is in the audit as a closed chain of its own")
     func moves() async throws {
         let fixture = try Fixture()
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
+        try await withStorePath { path in
             let database = try SQLiteDatabase(path: path)
             try await fixture.fill(database, tenants: 5)
             #expect(try await fixture.rewrap(database) == 8)
@@ -143,11 +138,19 @@ struct SQLSecretStoreTests {
             try await fixture.fill(first, tenants: tenants)
             try first.close()
             let before = try Data(contentsOf: URL(fileURLWithPath: path))
-
             // All that the change writes goes to the log first, in one transaction; with a reader in the way it stays.
             let database = try SQLiteDatabase(joining: path)
             let log = try await self.logOfRewrapping(database, path, fixture)
             try database.close()
+            let after = try Data(contentsOf: URL(fileURLWithPath: path))
+            func keyOfEverything(in file: Data, _ log: Data) async throws -> String {
+                let crashed = directory + "/crash"
+                try FileManager.default.createDirectory(atPath: crashed, withIntermediateDirectories: true)
+                defer { try? FileManager.default.removeItem(atPath: crashed) }
+                try file.write(to: URL(fileURLWithPath: crashed + "/gateway.db"))
+                try log.write(to: URL(fileURLWithPath: crashed + "/gateway.db-wal"))
+                return try await fixture.keyOfEverything(in: crashed + "/gateway.db")
+            }
 
             let (header, frame) = (32, 4_096 + 24)
             let frames = (log.count - header) / frame
@@ -159,20 +162,22 @@ struct SQLSecretStoreTests {
             }
             var keys: [String] = []
             for cut in cuts where cut <= log.count {
-                let copy = directory + "/crash/gateway.db"
-                try FileManager.default.createDirectory(atPath: directory + "/crash", withIntermediateDirectories: true)
-                try before.write(to: URL(fileURLWithPath: copy))
-                try log.prefix(cut).write(to: URL(fileURLWithPath: copy + "-wal"))
-                let key = try await fixture.keyOfEverything(in: copy)
+                let key = try await keyOfEverything(in: before, log.prefix(cut))
                 #expect(["old", "new"].contains(key), "cut after \(cut) of \(log.count) bytes")
                 keys.append(key)
-                try FileManager.default.removeItem(atPath: directory + "/crash")
             }
             // Old until the commit, new from there on.
             let change = keys.firstIndex(of: "new") ?? keys.endIndex
             #expect(keys[change...].allSatisfy { $0 == "new" })
             #expect(change > 3)
             #expect(keys.last == "new")
+
+            // Pages that are moved into the file already, in any number; the log is still there, since it goes last.
+            for pages in 0...after.count / 4_096 {
+                let moved = after.prefix(pages * 4_096)
+                let key = try await keyOfEverything(in: moved + before.dropFirst(moved.count), log)
+                #expect(key == "new", "\(pages) pages")
+            }
         }
     }
 
@@ -181,7 +186,7 @@ struct SQLSecretStoreTests {
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         let reader = try DatabaseQueue(path: path, configuration: configuration)
-        // A transaction that has read keeps its picture until it ends.
+        // A transaction that has read keeps its snapshot until it ends.
         try await reader.writeWithoutTransaction { db in
             try db.execute(sql: "BEGIN")
             _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM credentials")
@@ -193,37 +198,10 @@ struct SQLSecretStoreTests {
         return log
     }
 
-    @Test("A crash while the log is moved into the file leaves it whole, too")
-    func crashWhileMoving() async throws {
-        let fixture = try Fixture()
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
-            let first = try SQLiteDatabase(path: path)
-            try await fixture.fill(first, tenants: 60)
-            try first.close()
-            let before = try Data(contentsOf: URL(fileURLWithPath: path))
-            let database = try SQLiteDatabase(joining: path)
-            let log = try await self.logOfRewrapping(database, path, fixture)
-            try database.close()
-            let after = try Data(contentsOf: URL(fileURLWithPath: path))
-            // Pages that are moved already, in any number; the log is still there, since it goes last.
-            for pages in stride(from: 0, through: after.count / 4_096, by: 1) {
-                let copy = directory + "/crash/gateway.db"
-                try FileManager.default.createDirectory(atPath: directory + "/crash", withIntermediateDirectories: true)
-                let moved = after.prefix(pages * 4_096)
-                try (moved + before.dropFirst(moved.count)).write(to: URL(fileURLWithPath: copy))
-                try log.write(to: URL(fileURLWithPath: copy + "-wal"))
-                #expect(try await fixture.keyOfEverything(in: copy) == "new", "\(pages) pages")
-                try FileManager.default.removeItem(atPath: directory + "/crash")
-            }
-        }
-    }
-
     @Test("A store that is served with another master key is left alone; with the same one it is changed under way")
     func served() async throws {
         let fixture = try Fixture()
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
+        try await withStorePath { path in
             let serving = try SQLiteDatabase(path: path)
             try await fixture.fill(serving, tenants: 3)
             let joined = try SQLiteDatabase(joining: path)
@@ -231,8 +209,7 @@ struct SQLSecretStoreTests {
             // Nothing told, as by an earlier version, or the old key alone.
             for key in [nil, fixture.old] {
                 if let key { try serving.announce(masterKey: key.fingerprint) }
-                let error = await #expect(throws: GatewayError.self) { try await fixture.rewrap(joined) }
-                #expect(error?.code == .conflict)
+                await expectError(.conflict) { try await fixture.rewrap(joined) }
                 #expect(try await SQLSecretStore(database: serving).all() == before)
             }
             try serving.announce(masterKey: fixture.both.fingerprint)
@@ -274,13 +251,11 @@ struct SQLSecretStoreTests {
     func joinedAlone() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory + "/gateway.db"
-            let missing = #expect(throws: GatewayError.self) { try SQLiteDatabase(joining: path) }
-            #expect(missing?.code == .notFound)
+            await expectError(.notFound) { try SQLiteDatabase(joining: path) }
             #expect(try contents(of: directory).isEmpty)
             try SQLiteDatabase(path: path).close()
             let joined = try SQLiteDatabase(joining: path)
-            let refused = #expect(throws: GatewayError.self) { try SQLiteDatabase(path: path) }
-            #expect(refused?.code == .conflict)
+            await expectError(.conflict) { try SQLiteDatabase(path: path) }
             try joined.close()
             try SQLiteDatabase(path: path).close()
         }
@@ -288,15 +263,12 @@ struct SQLSecretStoreTests {
 
     @Test("A store of an earlier version is not changed by a command of a later one")
     func earlierVersion() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
+        try await withStorePath { path in
             let database = try SQLiteDatabase(path: path)
             let last = try #require(SQLiteSchema.migrator.migrations.last)
             try await database.write { try $0.execute(sql: "DELETE FROM grdb_migrations WHERE identifier = '\(last)'") }
             try database.close()
-            let error = #expect(throws: GatewayError.self) { try SQLiteDatabase(joining: path) }
-            #expect(error?.code == .invalid)
-            #expect(error?.message.contains("earlier version") == true)
+            await expectError(.invalid, "earlier version") { try SQLiteDatabase(joining: path) }
         }
     }
 }

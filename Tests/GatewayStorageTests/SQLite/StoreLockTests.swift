@@ -5,13 +5,11 @@ import Testing
 struct StoreLockTests {
     @Test("A lock is held by one and free afterwards")
     func oneHolder() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
+        try await withStorePath { path in
             #expect(try !StoreLock.isHeld(at: path))
             let lock = try StoreLock(at: path)
             #expect(try StoreLock.isHeld(at: path))
-            let error = #expect(throws: GatewayError.self) { try StoreLock(at: path) }
-            #expect(error?.code == .conflict)
+            await expectError(.conflict) { try StoreLock(at: path) }
             #expect(try StoreLock.isHeld(at: path))
 
             lock.release()
@@ -23,8 +21,7 @@ struct StoreLockTests {
 
     @Test("A lock that nobody refers to any more is free")
     func forgottenLock() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
+        try await withStorePath { path in
             do {
                 let lock = try StoreLock(at: path)
                 #expect(try StoreLock.isHeld(at: path))
@@ -39,23 +36,20 @@ struct StoreLockTests {
         try await withTemporaryDirectory { directory in
             let isHeld = try StoreLock.isHeld(at: directory + "/gateway.db")
             #expect(!isHeld)
-            let files = try contents(of: directory)
-            #expect(files.isEmpty)
+            #expect(try contents(of: directory).isEmpty)
         }
     }
 
     @Test("A lock in a directory that is not there is refused")
     func missingDirectory() async throws {
         try await withTemporaryDirectory { directory in
-            let error = #expect(throws: GatewayError.self) { try StoreLock(at: directory + "/none/gateway.db") }
-            #expect(error?.code == .storeUnavailable)
+            await expectError(.storeUnavailable) { try StoreLock(at: directory + "/none/gateway.db") }
         }
     }
 
     @Test("What a holder tells of itself is heard while it holds the lock, and forgotten with the next")
     func announcement() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
+        try await withStorePath { path in
             #expect(try StoreLock.announcement(at: path) == nil)
             let lock = try StoreLock(at: path)
             #expect(try StoreLock.announcement(at: path) == nil)
@@ -64,8 +58,7 @@ struct StoreLockTests {
             #expect(try StoreLock.announcement(at: path) == "short")
             lock.release()
             #expect(try StoreLock.announcement(at: path) == nil)
-            let error = #expect(throws: GatewayError.self) { try lock.announce("late") }
-            #expect(error?.code == .storeUnavailable)
+            await expectError(.storeUnavailable) { try lock.announce("late") }
             let next = try StoreLock(at: path)
             #expect(try StoreLock.announcement(at: path) == nil)
             next.release()

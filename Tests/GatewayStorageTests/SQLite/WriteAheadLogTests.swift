@@ -37,8 +37,7 @@ struct WriteAheadLogTests {
 
     @Test("Scans that overlap without a gap do not keep the log from being emptied")
     func overlappingScans() async throws {
-        try await withTemporaryDirectory { directory in
-            let path = directory + "/gateway.db"
+        try await withStorePath { path in
             let factory = TestMetrics()
             let database = try SQLiteDatabase(
                 path: path,

@@ -1,4 +1,5 @@
 import GatewayCore
+import GatewayStorage
 
 /// Chains for tests, and the store's calls to write them.
 struct AuditFixtures {
@@ -43,6 +44,15 @@ struct AuditFixtures {
     /// The pseudonym of a numbered recipient.
     static func pseudonym(_ number: Int) -> Pseudonym {
         Pseudonym(bytes: (0..<16).map { UInt8(truncatingIfNeeded: number &* 31 &+ $0 &* 7) })
+    }
+
+    /// What a verifier says of a store that is opened for looking only.
+    func verdict(on path: String, isLive: Bool = false) async throws -> AuditVerifier.Verdict {
+        let database = try SQLiteReadOnlyDatabase(path: path)
+        let verifier = AuditVerifier(store: SQLAuditStore(database: database), sealer: self.sealer)
+        let verdict = try await verifier.verify(isLive: isLive)
+        try database.close()
+        return verdict
     }
 
     /// Writes records as one commit that ends a writer's chain as it then is.

@@ -1,5 +1,6 @@
 import GRDB
 import GatewayCore
+import Testing
 
 @testable import GatewayStorage
 
@@ -19,40 +20,24 @@ enum StoreKind: String, CaseIterable, Sendable {
 
     /// Runs a body with a directory that holds nothing yet.
     func withDirectoryStore(_ body: (any DirectoryStore) async throws -> Void) async throws {
-        switch self {
-        case .sqlite:
-            try await withSQLiteDatabase { database in
-                try await body(SQLDirectoryStore(database: database))
-            }
-        }
+        try await self.withDatabase { try await body(SQLDirectoryStore(database: $0)) }
     }
 
     /// Runs a body with device groups of the tenants `acme` and `other`, of which there are none yet.
     func withGroupStore(_ body: (any GroupStore) async throws -> Void) async throws {
-        switch self {
-        case .sqlite:
-            try await withSQLiteDatabase { database in
-                let directory = SQLDirectoryStore(database: database)
-                for name in ["acme", "other"] {
-                    try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1]))
-                }
-                try await body(SQLGroupStore(database: database))
+        try await self.withDatabase { database in
+            let directory = SQLDirectoryStore(database: database)
+            for name in ["acme", "other"] {
+                try await directory.apply(.putTenant(try DirectoryFixtures.tenant(name), salt: [1]))
             }
+            try await body(SQLGroupStore(database: database))
         }
     }
 
     /// Runs a body with a list of retired tokens that holds nothing yet, and a directory for its tenants.
-    func withRetiredTokenStore(
-        _ body: (any RetiredTokenStore, any DirectoryStore) async throws -> Void
-    ) async throws {
-        switch self {
-        case .sqlite:
-            try await withSQLiteDatabase { database in
-                try await body(
-                    SQLRetiredTokenStore(database: database),
-                    SQLDirectoryStore(database: database)
-                )
-            }
+    func withRetiredTokenStore(_ body: (any RetiredTokenStore, any DirectoryStore) async throws -> Void) async throws {
+        try await self.withDatabase { database in
+            try await body(SQLRetiredTokenStore(database: database), SQLDirectoryStore(database: database))
         }
     }
 
@@ -61,25 +46,15 @@ enum StoreKind: String, CaseIterable, Sendable {
         bounds: IdempotencyBounds = IdempotencyBounds(),
         _ body: (any IdempotencyStore, any DirectoryStore) async throws -> Void
     ) async throws {
-        switch self {
-        case .sqlite:
-            try await withSQLiteDatabase { database in
-                try await body(
-                    SQLIdempotencyStore(database: database, bounds: bounds),
-                    SQLDirectoryStore(database: database)
-                )
-            }
+        try await self.withDatabase { database in
+            let store = SQLIdempotencyStore(database: database, bounds: bounds)
+            try await body(store, SQLDirectoryStore(database: database))
         }
     }
 
     /// Runs a body with an audit that holds nothing yet.
     func withAuditStore(_ body: (any AuditStore) async throws -> Void) async throws {
-        switch self {
-        case .sqlite:
-            try await withSQLiteDatabase { database in
-                try await body(SQLAuditStore(database: database))
-            }
-        }
+        try await self.withDatabase { try await body(SQLAuditStore(database: $0)) }
     }
 }
 
@@ -114,7 +89,19 @@ extension SQLConnection {
 
 extension SQLDirectoryStore {
     /// A directory whose rows are sealed as those of all tests.
-    init(database: SQLiteDatabase) {
+    init(database: any SQLDatabase) {
         self.init(database: database, sealer: RowSealer(keyPepper: Secret("pepper")))
     }
+}
+
+/// Expects a body to throw an error of the gateway's own, whose message contains some words.
+func expectError<T>(
+    _ code: GatewayError.Code,
+    _ words: String = "",
+    sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> T
+) async {
+    let error = await #expect(throws: GatewayError.self, sourceLocation: sourceLocation) { _ = try await body() }
+    #expect(error?.code == code, sourceLocation: sourceLocation)
+    #expect(words.isEmpty || error?.message.contains(words) == true, sourceLocation: sourceLocation)
 }

@@ -5,13 +5,13 @@ func withTemporaryDirectory(_ body: (String) async throws -> Void) async throws 
     let directory = FileManager.default.temporaryDirectory
         .appendingPathComponent("gateway-storage-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
-    do {
-        try await body(directory)
-    } catch {
-        try? FileManager.default.removeItem(atPath: directory)
-        throw error
-    }
-    try FileManager.default.removeItem(atPath: directory)
+    defer { try? FileManager.default.removeItem(atPath: directory) }
+    try await body(directory)
+}
+
+/// Runs a body with the path of a store that is not there yet, in a directory that is removed afterwards.
+func withStorePath(_ body: (String) async throws -> Void) async throws {
+    try await withTemporaryDirectory { try await body($0 + "/gateway.db") }
 }
 
 /// The permission bits of a file.

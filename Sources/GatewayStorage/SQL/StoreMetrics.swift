@@ -6,11 +6,9 @@ import Synchronization
 package final class StoreMetrics: Sendable {
     /// What a call does; the raw value is the metrics' label.
     enum Operation: String, CaseIterable {
-        /// Reads.
         case read
         /// Reads of long parts, on connections of their own.
         case scan
-        /// Writes in one transaction.
         case write
     }
 
@@ -28,16 +26,13 @@ package final class StoreMetrics: Sendable {
         self.up.set(1)
     }
 
-    /// Shows the size of the write-ahead log.
     func measured(logBytes: Int) {
         self.logBytes.set(logBytes)
     }
 
-    /// Notes that a call ended.
+    /// Notes that a call ended, so long after it was asked for, the wait for others included.
     ///
     /// A store counts as up when the last read, scan and write were answered, whatever the answer was.
-    ///
-    /// Its duration is that from the request to its result, the wait for others included.
     func ended(_ operation: Operation, _ failure: GatewayError?, in duration: Duration) {
         self.durations[operation]?.record(duration: duration)
         // A call that its caller gave up says nothing of the store.

@@ -72,10 +72,9 @@ struct StoreMetricsTests {
             #expect(try self.calls("read") == 1)
             #expect(try self.up() == 1)
 
-            let error = await #expect(throws: GatewayError.self) {
+            await expectError(.storeUnavailable) {
                 try await database.read { try Int.fetchOne($0, sql: "SELECT value FROM missing") }
             }
-            #expect(error?.code == .storeUnavailable)
             #expect(try self.up() == 0)
             #expect(try self.calls("read") == 2)
             _ = try await database.read { try Int.fetchOne($0, sql: "SELECT value FROM probe") }
