@@ -8,15 +8,11 @@ package struct AuditAccess: Sendable {
     private let clock: any WallClock
 
     package init(store: any AuditStore, log: AuditLog, limiter: any RateLimiter, clock: any WallClock) {
-        self.store = store
-        self.log = log
-        self.limiter = limiter
-        self.clock = clock
+        (self.store, self.log, self.limiter, self.clock) = (store, log, limiter, clock)
     }
 
-    /// A page for a tenant, of whose quota it costs one message, and what is left of the quota.
-    ///
-    /// - Throws: `auditUnavailable`, and then nothing was read; `storeUnavailable`, `overloaded`.
+    /// A page for a tenant, of whose quota it costs one message, and what is left of the quota; throws `auditUnavailable`
+    /// where nothing was read, `storeUnavailable`, `overloaded`.
     package func page(
         _ query: AuditQuery,
         for caller: Caller
@@ -45,21 +41,14 @@ package struct AuditAccess: Sendable {
     }
 
     /// A page for an operator, who looks at the records of a tenant, or at everybody's.
-    ///
-    /// - Throws: `storeUnavailable`, `overloaded`.
     package func page(
         _ query: AuditQuery,
         of tenant: TenantProfile?,
         origin: RequestOrigin
     ) async throws(GatewayError) -> AuditPage {
         let page = try await self.store.page(query)
-        var record = AuditRecord(
-            .auditList,
-            of: tenant?.id,
-            uid: tenant?.uid ?? 0,
-            origin,
-            at: self.clock.now()
-        )
+        let now = self.clock.now()
+        var record = AuditRecord(.auditList, of: tenant?.id, uid: tenant?.uid ?? 0, origin, at: now)
         record.object = "\(page.records.count) records"
         await self.log.record(read: record)
         return page

@@ -1,6 +1,6 @@
 import Crypto
 
-/// The end of one writer's chain.
+/// The end of one writer's chain, which the next record follows.
 ///
 /// Pure: it links records and does nothing else.
 package struct AuditChain: Sendable, Hashable {
@@ -10,42 +10,34 @@ package struct AuditChain: Sendable, Hashable {
     /// The last record's hash, or the writer's own starting value.
     package private(set) var hash: [UInt8]
 
-    /// A chain without records.
-    ///
-    /// Its start names the writer, so that no chain can stand in for another.
+    /// A chain without records; its start names the writer, so that no chain can stand in for another.
     package init(writer: Int) {
-        self.writer = writer
-        self.sequence = 0
-        self.hash = Array(SHA256.hash(data: Array("fcm-gateway audit chain 1 writer \(writer)".utf8)))
+        let start = SHA256.hash(data: Array("fcm-gateway audit chain 1 writer \(writer)".utf8)).bytes
+        self.init(writer: writer, sequence: 0, hash: start)
     }
 
     package init(writer: Int, sequence: Int, hash: [UInt8]) {
-        self.writer = writer
-        self.sequence = sequence
-        self.hash = hash
+        (self.writer, self.sequence, self.hash) = (writer, sequence, hash)
     }
 
-    /// Moves on to the next record, whose hash is known to follow.
-    mutating func advance(to hash: [UInt8]) {
-        self.sequence += 1
-        self.hash = hash
-    }
+    /// The place of the next record.
+    var next: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence &+ 1) }
 
     package mutating func append(_ record: AuditRecord) -> ChainedAuditRecord {
         self.append(AuditEntry(record))
     }
 
     package mutating func append(_ entry: AuditEntry) -> ChainedAuditRecord {
-        self.append(digest: Self.digest(of: entry, writer: self.writer, sequence: self.sequence + 1))
+        self.append(digest: self.digest(of: entry))
         return ChainedAuditRecord(writer: self.writer, sequence: self.sequence, entry: entry, hash: self.hash)
     }
 
-    /// The hash of what a record says in its place; it comes first, so that a chain can be shown without what its records
-    /// say.
-    static func digest(of entry: AuditEntry, writer: Int, sequence: Int) -> [UInt8] {
+    /// The hash of what the next record says in its place; it comes first, so that a chain can be shown without what its
+    /// records say.
+    func digest(of entry: AuditEntry) -> [UInt8] {
         var header: [UInt8] = []
         header.reserveCapacity(96)
-        AuditCodec.encodeHeader(of: entry, writer: writer, sequence: sequence, to: &header)
+        AuditCodec.encodeHeader(of: entry, writer: self.writer, sequence: self.sequence + 1, to: &header)
         var digest = SHA256()
         digest.update(data: header)
         digest.update(data: entry.body)
@@ -55,6 +47,12 @@ package struct AuditChain: Sendable, Hashable {
     /// Appends a record of which no more than its digest is known.
     mutating func append(digest: [UInt8]) {
         self.advance(to: SHA256.hash(data: self.hash + digest).bytes)
+    }
+
+    /// Moves on to the next record, whose hash is known to follow.
+    mutating func advance(to hash: [UInt8]) {
+        self.sequence += 1
+        self.hash = hash
     }
 }
 
@@ -73,56 +71,51 @@ package struct AuditEntry: Sendable, Hashable {
         self.body = body
     }
 
-    /// A stored entry; `nil` for a body that no record has.
-    package init?(time: Timestamp, tenant: String?, body: [UInt8]) {
-        guard AuditCodec.decode(body, time: time, tenant: tenant) != nil else { return nil }
-        self.time = time
-        self.tenant = tenant
-        self.body = body
+    /// An entry as it is stored, whether a record has such a body or not.
+    package init(time: Timestamp, tenant: String?, body: [UInt8]) {
+        (self.time, self.tenant, self.body) = (time, tenant, body)
     }
 
+    package var isReadable: Bool { AuditCodec.decode(self.body, time: self.time, tenant: self.tenant) != nil }
+
     /// Tells the tenant from earlier and later ones of the same name; 0 without a tenant.
-    package var tenantUID: UInt64 {
-        self.body[AuditCodec.tenantUIDRange].reduce(0) { $0 << 8 | UInt64($1) }
-    }
+    package var tenantUID: UInt64 { self.body.dropFirst().prefix(8).reduce(0) { $0 << 8 | UInt64($1) } }
 
     /// About how much memory it takes, in bytes.
     var byteCount: Int { self.body.count + (self.tenant?.utf8.count ?? 0) + MemoryLayout<AuditEntry>.size }
 
+    /// What it says; a failure of nobody's where it can't be read.
     package var record: AuditRecord {
-        // Every entry was made from a record or checked to have one.
         AuditCodec.decode(self.body, time: self.time, tenant: self.tenant)
-            ?? AuditRecord(time: self.time, tenant: nil, principal: "", action: "", outcome: .failed, requestID: "")
+            ?? AuditRecord(tenant: nil, at: self.time)
     }
 }
 
 /// A record's place among all of them.
 package struct AuditPosition: Sendable, Hashable {
+    /// Writers of one store count up from 1.
     package var writer: Int
+    /// The place in the writer's chain, dense from 1.
     package var sequence: Int
 
     package init(writer: Int, sequence: Int) {
-        self.writer = writer
-        self.sequence = sequence
+        (self.writer, self.sequence) = (writer, sequence)
     }
 }
 
-/// A record in its place in a writer's chain.
+/// A record in its place in a writer's chain, as it is stored.
 package struct ChainedAuditRecord: Sendable, Hashable {
-    /// Writers of one store count up from 1.
     package var writer: Int
-    /// The place, dense from 1.
     package var sequence: Int
     package var entry: AuditEntry
-    /// SHA-256 of the predecessor's hash and this record.
+    /// SHA-256 of the predecessor's hash and this record; empty, as no record's is, where what is stored can't be read.
     package var hash: [UInt8]
 
     package init(writer: Int, sequence: Int, entry: AuditEntry, hash: [UInt8]) {
-        self.writer = writer
-        self.sequence = sequence
-        self.entry = entry
-        self.hash = hash
+        (self.writer, self.sequence, self.entry, self.hash) = (writer, sequence, entry, hash)
     }
+
+    package var position: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence) }
 
     package var record: AuditRecord {
         get { self.entry.record }
@@ -130,42 +123,9 @@ package struct ChainedAuditRecord: Sendable, Hashable {
     }
 }
 
-/// One stored record as its bytes, as a verifier hashes them.
-package struct AuditRow: Sendable {
-    package var sequence: Int
-    /// Microseconds since 1970.
-    package var time: Int64
-    package var tenant: [UInt8]?
-    package var body: [UInt8]
-    package var hash: [UInt8]
-    /// Whether every column has a value of the type that the gateway writes.
-    package var isReadable: Bool
-
-    package init(sequence: Int, time: Int64, tenant: [UInt8]?, body: [UInt8], hash: [UInt8], isReadable: Bool = true) {
-        (self.sequence, self.time, self.tenant) = (sequence, time, tenant)
-        (self.body, self.hash, self.isReadable) = (body, hash, isReadable)
-    }
-
-    package init(_ record: ChainedAuditRecord) {
-        self.init(
-            sequence: record.sequence,
-            time: record.entry.time.microseconds,
-            tenant: record.entry.tenant.map { Array($0.utf8) },
-            body: record.entry.body,
-            hash: record.hash
-        )
-    }
-
-    /// The record of the row; one that the gateway would not have written has an empty hash, which no record's is.
-    package func record(of writer: Int) -> ChainedAuditRecord {
-        let time = Timestamp(microseconds: self.time)
-        let tenant = self.tenant.map { String(validating: $0, as: UTF8.self) }
-        if self.isReadable, tenant != .some(nil),
-            let entry = AuditEntry(time: time, tenant: tenant ?? nil, body: self.body)
-        {
-            return ChainedAuditRecord(writer: writer, sequence: self.sequence, entry: entry, hash: self.hash)
-        }
-        let nothing = AuditRecord(time: time, tenant: nil, principal: "", action: "", outcome: .failed, requestID: "")
-        return ChainedAuditRecord(writer: writer, sequence: self.sequence, entry: AuditEntry(nothing), hash: [])
+extension Sequence {
+    /// The elements by a key; of those with the same key, the first.
+    func keyed<Key: Hashable>(by key: (Element) -> Key) -> [Key: Element] {
+        Dictionary(self.map { (key($0), $0) }, uniquingKeysWith: { first, _ in first })
     }
 }

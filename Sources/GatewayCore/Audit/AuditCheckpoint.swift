@@ -8,6 +8,8 @@ package struct AuditCheckpoint: Sendable, Hashable {
     package static let anchorInterval = 360
     /// How many of the latest checkpoints are all kept: two days of activity.
     package static let denseCount = 48 * Self.anchorInterval
+    /// What stands for the digest of a checkpoint that there is not.
+    static let noDigest = [UInt8](repeating: 0, count: 32)
 
     /// Dense from 1.
     package var number: Int
@@ -61,7 +63,6 @@ package struct AuditCheckpoint: Sendable, Hashable {
     /// What a chain's first record says of the checkpoint that it follows.
     package static func openingNote(after number: Int) -> String { "after checkpoint \(number)" }
 
-    /// The number in what a chain's first record says.
     static func number(inOpeningNote text: String?) -> Int? {
         guard let text, text.hasPrefix("after checkpoint "), let number = Int(text.dropFirst(17)) else { return nil }
         return text == self.openingNote(after: number) ? number : nil
@@ -84,45 +85,35 @@ extension AuditCheckpoint {
             "settled \(self.settledWriter) \(Hex.text(self.settledDigest))",
             "removed \(self.removedWriter)",
         ]
-        for head in self.heads {
-            lines.append("head \(head.writer) \(head.sequence) \(Hex.text(head.hash)) \(head.state.rawValue)")
-        }
-        for truncation in self.truncations {
-            lines.append("truncation \(truncation.writer) \(truncation.sequence) \(Hex.text(truncation.hash))")
-        }
+        lines += self.heads.map { "head \($0.text)" }
+        lines += self.truncations.map { "truncation \($0.writer) \($0.sequence) \(Hex.text($0.hash))" }
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
 
-    /// The checkpoint of a text; `nil` for a text that none has.
     package init?(text: [UInt8]) {
         guard let whole = String(validating: text, as: UTF8.self) else { return nil }
         var lines = whole.split(separator: "\n", omittingEmptySubsequences: false)[...]
         guard lines.popFirst() == Self.title[...] else { return nil }
-        func take(_ name: String, _ count: Int) -> [Substring]? {
+        func take(_ name: String) -> [Substring] {
             guard let words = lines.popFirst()?.split(separator: " ", omittingEmptySubsequences: false),
-                words.count == count + 1, words[0] == name
-            else { return nil }
+                words.count > 1, words[0] == name
+            else { return ["", ""] }
             return Array(words.dropFirst())
         }
-        guard let number = take("number", 1).flatMap({ Int($0[0]) }),
-            let time = take("time", 1).flatMap({ Int64($0[0]) }),
-            let previous = take("previous", 1).flatMap({ Hex.bytes($0[0]) }),
-            let anchor = take("anchor", 1).flatMap({ Hex.bytes($0[0]) }),
-            let kept = take("kept", 2), let oldest = Int(kept[0]), let denseFrom = Int(kept[1]),
-            let delivered = take("delivered", 1).flatMap({ Int($0[0]) }),
-            let settled = take("settled", 2), let settledWriter = Int(settled[0]),
-            let settledDigest = Hex.bytes(settled[1]),
-            let removedWriter = take("removed", 1).flatMap({ Int($0[0]) })
+        // What a line has too much is found by the comparison at the end.
+        guard let number = Int(take("number")[0]), let time = Int64(take("time")[0]),
+            let previous = Hex.bytes(take("previous")[0]), let anchor = Hex.bytes(take("anchor")[0]),
+            case let kept = take("kept"), kept.count == 2, let oldest = Int(kept[0]), let denseFrom = Int(kept[1]),
+            let delivered = Int(take("delivered")[0]),
+            case let settled = take("settled"), settled.count == 2, let settledWriter = Int(settled[0]),
+            let settledDigest = Hex.bytes(settled[1]), let removedWriter = Int(take("removed")[0]),
+            // Falsified numbers must not lead arithmetic astray.
+            number > 0, oldest > 0, denseFrom > 0, settledWriter >= 0, (0...settledWriter).contains(removedWriter)
         else { return nil }
         (self.number, self.time) = (number, Timestamp(microseconds: time))
         (self.previous, self.anchor) = (previous, anchor)
         (self.oldest, self.denseFrom, self.delivered) = (oldest, denseFrom, delivered)
         (self.settledWriter, self.settledDigest, self.removedWriter) = (settledWriter, settledDigest, removedWriter)
-        // Falsified numbers must not lead arithmetic astray.
-        guard number > 0, oldest > 0, denseFrom > 0, settledWriter >= 0, (0...settledWriter).contains(removedWriter)
-        else {
-            return nil
-        }
         (self.heads, self.truncations) = ([], [])
         for line in lines {
             let words = line.split(separator: " ", omittingEmptySubsequences: false)
@@ -150,7 +141,6 @@ package struct SignedCheckpoint: Sendable, Hashable {
         (self.number, self.text, self.signature) = (number, text, signature)
     }
 
-    /// What it says; `nil` for a text that no checkpoint has.
     package var content: AuditCheckpoint? { AuditCheckpoint(text: self.text) }
 
     /// SHA-256 of the text, by which later checkpoints refer to it.
@@ -165,7 +155,6 @@ package struct SignedCheckpoint: Sendable, Hashable {
 package struct CheckpointEnd: Sendable, Hashable {
     /// The latest checkpoint's number; 0 before the first.
     package var number: Int
-    /// The latest checkpoint's digest; zeros before the first.
     package var digest: [UInt8]
     package var signature: [UInt8]
 
@@ -180,9 +169,7 @@ package struct CheckpointEnd: Sendable, Hashable {
 
 /// The ends of the first writers' chains, rolled into one digest: chains that have ended say nothing new.
 package struct AuditSettledEnds: Sendable, Hashable {
-    /// The last writer that is in the digest.
     package private(set) var writer = 0
-    /// The digest of all of them.
     package private(set) var digest: [UInt8]
 
     package init() {
@@ -197,8 +184,7 @@ package struct AuditSettledEnds: Sendable, Hashable {
 
     package mutating func append(_ head: AuditHead) {
         self.writer = head.writer
-        let line = "\(head.writer) \(head.sequence) \(Hex.text(head.hash)) \(head.state.rawValue)\n"
-        self.digest = SHA256.hash(data: self.digest + Array(line.utf8)).bytes
+        self.digest = SHA256.hash(data: self.digest + Array("\(head.text)\n".utf8)).bytes
     }
 }
 
@@ -209,7 +195,6 @@ package struct AuditTruncation: Sendable, Hashable {
     package var sequence: Int
     /// That record's hash, from which the chain goes on.
     package var hash: [UInt8]
-    /// When it was removed.
     package var time: Timestamp
     package var signature: [UInt8]
 
@@ -217,6 +202,12 @@ package struct AuditTruncation: Sendable, Hashable {
         (self.writer, self.sequence, self.hash) = (writer, sequence, hash)
         (self.time, self.signature) = (time, signature)
     }
+
+    init(_ chain: AuditChain, time: Timestamp, signature: [UInt8]) {
+        self.init(writer: chain.writer, sequence: chain.sequence, hash: chain.hash, time: time, signature: signature)
+    }
+
+    package var position: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence) }
 
     package var text: [UInt8] {
         let place = "writer \(self.writer)\nsequence \(self.sequence)\nhash \(Hex.text(self.hash))"
@@ -230,7 +221,6 @@ package struct AuditTruncation: Sendable, Hashable {
 
 /// What a store has that is signed of its audit's chains, and what it is compared with.
 package struct AuditSignatures: Sendable, Hashable {
-    /// The checkpoints that are kept, by rising number.
     package var checkpoints: [SignedCheckpoint]
     /// Which checkpoint is the latest; `nil` before the gateway's secrets were made.
     package var end: CheckpointEnd?

@@ -9,10 +9,10 @@ import Synchronization
 /// checkpoint.
 package final class AuditCheckpointer: Sendable {
     private struct State {
-        /// The latest genuine checkpoint, and what it says; `nil` in what says nothing that can be read.
-        var latest: (signed: SignedCheckpoint, content: AuditCheckpoint?)?
+        /// The latest genuine checkpoint, and what it says.
+        var latest: (signed: SignedCheckpoint, content: AuditCheckpoint)?
         /// The digest of the latest checkpoint that is kept for good.
-        var anchor: (number: Int, digest: [UInt8])?
+        var anchor = AuditCheckpoint.noDigest
         /// The number of the next checkpoint where the row does not hold: one is left out, so that the gap stays.
         var restart: Int?
         /// Writers whose heads were found not to be genuine, so that each is logged once.
@@ -45,12 +45,8 @@ package final class AuditCheckpointer: Sendable {
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
-        self.store = store
-        self.signer = signer
-        self.sealer = sealer
-        self.clock = clock
-        self.denseCount = denseCount
-        self.keptCount = max(keptCount, denseCount)
+        (self.store, self.signer, self.sealer, self.clock) = (store, signer, sealer, clock)
+        (self.denseCount, self.keptCount) = (denseCount, max(keptCount, denseCount))
         self.changed = metrics.gauge(.auditChanged)
         self.changed.set(0)
         self.lastCheckpoint = metrics.gauge(.auditLastCheckpoint)
@@ -58,21 +54,18 @@ package final class AuditCheckpointer: Sendable {
         self.logger = logger
     }
 
-    /// Finds the latest checkpoint, and makes the first where there is none.
+    /// Finds the latest checkpoint, and makes the first where there is none; the latest one's number.
     ///
     /// A row that is not what was signed is not gone on with as if it were: the next checkpoint leaves out a number behind
     /// all that are known of, and takes nothing over from one that is not genuine.
-    ///
-    /// - Returns: the latest checkpoint's number.
-    /// - Throws: `storeUnavailable`.
     package func prepare() async throws(GatewayError) -> Int {
         let signatures = try await self.store.signatures()
         await self.checkEnds()
         let row = AuditCheckpointRow(signatures, claimed: try await self.latestClaim(signatures), self.signer.publicKey)
         let latest = row.latest
         self.state.withLock { state in
-            state.latest = latest.map { ($0, $0.content) }
-            state.anchor = row.anchor.map { ($0.number, $0.digest) }
+            state.latest = latest.flatMap { signed in signed.content.map { (signed, $0) } }
+            state.anchor = row.anchor?.digest ?? AuditCheckpoint.noDigest
             state.restart = row.isWhole ? nil : row.next
         }
         if !row.isWhole {
@@ -87,21 +80,22 @@ package final class AuditCheckpointer: Sendable {
             return latest.number
         }
         let now = self.clock.now()
-        _ = try await self.make(delivered: latest?.content?.delivered ?? 0)
+        try await self.make(delivered: latest?.content?.delivered ?? 0)
         self.lastCheckpoint.set(now)
         return self.state.withLock { $0.latest?.signed.number ?? 0 }
     }
 
-    /// Makes a checkpoint when there is something new.
+    /// Makes a checkpoint when there is something new; whether all that is stored is under one. Why not is logged and
+    /// counted.
     ///
-    /// - Parameter delivered: the latest checkpoint that the second sink holds; 0 for none, `nil` when that is not known,
-    ///   so that what the checkpoint before says still holds.
-    /// - Returns: whether all that is stored is under a checkpoint; why not is logged and counted.
+    /// The second sink holds checkpoints up to `delivered`: 0 for none; `nil` when that is not known, so that what the
+    /// checkpoint before says still holds.
+    @discardableResult
     package func checkpoint(delivered: Int?) async -> Bool {
         do {
             // What is stored by this moment is seen below.
             let now = self.clock.now()
-            _ = try await self.make(delivered: delivered)
+            try await self.make(delivered: delivered)
             self.lastCheckpoint.set(now)
             return true
         } catch {
@@ -157,18 +151,14 @@ package final class AuditCheckpointer: Sendable {
     }
 
     /// One caller at a time: checkpoints follow each other.
-    private func make(delivered: Int?) async throws(GatewayError) -> Bool {
+    private func make(delivered: Int?) async throws(GatewayError) {
         let truncations = try await self.store.truncations()
         let heads = try await self.store.heads()
-        let (latest, anchor, restart) = self.state.withLock { ($0.latest, $0.anchor, $0.restart) }
-        var next = self.content(heads: self.genuine(heads), truncations: truncations)
-        if restart == nil, let content = latest?.content, content.says(sameAs: next) { return false }
-        next.number = restart ?? (latest?.signed.number ?? 0) + 1
-        next.delivered = delivered ?? latest?.content?.delivered ?? 0
-        if let latest { next.previous = latest.signed.digest }
-        if let anchor { next.anchor = anchor.digest }
-        next.oldest = latest?.content?.oldest ?? 1
-        next.denseFrom = latest?.content?.denseFrom ?? 1
+        let (latest, restart) = self.state.withLock { ($0.latest, $0.restart) }
+        var next = self.next(heads: self.genuine(heads), truncations: truncations)
+        if restart == nil, let latest, latest.content.says(sameAs: next) { return }
+        next.number = restart ?? next.number
+        next.delivered = delivered ?? next.delivered
         // What was tampered with is evidence; only from a row that holds, checkpoints are removed.
         var thins = next.number.isMultiple(of: AuditCheckpoint.anchorInterval)
         if thins { thins = try await self.holds(heads) }
@@ -177,16 +167,15 @@ package final class AuditCheckpointer: Sendable {
             let step = AuditCheckpoint.anchorInterval
             next.oldest = max(next.oldest, (next.number - self.keptCount) / step * step)
         }
-        let signed = try self.signer.sign(next)
         let made = next
+        let signed = try self.signer.sign(made)
         try await self.store.append(signed, thinnedBy: thins ? made : nil, end: try self.signer.end(at: signed))
         self.state.withLock { state in
             (state.latest, state.restart) = ((signed, made), nil)
             if made.number.isMultiple(of: AuditCheckpoint.anchorInterval) {
-                state.anchor = (made.number, signed.digest)
+                state.anchor = signed.digest
             }
         }
-        return true
     }
 
     /// Heads that somebody else has written must not be signed: that would make them genuine.
@@ -204,7 +193,8 @@ package final class AuditCheckpointer: Sendable {
         }
     }
 
-    private func content(heads: [AuditHead], truncations: [AuditTruncation]) -> AuditCheckpoint {
+    /// What the next checkpoint says, if the row holds and the second sink has no more than before.
+    private func next(heads: [AuditHead], truncations: [AuditTruncation]) -> AuditCheckpoint {
         var settled = AuditSettledEnds()
         for head in heads where head.writer == settled.writer + 1 && head.state != .open { settled.append(head) }
         var removed = 0
@@ -214,15 +204,15 @@ package final class AuditCheckpointer: Sendable {
         {
             removed = truncation.writer
         }
-        let zeros = [UInt8](repeating: 0, count: 32)
+        let (latest, anchor) = self.state.withLock { ($0.latest, $0.anchor) }
         return AuditCheckpoint(
-            number: 1,
+            number: (latest?.content.number ?? 0) + 1,
             time: self.clock.now(),
-            previous: zeros,
-            anchor: zeros,
-            oldest: 1,
-            denseFrom: 1,
-            delivered: 0,
+            previous: latest?.signed.digest ?? AuditCheckpoint.noDigest,
+            anchor: anchor,
+            oldest: latest?.content.oldest ?? 1,
+            denseFrom: latest?.content.denseFrom ?? 1,
+            delivered: latest?.content.delivered ?? 0,
             settledWriter: settled.writer,
             settledDigest: settled.digest,
             removedWriter: removed,
@@ -234,13 +224,11 @@ package final class AuditCheckpointer: Sendable {
 
 /// How the row of stored checkpoints stands, to go on with it.
 ///
-/// Pure. It asks the row's end alone; what lies before it is asked when some of it is to be removed, and by whoever
-/// verifies.
-struct AuditCheckpointRow {
+/// Pure. It asks the row's end alone; what lies before it is asked when some of it is to be removed, and by verifiers.
+private struct AuditCheckpointRow {
     /// Numbers from here on are none that a gateway gets to; somebody may have written any.
     private static let limit = 1 << 48
 
-    /// The latest checkpoint that is genuine; `nil` for none.
     let latest: SignedCheckpoint?
     /// Whether that is the latest that there was, as far as it can be told.
     let isWhole: Bool
@@ -252,12 +240,7 @@ struct AuditCheckpointRow {
     /// The genuine checkpoint that is the last before ``next`` of those that are kept for good.
     let anchor: SignedCheckpoint?
 
-    /// Looks at a row.
-    ///
-    /// - Parameters:
-    ///   - signatures: the stored checkpoints, their end, and the truncations.
-    ///   - claimed: the latest checkpoint after which a chain is known to have begun; 0 for none.
-    ///   - publicKey: tells what is genuine.
+    /// Looks at a row; `claimed` is the latest checkpoint after which a chain is known to have begun, 0 for none.
     init(_ signatures: AuditSignatures, claimed: Int, _ publicKey: AuditPublicKey) {
         func isGenuine(_ checkpoint: SignedCheckpoint) -> Bool {
             publicKey.isGenuine(checkpoint.signature, of: checkpoint.text)
@@ -306,9 +289,7 @@ package struct AuditCheckpointService: Service {
         metrics: GatewayMetrics = GatewayMetrics()
     ) {
         metrics.gauge(.auditCheckpointInterval).set(interval / .seconds(1))
-        self.checkpointer = checkpointer
-        self.feeder = feeder
-        self.interval = interval
+        (self.checkpointer, self.feeder, self.interval) = (checkpointer, feeder, interval)
     }
 
     /// What checkpoints say of the second sink: 0 without one, `nil` until the sink was asked.
@@ -329,12 +310,12 @@ package struct AuditCheckpointService: Service {
         continuation.yield(nil)
         // The first one without a wait: an interval may be long, and the audit of this start has begun.
         while !Task.isShuttingDownGracefully, !Task.isCancelled {
-            _ = await self.checkpointer.checkpoint(delivered: self.delivered)
+            await self.checkpointer.checkpoint(delivered: self.delivered)
             continuation.yield(nil)
             try? await cancelWhenGracefulShutdown { try await Task.sleep(for: self.interval) }
         }
         self.feeder?.stop()
-        _ = await self.checkpointer.checkpoint(delivered: self.delivered)
+        await self.checkpointer.checkpoint(delivered: self.delivered)
         continuation.yield(Self.lastDelivery)
         continuation.finish()
         await withTaskGroup(of: Void.self) { group in

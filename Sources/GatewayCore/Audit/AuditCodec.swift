@@ -1,19 +1,18 @@
 /// Records as bytes: what is hashed, stored and spooled.
 ///
-/// A body is a record but for its time and tenant. The tenant's uid stands in front, big-endian, where SQL finds it as well.
-/// Each text is preceded by its length plus one, and a zero stands for an absent one; numbers and lengths are in groups of
-/// seven bits, lowest first. Every record has exactly one body, and decoding refuses any other, so that a changed byte is
-/// never overlooked.
+/// A body is a record but for its time and tenant. The tenant's uid stands in front, highest byte first, where SQL finds it
+/// as well. Each text is preceded by its length plus one, and a zero stands for an absent one; numbers and lengths are in
+/// groups of seven bits, lowest first. Every record has exactly one body, and decoding refuses any other, so that a changed
+/// byte is never overlooked.
 package enum AuditCodec {
     /// Rises when the layout changes.
     private static let version: UInt8 = 1
     /// Where the tenant's uid stands.
     package static let tenantUIDRange = 1..<9
 
-    /// Appends a record's body.
     package static func encode(_ record: AuditRecord, to bytes: inout [UInt8]) {
         bytes.append(self.version)
-        self.append(record.tenantUID, to: &bytes)
+        bytes.append(bigEndian: record.tenantUID)
         self.put(record.principal, to: &bytes)
         self.put(record.method, to: &bytes)
         self.put(record.action, to: &bytes)
@@ -38,23 +37,10 @@ package enum AuditCodec {
         self.put(record.traceID, to: &bytes)
     }
 
-    /// A tenant's uid as it stands in a body.
-    package static func bytes(of uid: UInt64) -> [UInt8] {
-        var bytes: [UInt8] = []
-        self.append(uid, to: &bytes)
-        return bytes
-    }
-
-    private static func append(_ uid: UInt64, to bytes: inout [UInt8]) {
-        for shift in stride(from: 56, through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: uid >> UInt64(shift)))
-        }
-    }
-
     /// The record of a body; `nil` for bytes that no record has.
     package static func decode(_ bytes: [UInt8], time: Timestamp, tenant: String?) -> AuditRecord? {
-        var reader = Reader(bytes)
-        guard let record = try? reader.record(time: time, tenant: tenant), reader.isAtEnd else { return nil }
+        var reader = Reader(rest: bytes[...])
+        guard let record = try? reader.record(time: time, tenant: tenant), reader.rest.isEmpty else { return nil }
         // One comparison in place of a check of every length and number for its shortest form.
         var again: [UInt8] = []
         again.reserveCapacity(bytes.count)
@@ -62,29 +48,26 @@ package enum AuditCodec {
         return again == bytes ? record : nil
     }
 
+    package static func bytes(of uid: UInt64) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.append(bigEndian: uid)
+        return bytes
+    }
+
     /// What precedes a body where it is hashed: the record's place, time and tenant.
     static func encodeHeader(of entry: AuditEntry, writer: Int, sequence: Int, to bytes: inout [UInt8]) {
         self.put(writer, to: &bytes)
         self.put(sequence, to: &bytes)
-        self.encodeOrigin(of: entry, to: &bytes)
+        self.putOrigin(of: entry, to: &bytes)
     }
 
-    /// What precedes a body where it is hashed, of a row as it is stored.
-    static func encodeHeader(of row: AuditRow, writer: Int, to bytes: inout [UInt8]) {
-        self.put(writer, to: &bytes)
-        self.put(row.sequence, to: &bytes)
-        self.put(Int(row.time), to: &bytes)
-        self.put(row.tenant.map { UInt64($0.count) + 1 } ?? 0, to: &bytes)
-        if let tenant = row.tenant { bytes.append(contentsOf: tenant) }
-    }
-
-    private static func encodeOrigin(of entry: AuditEntry, to bytes: inout [UInt8]) {
+    private static func putOrigin(of entry: AuditEntry, to bytes: inout [UInt8]) {
         self.put(Int(entry.time.microseconds), to: &bytes)
         self.put(entry.tenant, to: &bytes)
     }
 
     /// Records that follow a chain's end, without the places and hashes that they have by that.
-    static func encode(_ entries: [AuditEntry], after base: AuditChain) -> [UInt8] {
+    static func encode(_ entries: some Collection<AuditEntry>, after base: AuditChain) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(64 + entries.reduce(0) { $0 + $1.byteCount })
         self.put(base.writer, to: &bytes)
@@ -92,17 +75,16 @@ package enum AuditCodec {
         bytes.append(contentsOf: base.hash)
         self.put(entries.count, to: &bytes)
         for entry in entries {
-            self.encodeOrigin(of: entry, to: &bytes)
+            self.putOrigin(of: entry, to: &bytes)
             self.put(entry.body.count, to: &bytes)
             bytes.append(contentsOf: entry.body)
         }
         return bytes
     }
 
-    /// The records of such bytes; `nil` for any others.
-    static func decode(entriesAfterChain bytes: [UInt8]) -> (base: AuditChain, entries: [AuditEntry])? {
-        var reader = Reader(bytes)
-        guard let decoded = try? reader.entries(), reader.isAtEnd else { return nil }
+    static func decode(entriesAfterChain bytes: ArraySlice<UInt8>) -> (base: AuditChain, entries: [AuditEntry])? {
+        var reader = Reader(rest: bytes)
+        guard let decoded = try? reader.entries(), reader.rest.isEmpty else { return nil }
         return decoded
     }
 
@@ -130,16 +112,10 @@ package enum AuditCodec {
 
     /// Takes fields off the front.
     private struct Reader {
-        /// Why bytes are none that the gateway writes.
+        /// The bytes are none that the gateway writes.
         struct Damage: Error {}
 
-        private var rest: ArraySlice<UInt8>
-
-        init(_ bytes: [UInt8]) {
-            self.rest = bytes[...]
-        }
-
-        var isAtEnd: Bool { self.rest.isEmpty }
+        private(set) var rest: ArraySlice<UInt8>
 
         mutating func entries() throws(Damage) -> (base: AuditChain, entries: [AuditEntry]) {
             let (writer, sequence) = (try self.integer(), try self.integer())
@@ -150,66 +126,48 @@ package enum AuditCodec {
                 let time = Timestamp(microseconds: Int64(try self.integer()))
                 let tenant = try self.optionalText()
                 let length = try self.number()
-                let body = Array(try self.take(length))
-                guard let entry = AuditEntry(time: time, tenant: tenant, body: body) else { throw Damage() }
+                let entry = AuditEntry(time: time, tenant: tenant, body: Array(try self.take(length)))
+                guard entry.isReadable else { throw Damage() }
                 entries.append(entry)
             }
             return (base, entries)
         }
 
         mutating func record(time: Timestamp, tenant: String?) throws(Damage) -> AuditRecord {
-            guard try self.byte() == AuditCodec.version else { throw Damage() }
-            let tenantUID = try self.take(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
-            let (principal, method) = (try self.text(), try self.text())
-            let (action, targetKind) = (try self.text(), try self.text())
-            let targets = try self.bytes()
-            let object = try self.optionalText()
-            var results: [AuditRecord.TargetResult] = []
+            guard try self.take(1).first == AuditCodec.version else { throw Damage() }
+            var record = AuditRecord(tenant: tenant, at: time)
+            record.tenantUID = try self.take(8).reduce(0) { $0 << 8 | UInt64($1) }
+            record.principal = try self.text()
+            record.method = try self.text()
+            record.action = try self.text()
+            record.targetKind = try self.text()
+            let length = try self.number()
+            guard length > 0 else { throw Damage() }
+            record.targets = Array(try self.take(length - 1))
+            record.object = try self.optionalText()
             let count = try self.number()
             for _ in 0..<count {
                 let (code, fcmMessageID) = (try self.optionalText(), try self.optionalText())
-                results.append(AuditRecord.TargetResult(code: code, fcmMessageID: fcmMessageID))
+                record.results.append(AuditRecord.TargetResult(code: code, fcmMessageID: fcmMessageID))
             }
-            let (recipients, accepted, byteCount) = (try self.integer(), try self.integer(), try self.integer())
-            let outcome = AuditRecord.Outcome(rawValue: try self.text())
-            let (code, upstreamCode) = (try self.optionalText(), try self.optionalText())
-            let (fcmMessageID, messageID) = (try self.optionalText(), try self.optionalText())
-            let requestID = try self.text()
-            let traceID = try self.optionalText()
-            guard let outcome else { throw Damage() }
-            var record = AuditRecord(
-                time: time,
-                tenant: tenant,
-                principal: principal,
-                action: action,
-                outcome: outcome,
-                requestID: requestID
-            )
-            record.tenantUID = tenantUID
-            record.method = method
-            record.targetKind = targetKind
-            (record.targets, record.results) = (targets, results)
-            record.object = object
-            record.recipients = recipients
-            record.accepted = accepted
-            record.bytes = byteCount
-            record.code = code
-            record.upstreamCode = upstreamCode
-            record.fcmMessageID = fcmMessageID
-            record.messageID = messageID
-            record.traceID = traceID
+            record.recipients = try self.integer()
+            record.accepted = try self.integer()
+            record.bytes = try self.integer()
+            guard let outcome = AuditRecord.Outcome(rawValue: try self.text()) else { throw Damage() }
+            record.outcome = outcome
+            record.code = try self.optionalText()
+            record.upstreamCode = try self.optionalText()
+            record.fcmMessageID = try self.optionalText()
+            record.messageID = try self.optionalText()
+            record.requestID = try self.text()
+            record.traceID = try self.optionalText()
             return record
-        }
-
-        private mutating func byte() throws(Damage) -> UInt8 {
-            guard let byte = self.rest.popFirst() else { throw Damage() }
-            return byte
         }
 
         private mutating func number() throws(Damage) -> UInt64 {
             var number: UInt64 = 0
             for shift in stride(from: UInt64(0), through: 63, by: 7) {
-                let byte = try self.byte()
+                guard let byte = self.rest.popFirst() else { throw Damage() }
                 number |= UInt64(byte & 0x7F) << shift
                 if byte & 0x80 == 0 { return number }
             }
@@ -222,7 +180,9 @@ package enum AuditCodec {
 
         private mutating func optionalText() throws(Damage) -> String? {
             let length = try self.number()
-            return length == 0 ? nil : try self.text(length - 1)
+            if length == 0 { return nil }
+            guard let text = String(validating: try self.take(length - 1), as: UTF8.self) else { throw Damage() }
+            return text
         }
 
         private mutating func text() throws(Damage) -> String {
@@ -230,21 +190,19 @@ package enum AuditCodec {
             return text
         }
 
-        private mutating func text(_ count: UInt64) throws(Damage) -> String {
-            guard let text = String(validating: try self.take(count), as: UTF8.self) else { throw Damage() }
-            return text
-        }
-
-        private mutating func bytes() throws(Damage) -> [UInt8] {
-            let length = try self.number()
-            guard length > 0 else { throw Damage() }
-            return Array(try self.take(length - 1))
-        }
-
         private mutating func take(_ count: UInt64) throws(Damage) -> ArraySlice<UInt8> {
             guard let count = Int(exactly: count), count <= self.rest.count else { throw Damage() }
             defer { self.rest = self.rest.dropFirst(count) }
             return self.rest.prefix(count)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Appends a number, highest byte first.
+    mutating func append(bigEndian number: some FixedWidthInteger & UnsignedInteger) {
+        for shift in stride(from: number.bitWidth - 8, through: 0, by: -8) {
+            self.append(UInt8(truncatingIfNeeded: number >> shift))
         }
     }
 }

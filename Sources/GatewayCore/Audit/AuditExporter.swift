@@ -4,15 +4,6 @@
 /// sign in which there is something to show. All else in them can be seen by its digest alone, and what lies between them is
 /// not there. What it reads is verified before it is given out.
 package struct AuditExporter: Sendable {
-    /// The store holds something else than was written, so that nothing can be vouched for.
-    package struct Damage: Error, Sendable, Hashable {
-        package let verdict: AuditVerifier.Verdict
-
-        package init(verdict: AuditVerifier.Verdict) {
-            self.verdict = verdict
-        }
-    }
-
     /// Records, or places of records, of one read.
     private static let chunk = 1_000
 
@@ -25,25 +16,15 @@ package struct AuditExporter: Sendable {
         (self.store, self.sealer, self.publicKey) = (store, sealer, publicKey)
     }
 
-    /// Exports what is asked for.
+    /// Exports what is asked for, line by line in order; how much there was.
     ///
-    /// - Parameters:
-    ///   - head: what is asked for.
-    ///   - emit: takes the lines in order.
-    /// - Returns: how much there was.
-    /// - Throws: ``Damage``, `storeUnavailable`, also when retention removed what was to be exported next, and what `emit`
-    ///   throws.
-    package func export(
-        _ head: AuditExportHead,
-        emit: (AuditLine) throws -> Void
-    ) async throws -> AuditExportSummary {
+    /// Throws an ``AuditVerifier/Verdict`` where the store holds something else than was written, so that nothing can be
+    /// vouched for; `storeUnavailable`, also when retention removed what was to be exported next; and what `emit` throws.
+    package func export(_ head: AuditExportHead, emit: (AuditLine) throws -> Void) async throws -> AuditExportSummary {
         // Read before the heads: what a checkpoint says was true by then.
         let signatures = try await self.store.signatures()
         let heads = try await self.store.heads()
-        guard !heads.isEmpty || signatures.isNew else {
-            let place = AuditPosition(writer: 1, sequence: 1)
-            throw Damage(verdict: .tampered(place, reason: "a writer is missing"))
-        }
+        guard !heads.isEmpty || signatures.isNew else { throw AuditVerifier.missing(writer: 1) }
         let parts = AuditExportParts(signatures, heads)
         var stretches = parts.whole
         if !head.isWhole { stretches = parts.stretches(try await self.intervals(head, parts)) }
@@ -51,7 +32,7 @@ package struct AuditExporter: Sendable {
         let publicKey = signatures.isNew ? nil : self.publicKey
         var verifier = AuditExportVerifier(head, sealer: self.sealer, publicKey: publicKey)
         func give(_ line: AuditLine) throws {
-            guard verifier.take(line) else { throw Damage(verdict: verifier.finish()) }
+            guard verifier.take(line) else { throw verifier.finish() }
             try emit(line)
         }
         try emit(.export(head))
@@ -71,7 +52,7 @@ package struct AuditExporter: Sendable {
         try give(.end(summary))
         switch verifier.finish() {
         case .intact, .unclean: return summary
-        case let verdict: throw Damage(verdict: verdict)
+        case let verdict: throw verdict
         }
     }
 
@@ -113,16 +94,17 @@ package struct AuditExporter: Sendable {
             let records = try await self.store.records(of: chain.writer, after: chain.sequence, limit: limit)
             if records.first?.sequence != chain.sequence + 1 {
                 try await self.requireNoTruncation(beyond: chain.sequence, of: chain.writer)
+                throw AuditVerifier.Verdict.tampered(chain.next, reason: "the record is missing")
             }
             for record in records {
-                let place = AuditPosition(writer: chain.writer, sequence: chain.sequence + 1)
+                let place = chain.next
                 guard record.sequence == place.sequence else {
-                    throw Damage(verdict: .tampered(place, reason: "the record is missing"))
+                    throw AuditVerifier.Verdict.tampered(place, reason: "the record is missing")
                 }
-                let digest = AuditChain.digest(of: record.entry, writer: chain.writer, sequence: place.sequence)
+                let digest = chain.digest(of: record.entry)
                 chain.append(digest: digest)
                 guard chain.hash == record.hash else {
-                    throw Damage(verdict: .tampered(place, reason: "the record was changed"))
+                    throw AuditVerifier.Verdict.tampered(place, reason: "the record was changed")
                 }
                 if head.shows(record.entry) {
                     try giveHidden()
@@ -134,15 +116,11 @@ package struct AuditExporter: Sendable {
                 hidden.hash = record.hash
                 if hidden.digests.count == HiddenAuditRecords.maxCount { try giveHidden() }
             }
-            guard !records.isEmpty else {
-                let place = AuditPosition(writer: chain.writer, sequence: chain.sequence + 1)
-                throw Damage(verdict: .tampered(place, reason: "the record is missing"))
-            }
         }
         try giveHidden()
     }
 
-    /// - Throws: `storeUnavailable` when records after a place are missing because retention has removed them meanwhile.
+    /// Throws `storeUnavailable` when records after a place are missing because retention has removed them meanwhile.
     private func requireNoTruncation(beyond sequence: Int, of writer: Int) async throws(GatewayError) {
         guard let truncation = try await self.store.truncations().first(where: { $0.writer == writer }),
             truncation.sequence > sequence,
@@ -169,27 +147,23 @@ private struct AuditExportParts {
     init(_ signatures: AuditSignatures, _ heads: [AuditHead]) {
         self.heads = heads
         self.latest = signatures.checkpoints.last?.number ?? 0
-        self.truncations = Dictionary(
-            signatures.truncations.map { ($0.writer, $0) },
-            uniquingKeysWith: { first, _ in first }
-        )
+        self.truncations = signatures.truncations.keyed(by: \.writer)
         for head in heads {
             let beginning = self.truncations[head.writer]?.chain ?? AuditChain(writer: head.writer)
             self.boundaries[head.writer] = [Boundary(chain: beginning)]
         }
-        let ends = Dictionary(heads.map { ($0.writer, $0.sequence) }, uniquingKeysWith: { first, _ in first })
+        let ends = heads.keyed(by: \.writer)
         for checkpoint in signatures.checkpoints {
-            for head in checkpoint.content?.heads ?? [] {
-                guard let last = self.boundaries[head.writer]?.last?.chain.sequence, last < head.sequence,
-                    head.sequence < ends[head.writer] ?? 0
-                else { continue }
-                self.boundaries[head.writer]?.append(Boundary(chain: head.chain, checkpoint: checkpoint.number))
+            for head in checkpoint.content?.heads ?? [] where head.sequence < ends[head.writer]?.sequence ?? 0 {
+                self.add(head.chain, by: checkpoint.number)
             }
         }
-        for head in heads {
-            guard let last = self.boundaries[head.writer]?.last?.chain.sequence, last < head.sequence else { continue }
-            self.boundaries[head.writer]?.append(Boundary(chain: head.chain))
-        }
+        for head in heads { self.add(head.chain) }
+    }
+
+    private mutating func add(_ chain: AuditChain, by checkpoint: Int? = nil) {
+        guard let last = self.boundaries[chain.writer]?.last, last.chain.sequence < chain.sequence else { return }
+        self.boundaries[chain.writer]?.append(Boundary(chain: chain, checkpoint: checkpoint))
     }
 
     /// Every chain from its beginning to its end.
@@ -221,17 +195,14 @@ private struct AuditExportParts {
         var stretches: [AuditStretch] = []
         for writer in intervals.keys.sorted() {
             guard let boundaries = self.boundaries[writer] else { continue }
-            var open: AuditStretch?
             for interval in (intervals[writer] ?? []).sorted() {
                 let (start, through) = (boundaries[interval].chain, boundaries[interval + 1].chain.sequence)
-                if let stretch = open, stretch.through == start.sequence {
-                    open = AuditStretch(start: stretch.start, through: through)
+                if let last = stretches.last, last.start.writer == writer, last.through == start.sequence {
+                    stretches[stretches.count - 1].through = through
                 } else {
-                    if let open { stretches.append(open) }
-                    open = AuditStretch(start: start, through: through)
+                    stretches.append(AuditStretch(start: start, through: through))
                 }
             }
-            if let open { stretches.append(open) }
         }
         return stretches
     }

@@ -21,66 +21,45 @@ package struct AuditHead: Sendable, Hashable {
     package var seal: [UInt8]
 
     package init(writer: Int, sequence: Int, hash: [UInt8], state: State, seal: [UInt8] = []) {
-        self.writer = writer
-        self.sequence = sequence
-        self.hash = hash
-        self.state = state
-        self.seal = seal
+        (self.writer, self.sequence, self.hash) = (writer, sequence, hash)
+        (self.state, self.seal) = (state, seal)
     }
 
-    package var unsealed: AuditHead {
-        AuditHead(writer: self.writer, sequence: self.sequence, hash: self.hash, state: self.state)
+    init(_ chain: AuditChain, state: State, seal: [UInt8] = []) {
+        self.init(writer: chain.writer, sequence: chain.sequence, hash: chain.hash, state: state, seal: seal)
     }
+
+    package var unsealed: AuditHead { AuditHead(self.chain, state: self.state) }
+
+    package var position: AuditPosition { AuditPosition(writer: self.writer, sequence: self.sequence) }
 
     package var chain: AuditChain {
         AuditChain(writer: self.writer, sequence: self.sequence, hash: self.hash)
     }
+
+    /// The line that is sealed, and hashed into a checkpoint.
+    var text: String { "\(self.writer) \(self.sequence) \(Hex.text(self.hash)) \(self.state.rawValue)" }
 }
 
 /// Seals and checks heads under a key derived from the audit key.
 package struct AuditSealer: Sendable {
     private let key: SymmetricKey
 
-    /// Derives the sealing key.
     package init(auditKey: Secret) {
-        self.key = HKDF<SHA256>
-            .deriveKey(
-                inputKeyMaterial: auditKey.symmetricKey,
-                info: Array("fcm-gateway audit seal 1".utf8),
-                outputByteCount: 32
-            )
+        self.key = auditKey.symmetricKey.derived(for: "fcm-gateway audit seal 1")
     }
 
     /// The sealed head of a chain.
     package func head(of chain: AuditChain, state: AuditHead.State) -> AuditHead {
-        let text = Self.sealedText(chain.writer, chain.sequence, chain.hash, state)
-        let seal = HMAC<SHA256>.authenticationCode(for: text, using: self.key)
-        return AuditHead(
-            writer: chain.writer,
-            sequence: chain.sequence,
-            hash: chain.hash,
-            state: state,
-            seal: Array(seal)
-        )
+        var head = AuditHead(chain, state: state)
+        head.seal = Array(HMAC<SHA256>.authenticationCode(for: Array(head.text.utf8), using: self.key))
+        return head
     }
 
     /// Whether a head's seal is its own.
     package func isGenuine(_ head: AuditHead) -> Bool {
-        HMAC<SHA256>
-            .isValidAuthenticationCode(
-                head.seal,
-                authenticating: Self.sealedText(head.writer, head.sequence, head.hash, head.state),
-                using: self.key
-            )
-    }
-
-    private static func sealedText(
-        _ writer: Int,
-        _ sequence: Int,
-        _ hash: [UInt8],
-        _ state: AuditHead.State
-    ) -> [UInt8] {
-        Array("\(writer) \(sequence) \(Hex.text(hash)) \(state.rawValue)".utf8)
+        let text = Array(head.text.utf8)
+        return HMAC<SHA256>.isValidAuthenticationCode(head.seal, authenticating: text, using: self.key)
     }
 }
 
@@ -89,30 +68,16 @@ package struct AuditSealer: Sendable {
 /// It is closed when it appears, so it never counts as a process that ended uncleanly, and it stands beside the chain of
 /// a gateway that is running.
 package struct AuditClosedChain: Sendable {
-    /// The records in their places: the chain's begin, what was done, its end.
+    /// The chain's begin, what was done, its end.
     package let records: [ChainedAuditRecord]
-    /// The chain's sealed end.
     package let head: AuditHead
 
-    /// A chain that tells of one thing that was done.
-    ///
-    /// - Parameters:
-    ///   - record: what was done, by whom and when.
-    ///   - writer: the chain's number, which no other has.
-    ///   - sealer: seals the end.
+    /// A chain that tells of one thing that was done, under a number that no other has.
     package init(_ record: AuditRecord, writer: Int, sealer: AuditSealer) {
-        func own(_ action: AuditAction) -> AuditRecord {
-            AuditRecord(
-                time: record.time,
-                tenant: nil,
-                principal: record.principal,
-                action: action.rawValue,
-                outcome: .done,
-                requestID: ""
-            )
-        }
         var chain = AuditChain(writer: writer)
-        self.records = [own(.auditOpened), record, own(.auditClosed)].map { chain.append($0) }
+        let opened = AuditRecord(.auditOpened, by: record.principal, at: record.time)
+        let closed = AuditRecord(.auditClosed, by: record.principal, at: record.time)
+        self.records = [opened, record, closed].map { chain.append($0) }
         self.head = sealer.head(of: chain, state: .closed)
     }
 }

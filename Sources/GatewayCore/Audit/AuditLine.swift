@@ -20,9 +20,7 @@ package enum AuditLine: Sendable, Hashable {
     ///
     /// In a sink, `ended` tells how the chain ended when nothing of it is left to tell that.
     case truncation(AuditTruncation, ended: AuditHead.State?)
-    /// How a chain ends.
     case head(AuditHead)
-    /// What follows are the records of a part of a chain.
     case stretch(AuditStretch)
     case record(ChainedAuditRecord)
     case hidden(HiddenAuditRecords)
@@ -31,7 +29,6 @@ package enum AuditLine: Sendable, Hashable {
 
 /// What an export is.
 package struct AuditExportHead: Sendable, Hashable {
-    /// The version of the form.
     static let version = 2
 
     /// Whose records can be read, from when on and before when; `nil` where that is not narrowed.
@@ -48,7 +45,6 @@ package struct AuditExportHead: Sendable, Hashable {
     /// Whether every chain is there as a whole.
     package var isWhole: Bool { self.tenant == nil && self.from == nil && self.to == nil }
 
-    /// Whether a record is one that can be read.
     func shows(_ entry: AuditEntry) -> Bool {
         if let tenant = self.tenant, entry.tenant != tenant { return false }
         if let from = self.from, entry.time < from { return false }
@@ -62,15 +58,10 @@ package struct AuditStretch: Sendable, Hashable {
     /// The chain's end before the first record.
     package var start: AuditChain
     package var through: Int
-
-    package init(start: AuditChain, through: Int) {
-        (self.start, self.through) = (start, through)
-    }
 }
 
 /// How much an export has.
 package struct AuditExportSummary: Sendable, Hashable {
-    /// Records that can be read.
     package var records = 0
     /// Records of which only the digest is there.
     package var hidden = 0
@@ -90,7 +81,6 @@ extension AuditLine {
     /// How every line of a checkpoint begins.
     package static let checkpointPrefix = Array(#"{"type":"checkpoint","#.utf8)
 
-    /// The line, without its end.
     package var text: ByteBuffer {
         var writer = JSONWriter(reservingCapacity: 768)
         writer.beginObject()
@@ -156,7 +146,6 @@ package enum AuditReader: Sendable {
 }
 
 extension JSONWriter {
-    /// Writes a record's members into an object.
     package mutating func members(of chained: ChainedAuditRecord, for reader: AuditReader) {
         let record = chained.record
         let showsPlace = reader != .tenant
@@ -234,153 +223,106 @@ extension AuditRecord {
 // MARK: Reading
 
 extension AuditLine {
+    /// A list of a thousand recipients has some thousand members.
+    private static let limits = JSONLimits(maxMembers: 50_000, maxElements: 50_000, maxSpecialCharacters: 1 << 20)
+
     /// The line of a text without its end; `nil` for one that the gateway does not write.
     package init?(_ text: ByteBuffer) {
-        guard let root = try? JSONDocument(parsing: text, limits: Parser.limits).root, let line = Parser.line(root)
+        guard let root = try? JSONDocument(parsing: text, limits: Self.limits).root, let line = try? AuditLine(root)
         else { return nil }
         // One comparison in place of a check of every member for its only form.
         guard line.text == text else { return nil }
         self = line
     }
+
+    private init(_ root: JSONValue) throws(Absence) {
+        switch root.text("type") {
+        case nil:
+            guard root.integer("fcm_gateway_audit_export") == AuditExportHead.version else { throw Absence() }
+            let isLive = try present(root["live"]?.bool)
+            let (from, to) = (root.time("from_us"), root.time("to_us"))
+            self = .export(AuditExportHead(tenant: root.text("tenant"), from: from, to: to, isLive: isLive))
+        case "checkpoint":
+            let (number, text) = (try present(root.integer("number")), try present(root.text("content")))
+            let signature = try present(root.base64("signature"))
+            self = .checkpoint(SignedCheckpoint(number: number, text: Array(text.utf8), signature: signature))
+        case "truncation":
+            let (chain, time) = (try root.chain("seq"), try present(root.time("time_us")))
+            let signature = try present(root.base64("signature"))
+            let ended = root.text("ended").flatMap { AuditHead.State(rawValue: $0) }
+            self = .truncation(AuditTruncation(chain, time: time, signature: signature), ended: ended)
+        case "head":
+            let (chain, seal) = (try root.chain("seq"), try present(root.hex("seal")))
+            let state = try present(root.text("state").flatMap { AuditHead.State(rawValue: $0) })
+            self = .head(AuditHead(chain, state: state, seal: seal))
+        case "stretch":
+            self = .stretch(AuditStretch(start: try root.chain("after"), through: try root.chain("through").sequence))
+        case "record":
+            let (chain, entry) = (try root.chain("seq"), AuditEntry(try AuditRecord(root)))
+            self = .record(
+                ChainedAuditRecord(writer: chain.writer, sequence: chain.sequence, entry: entry, hash: chain.hash)
+            )
+        case "hidden":
+            let (chain, bytes) = (try root.chain("seq"), try present(root.base64("digests")))
+            guard (1...HiddenAuditRecords.maxCount * 32).contains(bytes.count), bytes.count.isMultiple(of: 32)
+            else { throw Absence() }
+            let digests = stride(from: 0, to: bytes.count, by: 32).map { Array(bytes[$0..<($0 + 32)]) }
+            self = .hidden(
+                HiddenAuditRecords(writer: chain.writer, sequence: chain.sequence, digests: digests, hash: chain.hash)
+            )
+        case "end":
+            var summary = AuditExportSummary()
+            summary.records = try present(root.integer("records"))
+            summary.hidden = try present(root.integer("hidden"))
+            summary.removed = try present(root.integer("removed"))
+            summary.checkpoints = try present(root.integer("checkpoints"))
+            self = .end(summary)
+        default: throw Absence()
+        }
+    }
 }
 
-private enum Parser {
-    /// A list of a thousand recipients has some thousand members.
-    static let limits = JSONLimits(maxMembers: 50_000, maxElements: 50_000, maxSpecialCharacters: 1 << 20)
-    /// Places that no gateway gets to; somebody may have written any.
-    private static let placeLimit = 1 << 60
-
-    static func line(_ root: JSONValue) -> AuditLine? {
-        switch root.text("type") {
-        case nil: self.exportHead(root).map { .export($0) }
-        case "checkpoint": self.checkpoint(root).map { .checkpoint($0) }
-        case "truncation": self.truncation(root)
-        case "head": self.head(root).map { .head($0) }
-        case "stretch": self.stretch(root).map { .stretch($0) }
-        case "record": self.record(root).map { .record($0) }
-        case "hidden": self.hidden(root).map { .hidden($0) }
-        case "end": self.summary(root).map { .end($0) }
-        default: nil
-        }
-    }
-
-    private static func exportHead(_ root: JSONValue) -> AuditExportHead? {
-        guard root.integer("fcm_gateway_audit_export") == AuditExportHead.version, let isLive = root["live"]?.bool
-        else { return nil }
-        return AuditExportHead(
+extension AuditRecord {
+    fileprivate init(_ root: JSONValue) throws(Absence) {
+        self.init(
+            time: try present(root.time("time_us")),
             tenant: root.text("tenant"),
-            from: root.time("from_us"),
-            to: root.time("to_us"),
-            isLive: isLive
-        )
-    }
-
-    private static func checkpoint(_ root: JSONValue) -> SignedCheckpoint? {
-        guard let number = root.integer("number"), let text = root.text("content"),
-            let signature = root.base64("signature")
-        else { return nil }
-        return SignedCheckpoint(number: number, text: Array(text.utf8), signature: signature)
-    }
-
-    private static func place(_ root: JSONValue, _ key: String = "seq") -> AuditPosition? {
-        guard let writer = root.integer("writer"), let sequence = root.integer(key),
-            (0..<self.placeLimit).contains(writer), (0..<self.placeLimit).contains(sequence)
-        else { return nil }
-        return AuditPosition(writer: writer, sequence: sequence)
-    }
-
-    private static func truncation(_ root: JSONValue) -> AuditLine? {
-        guard let place = self.place(root), let time = root.time("time_us"), let hash = root.hex("hash"),
-            let signature = root.base64("signature")
-        else { return nil }
-        let truncation = AuditTruncation(
-            writer: place.writer,
-            sequence: place.sequence,
-            hash: hash,
-            time: time,
-            signature: signature
-        )
-        return .truncation(truncation, ended: root.text("ended").flatMap { AuditHead.State(rawValue: $0) })
-    }
-
-    private static func head(_ root: JSONValue) -> AuditHead? {
-        guard let place = self.place(root), let hash = root.hex("hash"), let seal = root.hex("seal"),
-            let state = root.text("state").flatMap({ AuditHead.State(rawValue: $0) })
-        else { return nil }
-        return AuditHead(writer: place.writer, sequence: place.sequence, hash: hash, state: state, seal: seal)
-    }
-
-    private static func stretch(_ root: JSONValue) -> AuditStretch? {
-        guard let start = self.place(root, "after"), let end = self.place(root, "through"), let hash = root.hex("hash")
-        else { return nil }
-        let chain = AuditChain(writer: start.writer, sequence: start.sequence, hash: hash)
-        return AuditStretch(start: chain, through: end.sequence)
-    }
-
-    private static func hidden(_ root: JSONValue) -> HiddenAuditRecords? {
-        guard let place = self.place(root), let bytes = root.base64("digests"), let hash = root.hex("hash"),
-            (1...HiddenAuditRecords.maxCount * 32).contains(bytes.count), bytes.count.isMultiple(of: 32)
-        else { return nil }
-        return HiddenAuditRecords(
-            writer: place.writer,
-            sequence: place.sequence,
-            digests: stride(from: 0, to: bytes.count, by: 32).map { Array(bytes[$0..<($0 + 32)]) },
-            hash: hash
-        )
-    }
-
-    private static func summary(_ root: JSONValue) -> AuditExportSummary? {
-        guard let records = root.integer("records"), let hidden = root.integer("hidden"),
-            let removed = root.integer("removed"), let checkpoints = root.integer("checkpoints")
-        else { return nil }
-        return AuditExportSummary(records: records, hidden: hidden, removed: removed, checkpoints: checkpoints)
-    }
-
-    private static func record(_ root: JSONValue) -> ChainedAuditRecord? {
-        guard let place = self.place(root), let time = root.time("time_us"), let hash = root.hex("hash"),
-            let principal = root.text("principal"), let action = root.text("action"),
-            let outcome = root.text("outcome").flatMap({ AuditRecord.Outcome(rawValue: $0) })
-        else { return nil }
-        var record = AuditRecord(
-            time: time,
-            tenant: root.text("tenant"),
-            principal: principal,
-            action: action,
-            outcome: outcome,
+            principal: try present(root.text("principal")),
+            action: try present(root.text("action")),
+            outcome: try present(root.text("outcome").flatMap { Outcome(rawValue: $0) }),
             requestID: root.text("request_id") ?? ""
         )
-        for byte in root.hex("tenant_uid") ?? [] { record.tenantUID = record.tenantUID << 8 | UInt64(byte) }
+        for byte in root.hex("tenant_uid") ?? [] { self.tenantUID = self.tenantUID << 8 | UInt64(byte) }
         if let targets = root["targets"]?.elements {
-            for target in targets {
-                guard let part = target.string.flatMap({ Hex.bytes($0) }) else { return nil }
-                record.targets += part
-            }
+            for target in targets { self.targets += try present(target.string.flatMap { Hex.bytes($0) }) }
         }
         if let results = root["results"]?.elements {
-            record.results = results.map {
-                AuditRecord.TargetResult(code: $0.text("code"), fcmMessageID: $0.text("fcm_message_id"))
-            }
+            self.results = results.map { TargetResult(code: $0.text("code"), fcmMessageID: $0.text("fcm_message_id")) }
         }
-        record.method = root.text("method") ?? ""
-        record.targetKind = root.text("target_kind") ?? ""
-        record.recipients = root.integer("recipients") ?? 0
-        record.accepted = root.integer("accepted") ?? 0
-        record.bytes = root.integer("bytes") ?? 0
-        (record.object, record.code, record.upstreamCode) =
-            (root.text("object"), root.text("code"), root.text("upstream_code"))
-        (record.fcmMessageID, record.messageID) = (root.text("fcm_message_id"), root.text("message"))
-        record.traceID = root.text("trace_id")
-        return ChainedAuditRecord(
-            writer: place.writer,
-            sequence: place.sequence,
-            entry: AuditEntry(record),
-            hash: hash
-        )
+        self.method = root.text("method") ?? ""
+        self.targetKind = root.text("target_kind") ?? ""
+        self.recipients = root.integer("recipients") ?? 0
+        self.accepted = root.integer("accepted") ?? 0
+        self.bytes = root.integer("bytes") ?? 0
+        (self.object, self.code) = (root.text("object"), root.text("code"))
+        (self.upstreamCode, self.fcmMessageID) = (root.text("upstream_code"), root.text("fcm_message_id"))
+        (self.messageID, self.traceID) = (root.text("message"), root.text("trace_id"))
     }
+}
+
+/// A member that a line needs is not there, or of another kind.
+private struct Absence: Error {}
+
+private func present<Value>(_ value: Value?) throws(Absence) -> Value {
+    guard let value else { throw Absence() }
+    return value
 }
 
 /// Members by their kinds; `nil` for another kind or none.
 extension JSONValue {
+    /// Places that no gateway gets to; somebody may have written any.
+    private static let placeLimit = 1 << 60
+
     fileprivate func text(_ key: String) -> String? { self[key]?.string }
 
     fileprivate func integer(_ key: String) -> Int? { self[key]?.number?.integer }
@@ -393,5 +335,13 @@ extension JSONValue {
 
     fileprivate func base64(_ key: String) -> [UInt8]? {
         self.text(key).flatMap { Data(base64Encoded: $0) }.map { [UInt8]($0) }
+    }
+
+    /// A place of a chain, and the chain's hash there.
+    fileprivate func chain(_ key: String) throws(Absence) -> AuditChain {
+        guard let writer = self.integer("writer"), let sequence = self.integer(key), let hash = self.hex("hash"),
+            (0..<Self.placeLimit).contains(writer), (0..<Self.placeLimit).contains(sequence)
+        else { throw Absence() }
+        return AuditChain(writer: writer, sequence: sequence, hash: hash)
     }
 }

@@ -29,6 +29,8 @@ package final class AuditLog: Service {
         case unknown
     }
 
+    private typealias Deadline = (number: Int, deadline: ContinuousClock.Instant)
+
     struct State {
         var phase = Phase.open
         /// Whether this process's chain is there, and everything of earlier processes is behind it.
@@ -50,15 +52,20 @@ package final class AuditLog: Service {
         var settling: [Int] = []
         var nextNumber = 0
 
-        /// Whether nothing is left to be written or awaited.
         var isDrained: Bool { self.reserved == 0 && self.records.isEmpty && self.strict.isEmpty }
 
-        /// Notes that something waits to be recorded.
         mutating func beginWaiting() {
             if self.waitingSince == nil { self.waitingSince = .now }
         }
 
-        /// Takes out a wait, and what it waits for.
+        /// Takes a record, until the chain has ended.
+        mutating func add(_ entry: AuditEntry) {
+            guard self.phase != .closed else { return }
+            self.records.append(entry)
+            self.heldBytes += entry.byteCount
+            self.beginWaiting()
+        }
+
         mutating func takeCommit(_ number: Int) -> CheckedContinuation<CommitEnd, Never>? {
             self.strict.removeAll { $0.number == number }
             self.settling.removeAll { $0 == number }
@@ -71,7 +78,7 @@ package final class AuditLog: Service {
     let store: any AuditStore
     let spool: AuditSpool?
     let sealer: AuditSealer
-    private let clock: any WallClock
+    let clock: any WallClock
     let configuration: AuditConfiguration
     let writtenRecords: Counter
     let spooledRecords: Counter
@@ -84,11 +91,9 @@ package final class AuditLog: Service {
     private let openingNote: String?
     let state = Mutex(State())
     let worker: AuditStoreWorker
-    private let wake: AsyncStream<Void>
-    private let wakeContinuation: AsyncStream<Void>.Continuation
+    private let wake: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
     /// When commits give up, in the order of their numbers.
-    private let deadlines: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>
-    private let deadlineContinuation: AsyncStream<(number: Int, deadline: ContinuousClock.Instant)>.Continuation
+    private let deadlines = AsyncStream.makeStream(of: Deadline.self)
     /// Finishes when the chain is open, or when the log ends without one.
     private let opening = AsyncStream.makeStream(of: Void.self)
 
@@ -106,11 +111,8 @@ package final class AuditLog: Service {
         openingNote: String? = nil
     ) {
         self.isStrict = configuration.mode == .strict
-        self.store = store
-        self.spool = spool
-        self.sealer = sealer
-        self.clock = clock
-        self.configuration = configuration
+        (self.store, self.spool, self.sealer) = (store, spool, sealer)
+        (self.clock, self.configuration) = (clock, configuration)
         self.writtenRecords = metrics.counter(.auditRecords, "written")
         self.spooledRecords = metrics.counter(.auditRecords, "spooled")
         self.refusedRecords = metrics.counter(.auditRecords, "refused")
@@ -118,21 +120,19 @@ package final class AuditLog: Service {
         self.queuedRecords = metrics.gauge(.auditQueue)
         self.writeDuration = metrics.timer(.auditWriteDuration, "written")
         self.logger = logger
-        let (wake, wakeContinuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        (self.wake, self.wakeContinuation) = (wake, wakeContinuation)
-        self.worker = AuditStoreWorker { wakeContinuation.yield() }
+        let wake = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        self.wake = wake
+        self.worker = AuditStoreWorker { wake.continuation.yield() }
         self.openingNote = openingNote
-        (self.deadlines, self.deadlineContinuation) = AsyncStream.makeStream()
     }
 
     // MARK: Taking records
 
-    /// Waits until what earlier processes left is in the store and this one's chain is open.
+    /// Waits until what earlier processes left is in the store and this one's chain is open; whether it is, which it is not
+    /// when the log has ended, or the caller was cancelled.
     ///
     /// Records are taken before that as well, but a crash would lose them: requests are to be served afterwards only.
     /// One caller may ask, once.
-    ///
-    /// - Returns: whether the chain is open; it is not when the log has ended, or the caller was cancelled.
     package func whenOpen() async -> Bool {
         for await _ in self.opening.stream {}
         return self.state.withLock { $0.isChainOpen }
@@ -140,33 +140,26 @@ package final class AuditLog: Service {
 
     /// Records something and returns when it is durable.
     ///
-    /// A caller whose task is cancelled waits all the same: what it did is recorded even if nobody hears of it. Before
-    /// ``run()`` has begun nothing is written and no time runs.
-    ///
-    /// - Throws: `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when
-    ///   shutdown has begun; then the record is not written later, unless the store has it in its hands already.
+    /// A caller whose task is cancelled waits all the same: what it did is recorded even if nobody hears of it. Throws
+    /// `auditUnavailable` when the store refuses, or takes longer than the configuration allows, or when shutdown has begun;
+    /// then the record is not written later, unless the store has it in its hands already. Before ``run()`` has begun nothing
+    /// is written and no time runs.
     package func commit(_ record: AuditRecord) async throws(GatewayError) {
         guard case .durable = await self.end(ofCommitting: record) else { throw Self.unavailable }
     }
 
-    /// Commits that something is about to be done.
+    /// Commits that something is about to be done; throws `auditUnavailable`, and then it must not be done.
     ///
-    /// - Parameter refused: the record of its not being done. It follows the intent where the store may have that although
-    ///   nobody heard of it in time, so that nobody takes it for something that was done.
-    /// - Throws: `auditUnavailable`; then it must not be done.
+    /// The record of its not being done follows the intent where the store may have that although nobody heard of it in
+    /// time, so that nobody takes it for something that was done.
     func announce(refused: AuditRecord) async throws(GatewayError) {
         switch await self.end(ofCommitting: refused.intent) {
         case .durable: return
         case .refused: throw Self.unavailable
         case .unknown:
             let entry = AuditEntry(refused)
-            self.state.withLock { state in
-                guard state.phase != .closed else { return }
-                state.records.append(entry)
-                state.heldBytes += entry.byteCount
-                state.beginWaiting()
-            }
-            self.wakeContinuation.yield()
+            self.state.withLock { $0.add(entry) }
+            self.wake.continuation.yield()
             throw Self.unavailable
         }
     }
@@ -181,11 +174,9 @@ package final class AuditLog: Service {
         }
     }
 
-    /// Waits until everything that was recorded so far is durable, in the store or in the spool.
+    /// Waits until everything that was recorded so far is durable, in the store or in the spool; whether it is.
     ///
     /// It gives up when a commit would have to; what was recorded is written all the same.
-    ///
-    /// - Returns: whether it is durable.
     @discardableResult
     func settle() async -> Bool {
         let end = await self.wait { state, number in
@@ -207,14 +198,13 @@ package final class AuditLog: Service {
                 return state.nextNumber
             }
             guard let number else { return continuation.resume(returning: .refused) }
-            self.deadlineContinuation.yield((number, deadline))
-            self.wakeContinuation.yield()
+            self.deadlines.continuation.yield((number, deadline))
+            self.wake.continuation.yield()
         }
     }
 
-    /// Ends the waiting of commits whose time is up.
     private func expireCommits() async {
-        for await commit in self.deadlines {
+        for await commit in self.deadlines.stream {
             // Most have ended by the time that they are looked at, so few need a timer.
             guard self.state.withLock({ $0.commits[commit.number] != nil }) else { continue }
             guard (try? await Task.sleep(until: commit.deadline, clock: .continuous)) != nil else { return }
@@ -265,7 +255,7 @@ package final class AuditLog: Service {
             state.reserved -= 1
             return state.phase == .closing
         }
-        if isAwaited { self.wakeContinuation.yield() }
+        if isAwaited { self.wake.continuation.yield() }
     }
 
     /// Called by a reservation that is used.
@@ -274,11 +264,7 @@ package final class AuditLog: Service {
             state.reserved -= 1
             // The writer is awake already while records wait, unless it waits for the last of them.
             let isNews = state.records.isEmpty || state.phase == .closing
-            if state.phase != .closed {
-                state.records.append(entry)
-                state.heldBytes += entry.byteCount
-                state.beginWaiting()
-            }
+            state.add(entry)
             return (state.phase, isNews)
         }
         guard phase != .closed else {
@@ -289,7 +275,7 @@ package final class AuditLog: Service {
             )
             return
         }
-        if isNews { self.wakeContinuation.yield() }
+        if isNews { self.wake.continuation.yield() }
     }
 
     /// Whether something has waited for two seconds, or for as long as a commit may take where that is longer, and nothing
@@ -315,9 +301,7 @@ package final class AuditLog: Service {
 
     // MARK: Writing
 
-    /// Opens this process's chain, closing those that earlier processes left open.
-    ///
-    /// - Throws: `storeUnavailable`.
+    /// Opens this process's chain, closing those that earlier processes left open; throws `storeUnavailable`.
     package func open() async throws(GatewayError) -> AuditChain {
         let heads = try await self.store.heads()
         let spooled = try await self.spool?.inspect() ?? AuditSpool.Finding()
@@ -332,7 +316,7 @@ package final class AuditLog: Service {
             }
             var chain = head.chain
             let rest = head.writer == spooled.writer ? try await self.replaySpool(onto: &chain) : []
-            var record = self.ownRecord(.auditRecovered)
+            var record = AuditRecord(.auditRecovered, at: self.clock.now())
             record.object = "writer \(head.writer) ended after record \(chain.sequence)"
             let chained = rest + [chain.append(record)]
             try await self.store.append(chained, head: self.sealer.head(of: chain, state: .recovered))
@@ -349,14 +333,13 @@ package final class AuditLog: Service {
         return chain
     }
 
-    /// Begins a chain of this process's own.
     private func begin() async throws(GatewayError) -> AuditChain {
         var attemptsLeft = 10
         while true {
             // Where an end was taken away, the records still have its writer's number; somebody may have written any.
             let writers = try await self.store.heads().map(\.writer) + self.store.writersWithRecords()
             var chain = AuditChain(writer: (writers.filter { $0 < 1 << 48 }.max() ?? 0) + 1)
-            var record = self.ownRecord(.auditOpened)
+            var record = AuditRecord(.auditOpened, at: self.clock.now())
             record.object = self.openingNote
             let opened = chain.append(record)
             do {
@@ -370,11 +353,9 @@ package final class AuditLog: Service {
         }
     }
 
-    /// Writes until shutdown, then closes the chain.
+    /// Writes until shutdown, waits for the records that were promised a place, then closes the chain. Runs once.
     ///
-    /// At shutdown it waits for the records that were promised a place. Runs once.
-    ///
-    /// - Throws: when the chain can't be opened or closed; failures between are retried and reported by metric and log.
+    /// Throws when the chain can't be opened or closed; failures between are retried and reported by metric and log.
     package func run() async throws {
         let isFirst = self.state.withLock { state in
             defer { state.isRunning = true }
@@ -395,7 +376,7 @@ package final class AuditLog: Service {
         self.state.withLock { $0.isChainOpen = true }
         self.opening.continuation.finish()
         await withGracefulShutdownHandler {
-            for await _ in self.wake {
+            for await _ in self.wake.stream {
                 // Wait a moment, so that one transaction holds many records. Where each is awaited, the transaction under
                 // way is moment enough.
                 if !self.isStrict { try? await Task.sleep(for: self.configuration.flushInterval) }
@@ -414,7 +395,7 @@ package final class AuditLog: Service {
             throw GatewayError(.storeUnavailable, "The audit log can't be written, so its chain stays open")
         }
         var chain = writer.tail
-        let closed = chain.append(self.ownRecord(.auditClosed))
+        let closed = chain.append(AuditRecord(.auditClosed, at: self.clock.now()))
         try await self.store.append([closed], head: self.sealer.head(of: chain, state: .closed))
     }
 
@@ -422,10 +403,9 @@ package final class AuditLog: Service {
         self.state.withLock { state in
             if state.phase == .open { state.phase = .closing }
         }
-        self.wakeContinuation.yield()
+        self.wake.continuation.yield()
     }
 
-    /// Turns away whoever comes or waits from now on.
     private func end() {
         self.opening.continuation.finish()
         let (commits, lost) = self.state.withLock { state in
@@ -440,16 +420,5 @@ package final class AuditLog: Service {
         guard lost > 0 else { return }
         self.refusedRecords.increment(by: lost)
         self.logger.error("The audit log ended before all was written", metadata: ["records": "\(lost)"])
-    }
-
-    func ownRecord(_ action: AuditAction) -> AuditRecord {
-        AuditRecord(
-            time: self.clock.now(),
-            tenant: nil,
-            principal: "gateway",
-            action: action.rawValue,
-            outcome: .done,
-            requestID: ""
-        )
     }
 }

@@ -53,10 +53,7 @@ package struct AuditCursor: Sendable, Hashable {
     }
 
     package init(_ record: ChainedAuditRecord) {
-        self.init(
-            time: record.entry.time,
-            position: AuditPosition(writer: record.writer, sequence: record.sequence)
-        )
+        self.init(time: record.entry.time, position: record.position)
     }
 }
 
@@ -67,54 +64,42 @@ package struct AuditPage: Sendable, Hashable {
     package var next: AuditCursor?
 
     package init(records: [ChainedAuditRecord], next: AuditCursor?) {
-        self.records = records
-        self.next = next
+        (self.records, self.next) = (records, next)
     }
 }
 
 /// Seals where a list of the audit goes on, since places count everybody's records.
 ///
-/// A cursor is bound to the list that it continues, and always as long as any other.
+/// A cursor is bound to the list that it continues, of the tenant of a uid or of operators, and always as long as any
+/// other.
 package struct AuditCursorSealer: Sendable {
     private let key: SymmetricKey
 
     package init(auditKey: Secret) {
-        self.key = HKDF<SHA256>
-            .deriveKey(
-                inputKeyMaterial: auditKey.symmetricKey,
-                info: Array("fcm-gateway audit cursor 1".utf8),
-                outputByteCount: 32
-            )
+        self.key = auditKey.symmetricKey.derived(for: "fcm-gateway audit cursor 1")
     }
 
-    /// Seals a place for the tenant of a uid, or for operators.
-    ///
-    /// - Returns: `nil` when the cryptographic library fails, which it does not for keys of 256 bits.
+    /// Seals a place; `nil` when the cryptographic library fails, which it does not for keys of 256 bits.
     package func seal(_ cursor: AuditCursor, for uid: UInt64?) -> [UInt8]? {
-        let numbers = [cursor.time.microseconds, Int64(cursor.position.writer), Int64(cursor.position.sequence)]
-        let place = numbers.flatMap { AuditCodec.bytes(of: UInt64(bitPattern: $0)) }
-        return (try? AES.GCM.seal(place, using: self.key, authenticating: Self.reader(uid)))?.combined
-            .map { [UInt8]($0) }
+        var place: [UInt8] = []
+        for number in [cursor.time.microseconds, Int64(cursor.position.writer), Int64(cursor.position.sequence)] {
+            place.append(bigEndian: UInt64(bitPattern: number))
+        }
+        return try? self.key.seal(place, for: Self.reader(uid))
     }
 
     /// Opens a place; `nil` for bytes that are none of this gateway's cursors, or another reader's.
     package func open(_ sealed: [UInt8], for uid: UInt64?) -> AuditCursor? {
-        guard let box = try? AES.GCM.SealedBox(combined: sealed),
-            let place = try? AES.GCM.open(box, using: self.key, authenticating: Self.reader(uid)), place.count == 24
-        else { return nil }
-        let numbers = stride(from: 0, to: 24, by: 8)
-            .map { start in
-                Int64(bitPattern: place.dropFirst(start).prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) })
-            }
+        guard let place = self.key.open(sealed, for: Self.reader(uid)), place.count == 24 else { return nil }
+        let numbers = [0, 8, 16]
+            .map { start in Int64(bitPattern: place[start..<(start + 8)].reduce(0 as UInt64) { $0 << 8 | UInt64($1) }) }
         return AuditCursor(
             time: Timestamp(microseconds: numbers[0]),
             position: AuditPosition(writer: Int(numbers[1]), sequence: Int(numbers[2]))
         )
     }
 
-    private static func reader(_ uid: UInt64?) -> [UInt8] {
-        uid.map { Array("tenant".utf8) + AuditCodec.bytes(of: $0) } ?? Array("operator".utf8)
-    }
+    private static func reader(_ uid: UInt64?) -> String { uid.map { "tenant \($0)" } ?? "operator" }
 }
 
 /// Finds intents that no outcome followed: what was about to be done when a process was killed.

@@ -21,12 +21,9 @@ package struct AuditRecord: Sendable, Hashable {
     /// What became of each recipient of a list: of the last of ``targets``, in their order; empty where the record as a whole
     /// says it.
     package var results: [TargetResult] = []
-    /// How many recipients were asked for.
     package var recipients = 0
-    /// How many of them were accepted.
     package var accepted = 0
     package var bytes = 0
-    /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done` or `failed`.
     package var outcome: Outcome
     package var code: String?
     package var upstreamCode: String?
@@ -35,7 +32,6 @@ package struct AuditRecord: Sendable, Hashable {
     package var requestID: String
     package var traceID: String?
 
-    /// The record of the same thing before it is done.
     var intent: AuditRecord {
         var record = self
         record.outcome = .intent
@@ -46,12 +42,7 @@ package struct AuditRecord: Sendable, Hashable {
 
     /// What became of an action.
     package enum Outcome: String, Sendable, Hashable, CaseIterable {
-        case accepted
-        case partial
-        case rejected
-        case intent
-        case done
-        case failed
+        case accepted, partial, rejected, intent, done, failed
     }
 
     /// What became of one recipient of a list.
@@ -66,7 +57,6 @@ package struct AuditRecord: Sendable, Hashable {
         }
     }
 
-    /// A record; the rest is set as far as it applies.
     package init(
         time: Timestamp,
         tenant: String?,
@@ -75,12 +65,13 @@ package struct AuditRecord: Sendable, Hashable {
         outcome: Outcome,
         requestID: String
     ) {
-        self.time = time
-        self.tenant = tenant
-        self.principal = principal
-        self.action = action
-        self.outcome = outcome
-        self.requestID = requestID
+        (self.time, self.tenant, self.principal) = (time, tenant, principal)
+        (self.action, self.outcome, self.requestID) = (action, outcome, requestID)
+    }
+
+    /// A record that says nothing yet.
+    init(tenant: String?, at time: Timestamp) {
+        self.init(time: time, tenant: tenant, principal: "", action: "", outcome: .failed, requestID: "")
     }
 }
 

@@ -3,11 +3,11 @@
 /// Pure. A wrong clock must not empty an audit, so age is not told by the clock alone: a long time from which no record
 /// is known counts as a month only. A record is removed only when all that was written before it, in its own chain and
 /// in chains that began earlier, is removed as well.
-package struct AuditRetention: Sendable, Hashable {
+struct AuditRetention: Sendable, Hashable {
     /// The most that a time without any record counts.
-    package static let maxGap = Duration.seconds(30 * 86_400)
+    private static let maxGap = Duration.seconds(30 * 86_400)
     /// The longest span that is judged as one.
-    package static let spanLength = Duration.seconds(86_400)
+    static let spanLength = Duration.seconds(86_400)
     /// Records from further ahead than this were made under a wrong clock.
     private static let tolerance = Duration.seconds(86_400)
 
@@ -18,19 +18,13 @@ package struct AuditRetention: Sendable, Hashable {
     private let now: Timestamp
     private let future: Timestamp
 
-    /// What is too old at a moment.
-    ///
-    /// - Parameters:
-    ///   - retention: how long records are kept.
-    ///   - now: the moment, by a clock that may be wrong.
-    ///   - spans: when the stored records were made.
-    package init(_ retention: Duration, now: Timestamp, spans: [AuditTimeSpan]) {
+    /// What is too old at a moment, by a clock that may be wrong, when the stored records were made in these spans.
+    init(_ retention: Duration, now: Timestamp, spans: [AuditTimeSpan]) {
         let now = Self.clamped(now)
         let future = now.advanced(by: Self.tolerance)
         let known = spans.map { (min: Self.clamped($0.minTime), max: Self.clamped($0.maxTime)) }
             .filter { $0.max <= future }
-        self.now = now
-        self.future = future
+        (self.now, self.future) = (now, future)
         var moment = now
         var left = retention.microseconds
         // Back in time from now, until so much time has passed of which there are records.
@@ -54,14 +48,11 @@ package struct AuditRetention: Sendable, Hashable {
         self.limit = Timestamp(microseconds: moment.microseconds - left)
     }
 
-    /// The last record of each chain that is to be removed, by rising writer.
+    /// The last record of each chain that is to be removed, by rising writer; the last record of an open chain stays.
     ///
-    /// - Parameters:
-    ///   - spans: when the stored records were made, by rising writer and place.
-    ///   - heads: the chains' ends; the last record of an open chain stays.
-    /// - Returns: the places up to which records go.
-    package func removals(_ spans: [AuditTimeSpan], heads: [AuditHead]) -> [AuditPosition] {
-        let known = Dictionary(heads.map { ($0.writer, $0) }, uniquingKeysWith: { first, _ in first })
+    /// Spans come by rising writer and place.
+    func removals(_ spans: [AuditTimeSpan], heads: [AuditHead]) -> [AuditPosition] {
+        let known = heads.keyed(by: \.writer)
         var removals: [AuditPosition] = []
         // What was written later can't be older.
         var latest = Self.sane.lowerBound
@@ -105,92 +96,71 @@ extension Duration {
 }
 
 /// Neighbouring records of one chain, and the time that they cover without a long gap.
-package struct AuditTimeSpan: Sendable, Hashable {
-    package var writer: Int
-    package var first: Int
-    package var last: Int
-    package var minTime: Timestamp
-    package var maxTime: Timestamp
-
-    package init(writer: Int, first: Int, last: Int, minTime: Timestamp, maxTime: Timestamp) {
-        (self.writer, self.first, self.last) = (writer, first, last)
-        (self.minTime, self.maxTime) = (minTime, maxTime)
-    }
+struct AuditTimeSpan: Sendable, Hashable {
+    var writer: Int
+    var first: Int
+    var last: Int
+    var minTime: Timestamp
+    var maxTime: Timestamp
 }
 
 /// Finds when the records of all chains were made, from the times of a few of each chain.
 ///
 /// What lies between two of them was written between them, whatever the clock showed meanwhile. Where they are further
 /// apart than a span may be long, it looks at more of them.
-struct AuditTimeline {
+extension AuditTimeSpan {
     /// Records between two that are looked at first, and into how many parts a span that is too long is split, again and
     /// again; a power of the parts.
     private static let step = 4_096
     private static let parts = 16
 
-    private let store: any AuditStore
-    private let maxLength: Duration
-
-    init(_ store: any AuditStore, maxLength: Duration) {
-        (self.store, self.maxLength) = (store, maxLength)
+    /// What lies behind a place, up to the later of two records.
+    private init(_ writer: Int, after place: Int, _ earlier: AuditMoment, _ later: AuditMoment) {
+        let (minTime, maxTime) = (min(earlier.time, later.time), max(earlier.time, later.time))
+        self.init(writer: writer, first: place &+ 1, last: later.sequence, minTime: minTime, maxTime: maxTime)
     }
 
-    /// The spans, by rising writer and place.
-    ///
-    /// They end at the same places however many records were removed before them.
-    func spans() async throws(GatewayError) -> [AuditTimeSpan] {
+    /// The spans, by rising writer and place; they end at the same places however many records were removed before them.
+    static func all(in store: any AuditStore) async throws(GatewayError) -> [AuditTimeSpan] {
         var spans: [AuditTimeSpan] = []
-        for writer in try await self.store.writersWithRecords() {
-            let moments = try await self.store.times(of: writer, in: Int.min...Int.max, every: Self.step)
+        for writer in try await store.writersWithRecords() {
+            let moments = try await store.times(of: writer, in: Int.min...Int.max, every: Self.step)
             guard let first = moments.first else { continue }
             var place = first.sequence &- 1
-            if moments.count == 1 { spans.append(Self.span(writer, first, first, after: place)) }
-            try await self.append(moments, of: writer, step: Self.step, after: &place, to: &spans)
+            if moments.count == 1 { spans.append(AuditTimeSpan(writer, after: place, first, first)) }
+            try await self.append(moments, of: writer, step: Self.step, in: store, after: &place, to: &spans)
         }
         return spans
     }
 
     /// Adds the spans of what is behind a place, and moves it on.
-    private func append(
+    private static func append(
         _ moments: [AuditMoment],
         of writer: Int,
         step: Int,
+        in store: any AuditStore,
         after place: inout Int,
         to spans: inout [AuditTimeSpan]
     ) async throws(GatewayError) {
+        let longest = UInt64(AuditRetention.spanLength.microseconds)
         for (earlier, later) in zip(moments, moments.dropFirst()) {
             let (length, overflows) = later.time.microseconds
                 .subtractingReportingOverflow(earlier.time.microseconds)
-            if overflows || length.magnitude > UInt64(self.maxLength.microseconds) {
+            if overflows || length.magnitude > longest {
                 if step > 1 {
                     let finer = step / Self.parts
                     let places = earlier.sequence...later.sequence
-                    let between = try await self.store.times(of: writer, in: places, every: finer)
-                    try await self.append(between, of: writer, step: finer, after: &place, to: &spans)
+                    let between = try await store.times(of: writer, in: places, every: finer)
+                    try await self.append(between, of: writer, step: finer, in: store, after: &place, to: &spans)
                     continue
                 }
                 // Neighbours with a long gap between them.
-                if place < earlier.sequence { spans.append(Self.span(writer, earlier, earlier, after: place)) }
-                spans.append(Self.span(writer, later, later, after: earlier.sequence))
+                if place < earlier.sequence { spans.append(AuditTimeSpan(writer, after: place, earlier, earlier)) }
+                spans.append(AuditTimeSpan(writer, after: earlier.sequence, later, later))
             } else {
-                spans.append(Self.span(writer, earlier, later, after: place))
+                spans.append(AuditTimeSpan(writer, after: place, earlier, later))
             }
             place = later.sequence
         }
-    }
-
-    private static func span(
-        _ writer: Int,
-        _ earlier: AuditMoment,
-        _ later: AuditMoment,
-        after place: Int
-    ) -> AuditTimeSpan {
-        AuditTimeSpan(
-            writer: writer,
-            first: place &+ 1,
-            last: later.sequence,
-            minTime: min(earlier.time, later.time),
-            maxTime: max(earlier.time, later.time)
-        )
     }
 }

@@ -49,12 +49,8 @@ package final class AuditRetentionService: Service {
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
-        self.store = store
-        self.signer = signer
-        self.sealer = sealer
-        self.audit = audit
-        self.clock = clock
-        self.retention = retention
+        (self.store, self.signer, self.sealer) = (store, signer, sealer)
+        (self.audit, self.clock, self.retention) = (audit, clock, retention)
         self.changed = metrics.gauge(.auditChanged)
         self.removedRecords = metrics.counter(.auditRecordsRemoved)
         self.logger = logger
@@ -69,23 +65,21 @@ package final class AuditRetentionService: Service {
         }
     }
 
-    /// Removes what is too old now; what fails is logged, and tried again with the next pass.
-    ///
-    /// - Returns: how many records were removed.
+    /// Removes what is too old now; how many records. What fails is logged, and tried again with the next pass.
     @discardableResult
     package func pass() async -> Int {
         var removed = Removed()
         // Once an intent is recorded, so is what comes of it.
         var record: AuditRecord?
         do throws(GatewayError) {
-            let spans = try await AuditTimeline(self.store, maxLength: AuditRetention.spanLength).spans()
+            let spans = try await AuditTimeSpan.all(in: self.store)
             let heads = try await self.store.heads()
             let retention = AuditRetention(self.retention, now: self.now, spans: spans)
             let removals = retention.removals(spans, heads: heads)
             let checkpoints = removals.isEmpty ? [] : try await self.store.signatures().checkpoints
             let signed = checkpoints.map { (signed: $0, content: $0.content) }
             if !removals.isEmpty {
-                var announced = self.record
+                var announced = AuditRecord(.auditRemoved, at: self.clock.now())
                 announced.object = "records of writers \(Removed(writers: removals.map(\.writer)).list)"
                 // A kill in the middle leaves the intent, so that nothing goes without a word of it.
                 try await self.audit.commit(announced.intent)
@@ -117,24 +111,13 @@ package final class AuditRetentionService: Service {
             let head = content.heads.first { $0.writer == place.writer }
             if let head, head.sequence >= place.sequence {
                 let isGenuine = self.signer.publicKey.isGenuine(signed.signature, of: signed.text)
-                let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, source: .checkpoint(signed.number))
+                let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: signed.number)
                 return isGenuine ? known : nil
             }
             // Of a chain that has ended, checkpoints sign no more than the end.
             if content.settledWriter >= place.writer { return nil }
         }
         return nil
-    }
-
-    private var record: AuditRecord {
-        AuditRecord(
-            time: self.clock.now(),
-            tenant: nil,
-            principal: "gateway",
-            action: AuditAction.auditRemoved.rawValue,
-            outcome: .done,
-            requestID: ""
-        )
     }
 
     /// The clock's time, unless it was moved ahead while the process runs.
@@ -150,17 +133,13 @@ package final class AuditRetentionService: Service {
         _ removed: inout Removed
     ) async throws(GatewayError) {
         guard self.sealer.isGenuine(head) else {
-            throw GatewayError(
-                .conflict,
-                "The seal on the end of the chain of audit writer \(place.writer) is not genuine"
-            )
+            let reason = "The seal on the end of the chain of audit writer \(place.writer) is not genuine"
+            throw GatewayError(.conflict, reason)
         }
         let truncation = try await self.store.truncations().first { $0.writer == place.writer }
         if let truncation, !self.signer.publicKey.isGenuine(truncation.signature, of: truncation.text) {
-            throw GatewayError(
-                .conflict,
-                "The chain of audit writer \(place.writer) begins with a truncation marker that is not genuine"
-            )
+            let reason = "The chain of audit writer \(place.writer) begins with a truncation marker that is not genuine"
+            throw GatewayError(.conflict, reason)
         }
         var chain = truncation?.chain ?? AuditChain(writer: place.writer)
         for step in try await self.steps(from: chain, upTo: place.sequence, head, known) {
@@ -176,9 +155,8 @@ package final class AuditRetentionService: Service {
     /// Walks along the records that are to go, and on to the first place behind them that is signed, or to the sealed end.
     ///
     /// What was tampered with is evidence, and only records that hold are removed. A chain by itself proves nothing:
-    /// anybody can hash its records anew, up to a place of which it is known elsewhere what stands there.
-    ///
-    /// - Returns: the places at which it may be cut, one after the other; none when it is time to end.
+    /// anybody can hash its records anew, up to a place of which it is known elsewhere what stands there. The places at which
+    /// it may be cut, one after the other; none when it is time to end.
     private func steps(
         from chain: AuditChain,
         upTo last: Int,
@@ -193,9 +171,10 @@ package final class AuditRetentionService: Service {
             let place = walker.chain.sequence
             let limit = min(Self.step, (place < last ? last : end) - place)
             let count = try await self.store.walk(&walker, limit: limit)
-            guard walker.failure == nil, count == limit else {
-                let bad = walker.failure?.sequence ?? walker.chain.sequence + 1
-                throw GatewayError(.conflict, "Record \(bad) of audit writer \(chain.writer) is not as it was written")
+            if count < limit { walker.stop("the record is missing") }
+            if case .tampered(let bad, _)? = walker.failure {
+                let name = "Record \(bad.sequence) of audit writer \(bad.writer)"
+                throw GatewayError(.conflict, "\(name) is not as it was written")
             }
             if walker.chain.sequence <= last { steps.append(walker.chain) }
             try? await Task.sleep(for: Self.pause)

@@ -4,14 +4,11 @@ import Synchronization
 
 /// A second place that the audit is written to, which others than the store's owner may keep.
 package protocol AuditSink: Sendable {
-    /// Makes ready for writing, again after something failed.
-    ///
-    /// - Throws: `storeUnavailable` when the sink can't be reached.
+    /// Makes ready for writing, again after something failed; throws `storeUnavailable` when the sink can't be reached.
     func resume() async throws(GatewayError) -> AuditSinkPlace
 
-    /// Writes lines in order; with a whole checkpoint they are made durable.
-    ///
-    /// - Throws: `storeUnavailable` when not all was written; ``resume()`` tells what was.
+    /// Writes lines in order; with a whole checkpoint they are made durable. Throws `storeUnavailable` when not all was
+    /// written; ``resume()`` tells what was.
     func write(_ lines: [AuditLine], isWhole: Bool) async throws(GatewayError)
 }
 
@@ -43,10 +40,7 @@ package final class AuditSinkFeeder: Sendable {
 
     /// What the store has at a moment; the ends are read after the truncation markers, so that none lies before
     /// its marker.
-    private struct Snapshot {
-        var truncations: [Int: AuditTruncation]
-        var heads: [AuditHead]
-    }
+    private typealias Snapshot = (truncations: [Int: AuditTruncation], heads: [AuditHead])
 
     /// Records of one write.
     private static let chunk = 500
@@ -61,9 +55,7 @@ package final class AuditSinkFeeder: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// A feeder of a sink.
-    ///
-    /// The public key tells whether the sink holds the gateway's own records.
+    /// A feeder of a sink; the public key tells whether that holds the gateway's own records.
     package init(
         sink: any AuditSink,
         store: any AuditStore,
@@ -71,9 +63,7 @@ package final class AuditSinkFeeder: Sendable {
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
-        self.sink = sink
-        self.store = store
-        self.publicKey = publicKey
+        (self.sink, self.store, self.publicKey) = (sink, store, publicKey)
         self.deliveredTime = metrics.gauge(.auditSinkDelivered)
         self.failures = metrics.counter(.auditSinkFailures)
         self.logger = logger
@@ -84,16 +74,13 @@ package final class AuditSinkFeeder: Sendable {
         self.state.withLock { $0.isKnown ? $0.position?.signed.number ?? 0 : nil }
     }
 
-    /// Ends a delivery that is under way after the piece that it is at.
     func stop() {
         self.state.withLock { $0.isStopping = true }
     }
 
     /// Delivers all checkpoints that the sink lacks; what fails is logged, counted, and tried again next time.
     ///
-    /// One caller at a time.
-    ///
-    /// - Parameter limit: how long it may take; a piece that is under way is finished.
+    /// One caller at a time. When the time is up, the piece that is under way is finished.
     package func deliver(within limit: Duration? = nil) async {
         let deadline = limit.map { ContinuousClock.now + $0 }
         if limit != nil { self.state.withLock { $0.isStopping = false } }
@@ -112,10 +99,11 @@ package final class AuditSinkFeeder: Sendable {
                 }
                 if pending.count < Self.checkpoints { break }
             }
-            if self.state.withLock({ $0.isFailing }) {
-                self.logger.notice("The audit's second sink has all again")
+            let hadFailed = self.state.withLock { state in
+                defer { state.isFailing = false }
+                return state.isFailing
             }
-            self.state.withLock { $0.isFailing = false }
+            if hadFailed { self.logger.notice("The audit's second sink has all again") }
         } catch {
             self.failures.increment()
             self.state.withLock { ($0.isResumed, $0.isFailing) = (false, true) }
@@ -130,7 +118,7 @@ package final class AuditSinkFeeder: Sendable {
     private func resume() async throws(GatewayError) {
         guard !self.state.withLock({ $0.isResumed }) else { return }
         let signatures = try await self.store.signatures()
-        var position: SignedCheckpoint?
+        let position: SignedCheckpoint?
         var isRepeated = true
         switch try await self.sink.resume() {
         case .unknown: position = self.known(signatures)
@@ -143,9 +131,8 @@ package final class AuditSinkFeeder: Sendable {
             // Whoever reads the sink from here on needs to know where the chains stood.
             try await self.sink.write([.checkpoint(position)], isWhole: true)
         }
-        let found = position
         self.state.withLock { state in
-            state.position = found.flatMap { signed in signed.content.map { (signed, $0) } }
+            state.position = position.flatMap { signed in signed.content.map { (signed, $0) } }
             (state.isKnown, state.isResumed) = (true, true)
         }
     }
@@ -174,11 +161,8 @@ package final class AuditSinkFeeder: Sendable {
     }
 
     private func snapshot() async throws(GatewayError) -> Snapshot {
-        let truncations = try await self.store.truncations()
-        return Snapshot(
-            truncations: Dictionary(truncations.map { ($0.writer, $0) }, uniquingKeysWith: { first, _ in first }),
-            heads: try await self.store.heads()
-        )
+        let truncations = try await self.store.truncations().keyed(by: \.writer)
+        return (truncations, try await self.store.heads())
     }
 
     /// Whether a chain was removed beyond the place that a checkpoint says it had come to.
@@ -187,11 +171,11 @@ package final class AuditSinkFeeder: Sendable {
         return content.heads.contains { truncations[$0.writer]?.sequence ?? 0 > $0.sequence }
     }
 
-    /// - Returns: whether there is time for more.
-    private func deliver(_ signed: SignedCheckpoint, until deadline: ContinuousClock.Instant?)
-        async throws(GatewayError)
-        -> Bool
-    {
+    /// Delivers what the sink lacks up to a checkpoint; whether there is time for more.
+    private func deliver(
+        _ signed: SignedCheckpoint,
+        until deadline: ContinuousClock.Instant?
+    ) async throws(GatewayError) -> Bool {
         guard let content = signed.content else {
             self.logger.error("A stored checkpoint can't be read", metadata: ["checkpoint": "\(signed.number)"])
             return true
@@ -254,21 +238,17 @@ package final class AuditSinkFeeder: Sendable {
     }
 
     /// The records between two checkpoints: after which place of each writer, and up to which.
-    static func ranges(
+    private static func ranges(
         from position: AuditCheckpoint?,
         to checkpoint: AuditCheckpoint,
         _ heads: [AuditHead]
     ) -> [(writer: Int, after: Int, last: Int)] {
-        let known = Dictionary(
-            (position?.heads ?? []).map { ($0.writer, $0.sequence) },
-            uniquingKeysWith: { first, _ in first }
-        )
+        let known = (position?.heads ?? []).keyed(by: \.writer)
         let settled = position?.settledWriter ?? 0
-        var ends = checkpoint.heads.map { (writer: $0.writer, last: $0.sequence) }
-        ends += heads.filter { $0.writer > settled && $0.writer <= checkpoint.settledWriter }
-            .map { (writer: $0.writer, last: $0.sequence) }
-        return ends.sorted { $0.writer < $1.writer }
-            .map { (writer: $0.writer, after: $0.writer <= settled ? $0.last : known[$0.writer] ?? 0, last: $0.last) }
+        let ended = heads.filter { $0.writer > settled && $0.writer <= checkpoint.settledWriter }
+        return (checkpoint.heads + ended).filter { $0.writer > settled }
+            .sorted { $0.writer < $1.writer }
+            .map { (writer: $0.writer, after: known[$0.writer]?.sequence ?? 0, last: $0.sequence) }
             .filter { $0.after < $0.last }
     }
 }

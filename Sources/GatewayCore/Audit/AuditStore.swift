@@ -5,11 +5,10 @@
 package protocol AuditStore: Sendable {
     // MARK: Chains
 
-    /// Adds records and moves the writer's head, in one transaction, durably.
+    /// Adds records and moves the writer's head, in one transaction, durably; throws `conflict` when another record is in the
+    /// place of one.
     ///
     /// Records that are there already are left alone, so that a commit whose answer got lost can be repeated.
-    ///
-    /// - Throws: `conflict` when another record is in the place of one.
     func append(_ records: [ChainedAuditRecord], head: AuditHead) async throws(GatewayError)
 
     /// The end of every writer's chain, by rising writer.
@@ -36,16 +35,13 @@ package protocol AuditStore: Sendable {
         limit: Int
     ) async throws(GatewayError) -> [AuditPlace]
 
-    /// Records that match, newest first.
+    /// Records that match, newest first; throws `overloaded` when too many pages are asked for.
     ///
     /// A page takes a bounded time, so it may hold fewer than asked for, or none, and still have a next.
-    ///
-    /// - Throws: `overloaded` when too many pages are asked for.
     func page(_ query: AuditQuery) async throws(GatewayError) -> AuditPage
 
-    /// Removes a chain's records up to a truncation marker, and keeps that in their stead, in one transaction.
-    ///
-    /// - Throws: `conflict` when the record of the marker is not there with its hash.
+    /// Removes a chain's records up to a truncation marker, and keeps that in their stead, in one transaction; throws
+    /// `conflict` when the record of the marker is not there with its hash.
     func remove(upTo truncation: AuditTruncation) async throws(GatewayError)
 
     // MARK: What is signed
@@ -76,7 +72,9 @@ extension AuditStore {
         guard !rows.isDamaged || !rows.rows.isEmpty else {
             throw GatewayError(.storeUnavailable, "The store's file is damaged or no database")
         }
-        return rows.rows.map { $0.record(of: writer) }
+        var records = rows.rows
+        for index in records.indices where !records[index].entry.isReadable { records[index].hash = [] }
+        return records
     }
 
     /// Walks on along a chain; the number of rows that there were.
@@ -95,11 +93,12 @@ extension AuditStore {
 package struct AuditRows: Sendable {
     package var head: AuditHead?
     package var truncation: AuditTruncation?
-    package var rows: [AuditRow]
+    /// As they are stored; one with a value of a type that the gateway does not write has an empty hash.
+    package var rows: [ChainedAuditRecord]
     /// Whether what follows can't be read.
     package var isDamaged: Bool
 
-    package init(head: AuditHead?, truncation: AuditTruncation?, rows: [AuditRow], isDamaged: Bool = false) {
+    package init(head: AuditHead?, truncation: AuditTruncation?, rows: [ChainedAuditRecord], isDamaged: Bool = false) {
         (self.head, self.truncation, self.rows, self.isDamaged) = (head, truncation, rows, isDamaged)
     }
 }

@@ -24,13 +24,9 @@ enum AuditActor: Sendable {
 }
 
 extension AuditLog {
-    /// Does something and records what became of it.
+    /// Does something and records what became of it; throws `unrecordable` where it can't be recorded, and was not done.
     ///
-    /// - Parameters:
-    ///   - draft: the record of its success; the body completes it, also before it throws.
-    ///   - actor: who does it.
-    ///   - unrecordable: thrown where it can't be recorded; then it was not done.
-    ///   - body: what is done.
+    /// The draft is the record of its success; the body completes it, also before it throws.
     func recording<Answer: Sendable, Failure: Error>(
         _ draft: AuditRecord,
         by actor: AuditActor = .tenant,
@@ -83,18 +79,11 @@ extension AuditLog {
     }
 
     private func place(for actor: AuditActor) -> AuditReservation? {
-        switch actor {
-        case .tenant: return self.reserve()
-        case .admin: return self.reserveForChange()
-        }
+        if actor == .admin { return self.reserveForChange() }
+        return self.reserve()
     }
 
-    private func commitsIntents(of actor: AuditActor) -> Bool {
-        switch actor {
-        case .tenant: self.isStrict
-        case .admin: true
-        }
-    }
+    private func commitsIntents(of actor: AuditActor) -> Bool { actor == .admin || self.isStrict }
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func announce(_ draft: () -> AuditRecord, by actor: AuditActor) async -> Bool {
@@ -103,6 +92,28 @@ extension AuditLog {
         refused.accepted = 0
         refused.code = OutcomeCode.auditUnavailable.rawValue
         return (try? await self.announce(refused: refused)) != nil
+    }
+}
+
+/// A place in the audit's queue, taken before something is done so that it can be recorded afterwards.
+///
+/// A place that is dropped without being used becomes free again.
+package struct AuditReservation: ~Copyable, Sendable {
+    private let log: AuditLog
+    private var isFilled = false
+
+    init(log: AuditLog) {
+        self.log = log
+    }
+
+    deinit {
+        if !self.isFilled { self.log.release() }
+    }
+
+    /// Fills the place with a record, which is encoded here: on the thread that made its texts, outside the log's lock.
+    package consuming func fill(_ record: AuditRecord) {
+        self.isFilled = true
+        self.log.fillReserved(AuditEntry(record))
     }
 }
 
@@ -115,17 +126,8 @@ extension AuditRecord {
         _ outcome: Outcome = .accepted,
         at time: Timestamp
     ) {
-        self.init(
-            time: time,
-            tenant: principal.profile.id.text,
-            principal: principal.auditName,
-            action: action.rawValue,
-            outcome: outcome,
-            requestID: origin.requestID
-        )
-        self.tenantUID = principal.profile.uid
-        self.method = origin.method
-        self.traceID = origin.traceID
+        let profile = principal.profile
+        self.init(action, by: principal.auditName, of: profile.id, uid: profile.uid, origin, outcome, at: time)
     }
 
     /// The record of what an operator does, or of what somebody without the admin token wants to.
@@ -146,9 +148,12 @@ extension AuditRecord {
             outcome: outcome,
             requestID: origin.requestID
         )
-        self.tenantUID = uid
-        self.method = origin.method
-        self.traceID = origin.traceID
+        (self.tenantUID, self.method, self.traceID) = (uid, origin.method, origin.traceID)
+    }
+
+    /// The record of what the gateway itself, or a command, has done.
+    init(_ action: AuditAction, by principal: String = "gateway", at time: Timestamp) {
+        self.init(time: time, tenant: nil, principal: principal, action: action.rawValue, outcome: .done, requestID: "")
     }
 
     /// Notes that nothing was done, and why.

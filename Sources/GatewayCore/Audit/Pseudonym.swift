@@ -19,11 +19,8 @@ package struct Pseudonym: Sendable, Hashable, CustomStringConvertible {
 
     /// Appends the ``byteCount`` bytes.
     package func append(to bytes: inout [UInt8]) {
-        for word in [self.high, self.low] {
-            for shift in stride(from: 56, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
-            }
-        }
+        bytes.append(bigEndian: self.high)
+        bytes.append(bigEndian: self.low)
     }
 
     /// The bytes as 32 hexadecimal digits.
@@ -42,26 +39,23 @@ package struct Pseudonymizer: Sendable {
     /// Seals what must be stored of a tenant's tokens; a key of its own, lost with the salt as well.
     let sealingKey: SymmetricKey
 
-    /// Derives a tenant's key.
     package init(auditKey: Secret, tenantSalt: [UInt8]) {
-        func key(for use: String) -> SymmetricKey {
-            HKDF<SHA256>
-                .deriveKey(
-                    inputKeyMaterial: auditKey.symmetricKey,
-                    salt: tenantSalt,
-                    info: Array(use.utf8),
-                    outputByteCount: 32
-                )
-        }
-        self.keyed = HMAC<SHA256>(key: key(for: "fcm-gateway audit pseudonym 1"))
-        self.sealingKey = key(for: "fcm-gateway token sealing 1")
+        let key = auditKey.symmetricKey
+        self.keyed = HMAC<SHA256>(key: key.derived(for: "fcm-gateway audit pseudonym 1", salt: tenantSalt))
+        self.sealingKey = key.derived(for: "fcm-gateway token sealing 1", salt: tenantSalt)
     }
 
-    /// The pseudonym of a token, topic or other name.
     package func pseudonym(of text: String) -> Pseudonym {
         // The key has been absorbed once; each text continues from a copy.
         var hash = self.keyed
         hash.update(data: Array(text.utf8))
         return Pseudonym(bytes: hash.finalize())
+    }
+}
+
+extension SymmetricKey {
+    /// A key of 256 bits for one use alone (HKDF, RFC 5869).
+    func derived(for use: String, salt: [UInt8] = []) -> SymmetricKey {
+        HKDF<SHA256>.deriveKey(inputKeyMaterial: self, salt: salt, info: Array(use.utf8), outputByteCount: 32)
     }
 }

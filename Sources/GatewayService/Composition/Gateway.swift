@@ -107,7 +107,7 @@ package struct Gateway: Sendable {
             store: auditStore,
             spool: AuditSpool(
                 file: try SpoolFile(in: configuration.spoolDirectory),
-                sealer: AuditSpoolSealer(auditKey: ownSecrets.auditKey),
+                auditKey: ownSecrets.auditKey,
                 maxBytes: configuration.audit.spoolBytes
             ),
             sealer: AuditSealer(auditKey: ownSecrets.auditKey),

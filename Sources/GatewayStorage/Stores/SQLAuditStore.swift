@@ -131,7 +131,7 @@ package struct SQLAuditStore: AuditStore {
                         """,
                         [.int(writer), .int(sequence), .int(limit)]
                     ) { row in
-                        page.rows.append(Self.row(row))
+                        page.rows.append(Self.row(row, of: writer))
                         return true
                     }
                 } catch is DamagedFile {
@@ -146,31 +146,28 @@ package struct SQLAuditStore: AuditStore {
         }
     }
 
-    private static func row(_ row: SQLRow) -> AuditRow {
+    /// A row as it is stored; one with a value of another type than the gateway writes comes with an empty hash.
+    private static func row(_ row: SQLRow, of writer: Int) -> ChainedAuditRecord {
+        func record(_ sequence: Int, _ entry: AuditEntry, _ hash: [UInt8]) -> ChainedAuditRecord {
+            ChainedAuditRecord(writer: writer, sequence: sequence, entry: entry, hash: hash)
+        }
         guard case .integer(let sequence) = row.values[0], case .integer(let time) = row.values[1],
             case .blob(let body) = row.values[3], case .blob(let hash) = row.values[4]
         else {
+            let nothing = AuditEntry(time: Timestamp(microseconds: 0), tenant: nil, body: [])
             // What is no number sorts behind all places, where nothing is expected.
-            let sequence = (try? row.int(0)) ?? Int.max
-            return AuditRow(sequence: sequence, time: 0, tenant: nil, body: [], hash: [], isReadable: false)
+            return record((try? row.int(0)) ?? Int.max, nothing, [])
         }
-        let (tenant, isTenantReadable): (String?, Bool) =
-            switch row.values[2] {
-            case .string(let text): (text, true)
-            case .null: (nil, true)
-            case .integer, .double, .blob: (nil, false)
-            }
-        let range = AuditCodec.tenantUIDRange
-        let hasUID =
-            body.count >= range.upperBound && row.values[5] == .uid(body[range].reduce(0) { $0 << 8 | UInt64($1) })
-        return AuditRow(
-            sequence: Int(sequence),
-            time: time,
-            tenant: tenant.map { Array($0.utf8) },
-            body: body,
-            hash: hash,
-            isReadable: isTenantReadable && hasUID
-        )
+        let tenant: String?
+        let isTenantReadable: Bool
+        switch row.values[2] {
+        case .string(let text): (tenant, isTenantReadable) = (text, true)
+        case .null: (tenant, isTenantReadable) = (nil, true)
+        case .integer, .double, .blob: (tenant, isTenantReadable) = (nil, false)
+        }
+        let entry = AuditEntry(time: Timestamp(microseconds: time), tenant: tenant, body: body)
+        let hasUID = body.count >= AuditCodec.tenantUIDRange.upperBound && row.values[5] == .uid(entry.tenantUID)
+        return record(Int(sequence), entry, isTenantReadable && hasUID ? hash : [])
     }
 
     package func times(
@@ -524,8 +521,9 @@ struct AuditPager {
     private static func record(_ row: SQLRow) -> ChainedAuditRecord? {
         do {
             let (writer, sequence, hash) = (try row.int(0), try row.int(1), try row.bytes(5))
-            return AuditEntry(time: try row.time(2), tenant: try row.optionalText(3), body: try row.bytes(4))
-                .map { ChainedAuditRecord(writer: writer, sequence: sequence, entry: $0, hash: hash) }
+            let entry = AuditEntry(time: try row.time(2), tenant: try row.optionalText(3), body: try row.bytes(4))
+            guard entry.isReadable else { return nil }
+            return ChainedAuditRecord(writer: writer, sequence: sequence, entry: entry, hash: hash)
         } catch {
             return nil
         }

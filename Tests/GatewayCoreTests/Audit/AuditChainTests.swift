@@ -3,73 +3,72 @@ import Testing
 
 @testable import GatewayCore
 
-@Suite("AuditChain")
+@Suite("AuditChain and the seal on its end")
 struct AuditChainTests {
-    @Test("The hashes are those that another program computes from the same records")
-    func knownAnswers() {
+    private let sealer = AuditSealer(auditKey: Secret(bytes: Array(UInt8(0)..<32)))
+
+    /// A chain of two records, which differ in what they lack.
+    private static func sample() -> (AuditChain, [ChainedAuditRecord]) {
         var chain = AuditChain(writer: 7)
-        let first = chain.append(RecordChange.original)
         var changed = RecordChange.original
-        changed.object = "thing"
-        changed.outcome = .accepted
-        changed.tenant = nil
-        let second = chain.append(changed)
-        #expect(Hex.text(first.hash) == "fdcbcc075eabe0ffc94d4f2a741532f2cbb1cb7109191071b39ead6d61a76b59")
-        #expect(Hex.text(second.hash) == "6cb43092976412849d81eec59a03ef5a32c95d6fc6978f0aa547ac02ef808a49")
-        #expect([first.sequence, second.sequence, chain.sequence] == [1, 2, 2])
-        #expect(chain.hash == second.hash)
-        #expect((first.writer, first.record) == (7, RecordChange.original))
+        (changed.object, changed.outcome, changed.tenant) = ("thing", .accepted, nil)
+        let records = [chain.append(RecordChange.original), chain.append(changed)]
+        return (chain, records)
     }
 
-    @Test("A change of any field changes the hash", arguments: RecordChange.all)
-    func everyFieldCounts(change: RecordChange) {
-        var (chain, other) = (AuditChain(writer: 1), AuditChain(writer: 1))
-        var changed = RecordChange.original
-        change.apply(&changed)
-        #expect(changed != RecordChange.original)
-        #expect(chain.append(RecordChange.original).hash != other.append(changed).hash)
+    @Test("Hashes and the seal are those that another program computes from the same records")
+    func knownAnswers() {
+        let (chain, records) = Self.sample()
+        let hashes = [
+            "fdcbcc075eabe0ffc94d4f2a741532f2cbb1cb7109191071b39ead6d61a76b59",
+            "6cb43092976412849d81eec59a03ef5a32c95d6fc6978f0aa547ac02ef808a49",
+        ]
+        #expect(records.map { Hex.text($0.hash) } == hashes)
+        #expect(records.map(\.sequence) == [1, 2] && chain.sequence == 2)
+        #expect(chain.hash == records[1].hash)
+        #expect((records[0].writer, records[0].record) == (7, RecordChange.original))
+        let head = self.sealer.head(of: chain, state: .closed)
+        #expect(Hex.text(head.seal) == "581eaa508bd6fdc65653bdc7e40ed7e3ff0f9e5d90d39dd70ff764ac30fd09ea")
+        #expect(self.sealer.isGenuine(head))
     }
 
-    @Test("Every change leads to another encoding than every other")
-    func encodingsDiffer() {
-        func encoding(_ record: AuditRecord) -> [UInt8] {
-            var bytes: [UInt8] = []
-            AuditCodec.encodeHeader(of: AuditEntry(record), writer: 1, sequence: 1, to: &bytes)
-            AuditCodec.encode(record, to: &bytes)
-            return bytes
-        }
-        var encodings = [encoding(RecordChange.original)]
+    @Test("No two records have the same hash, and the writer, the place and everything before count too")
+    func everythingCounts() {
+        var records = [RecordChange.original]
         for change in RecordChange.all {
             var record = RecordChange.original
             change.apply(&record)
-            encodings.append(encoding(record))
+            records.append(record)
         }
-        #expect(Set(encodings).count == RecordChange.all.count + 1)
-    }
-
-    @Test("The writer, the place and everything before count too")
-    func positionCounts() {
-        let record = AuditRecord.sample()
-        var chain = AuditChain(writer: 1)
-        let first = chain.append(record).hash
-        let second = chain.append(record).hash
-        var otherWriter = AuditChain(writer: 2)
-        var otherStart = AuditChain(writer: 1, sequence: 0, hash: Array(repeating: 0, count: 32))
-        var otherPlace = AuditChain(writer: 1, sequence: 1, hash: AuditChain(writer: 1).hash)
-        var otherPast = AuditChain(writer: 1)
-        _ = otherPast.append(.sample("other"))
-        let hashes = [
-            first, second, otherWriter.append(record).hash, otherStart.append(record).hash,
-            otherPlace.append(record).hash, otherPast.append(record).hash,
+        var hashes: [[UInt8]] = []
+        for record in records {
+            var chain = AuditChain(writer: 1)
+            hashes.append(chain.append(record).hash)
+        }
+        var past = AuditChain(writer: 1)
+        _ = past.append(.sample())
+        var others = [
+            AuditChain(writer: 2), AuditChain(writer: 1, sequence: 0, hash: Array(repeating: 0, count: 32)),
+            AuditChain(writer: 1, sequence: 1, hash: AuditChain(writer: 1).hash), past,
         ]
+        for index in others.indices { hashes.append(others[index].append(RecordChange.original).hash) }
         #expect(Set(hashes).count == hashes.count)
     }
 
-    @Test("A chain goes on from its head as if it had never stopped")
-    func continued() {
-        var chain = AuditChain(writer: 3)
-        _ = chain.append(.sample("first"))
-        var continued = AuditSealer(auditKey: .sample("audit")).head(of: chain, state: .open).chain
-        #expect(continued.append(.sample("second")) == chain.append(.sample("second")))
+    @Test("No part of a head can be changed under its seal, nor has another key the same")
+    func seals() {
+        let (chain, _) = Self.sample()
+        let head = self.sealer.head(of: chain, state: .open)
+        var changed = Array(repeating: head, count: 8)
+        changed[0].writer = 8
+        changed[1].sequence = 1
+        changed[2].hash[31] ^= 1
+        changed[3].hash.removeLast()
+        changed[4].state = .closed
+        changed[5].state = .recovered
+        changed[6].seal[0] ^= 1
+        changed[7].seal = []
+        changed.append(AuditSealer(auditKey: .sample("other")).head(of: chain, state: .open))
+        for head in changed { #expect(!self.sealer.isGenuine(head), "\(head)") }
     }
 }

@@ -158,8 +158,8 @@ struct AuditExportTests {
         func place(_ change: (inout InMemoryAuditStore.Contents) -> Void) async throws -> AuditPosition? {
             let audit = try await SignedAudit(removing: 3)
             audit.store.tamper(change)
-            let error = await #expect(throws: AuditExporter.Damage.self) { try await audit.export(head) }
-            return error?.verdict.badPlace
+            let error = await #expect(throws: AuditVerifier.Verdict.self) { try await audit.export(head) }
+            return error?.badPlace
         }
         #expect(try await place { $0.change(1, 5) { $0.record.bytes += 1 } } == AuditPosition(writer: 1, sequence: 5))
         #expect(try await place { $0.delete(2, 6) } == AuditPosition(writer: 2, sequence: 6))
@@ -168,12 +168,12 @@ struct AuditExportTests {
         #expect(try await place { ($0.records, $0.heads) = ([], []) } == AuditPosition(writer: 1, sequence: 1))
         let audit = try await SignedAudit()
         let other = try AuditSigner(signingKey: .sample("other"))
-        await #expect(throws: AuditExporter.Damage.self) { try await audit.export(head, publicKey: other.publicKey) }
+        await #expect(throws: AuditVerifier.Verdict.self) { try await audit.export(head, publicKey: other.publicKey) }
         // What is hidden is looked at as well.
         audit.store.tamper { $0.change(2, 10) { $0.record.bytes += 1 } }
         let rare = AuditExportHead(tenant: "rare", isLive: false)
-        let error = await #expect(throws: AuditExporter.Damage.self) { try await audit.export(rare) }
-        #expect(error?.verdict.badPlace == AuditPosition(writer: 2, sequence: 10))
+        let error = await #expect(throws: AuditVerifier.Verdict.self) { try await audit.export(rare) }
+        #expect(error?.badPlace == AuditPosition(writer: 2, sequence: 10))
     }
 
     @Test("What retention removes meanwhile is no tampering")

@@ -9,11 +9,6 @@ import Testing
 struct AuditLogLifecycleTests {
     private let store = InMemoryAuditStore()
 
-    private func verdict() async throws -> AuditVerifier.Verdict {
-        let sealer = AuditSealer(auditKey: .sample("audit"))
-        return try await AuditVerifier(store: self.store, sealer: sealer).verify(isLive: false)
-    }
-
     // MARK: Start
 
     @Test("Each start opens a chain of its own")
@@ -37,9 +32,7 @@ struct AuditLogLifecycleTests {
         let recovered = fixture.store.current.records.filter { $0.record.action == "audit.recovered" }
         #expect(recovered.map(\.writer) == [2, 4])
         #expect(recovered.map(\.sequence) == [8, 3])
-        #expect(
-            recovered.map(\.record.object) == ["writer 2 ended after record 7", "writer 4 ended after record 2"]
-        )
+        #expect(recovered.map(\.record.object) == ["writer 2 ended after record 7", "writer 4 ended after record 2"])
         #expect(recovered.allSatisfy { $0.record.time == clock.now() && $0.record.principal == "gateway" })
         #expect(fixture.store.current.heads.map(\.state) == [.closed, .recovered, .recovered, .recovered, .closed])
         #expect(try await fixture.verify() == .intact(records: 21))
@@ -122,9 +115,8 @@ struct AuditLogLifecycleTests {
         try await log.whileRunning {
             try log.place().fill(.sample("last"))
         }
-        #expect(self.store.actions == ["audit.opened", "last", "audit.closed"])
+        try await self.store.expectIntact(["audit.opened", "last", "audit.closed"])
         #expect(self.store.current.heads.map(\.state) == [.closed])
-        #expect(try await self.verdict() == .intact(records: 3))
     }
 
     @Test("A record that was promised a place before shutdown is still written, whenever it comes")
@@ -148,8 +140,7 @@ struct AuditLogLifecycleTests {
                 try await group.waitForAll()
             }
         }
-        #expect(self.store.actions == ["audit.opened", "late record", "audit.closed"])
-        #expect(try await self.verdict() == .intact(records: 3))
+        try await self.store.expectIntact(["audit.opened", "late record", "audit.closed"])
     }
 
     @Test("Shutdown waits for a store that refuses, so that nothing is lost")
@@ -189,7 +180,7 @@ struct AuditLogLifecycleTests {
             await group.waitForAll()
         }
         #expect(self.store.actions == ["audit.opened"])
-        #expect(try await self.verdict() == .unclean(writer: 1, records: 1))
+        #expect(try await self.store.verdict() == .unclean(writer: 1, records: 1))
         #expect(handler.entries.contains { $0.message == "The audit log ended before all was written" })
     }
 

@@ -1,5 +1,6 @@
 import GatewayCore
 import GatewayTestKit
+import Testing
 
 /// A store with chains of several writers, as earlier processes left them.
 struct AuditFixture {
@@ -30,6 +31,30 @@ struct AuditFixture {
         progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
     ) async throws -> AuditVerifier.Verdict {
         try await AuditVerifier(store: self.store, sealer: self.sealer).verify(isLive: isLive, progress: progress)
+    }
+}
+
+extension InMemoryAuditStore {
+    /// What is found when no process writes.
+    func verdict() async throws -> AuditVerifier.Verdict {
+        try await AuditVerifier(store: self, sealer: AuditSealer(auditKey: .sample("audit"))).verify(isLive: false)
+    }
+
+    /// Expects these actions, in this order, in chains that verify.
+    func expectIntact(_ actions: [String], sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        #expect(self.actions == actions, sourceLocation: sourceLocation)
+        let verdict = try await self.verdict()
+        #expect(verdict == .intact(records: actions.count), sourceLocation: sourceLocation)
+    }
+}
+
+extension AuditLog {
+    /// Runs the log beside a test that begins when its chain is open.
+    func whileOpen<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
+        try await self.whileRunning {
+            _ = await self.whenOpen()
+            return try await body()
+        }
     }
 }
 

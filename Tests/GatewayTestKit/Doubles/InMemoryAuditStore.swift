@@ -83,7 +83,7 @@ package final class InMemoryAuditStore: AuditStore {
         return AuditRows(
             head: contents.heads.first { $0.writer == writer },
             truncation: contents.signatures.truncations.first { $0.writer == writer },
-            rows: contents.chain(of: writer, in: sequence...Int.max).prefix(limit).map { AuditRow($0) }
+            rows: contents.chain(of: writer, in: sequence...Int.max).prefix(limit).map(\.self)
         )
     }
 

@@ -65,9 +65,7 @@ extension AuditLog {
     ) -> AuditLog {
         AuditLog(
             store: store,
-            spool: spool.map {
-                AuditSpool(file: $0, sealer: AuditSpoolSealer(auditKey: auditKey), maxBytes: spoolBytes)
-            },
+            spool: spool.map { AuditSpool(file: $0, auditKey: auditKey, maxBytes: spoolBytes) },
             sealer: AuditSealer(auditKey: auditKey),
             clock: clock,
             configuration: configuration,

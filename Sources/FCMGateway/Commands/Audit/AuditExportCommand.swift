@@ -107,8 +107,8 @@ struct AuditExportCommand: AsyncParsableCommand {
 
     private static func report(_ error: any Error) -> ExitCode {
         switch error {
-        case let damage as AuditExporter.Damage:
-            CommandOutput.remark(AuditFinding(damage.verdict).text.plain)
+        case let verdict as AuditVerifier.Verdict:
+            CommandOutput.remark(AuditFinding(verdict).text.plain)
             return .failure
         case let error as GatewayError:
             FailureReport.write(error)

@@ -123,8 +123,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     ) async throws -> AuditFinding? {
         let directory = configuration.spoolDirectory
         guard let secrets, let file = try SpoolFile(reading: directory) else { return nil }
-        let sealer = AuditSpoolSealer(auditKey: secrets.auditKey)
-        let found = try await AuditSpool(file: file, sealer: sealer, maxBytes: 0).inspect()
+        let found = try await AuditSpool(file: file, auditKey: secrets.auditKey, maxBytes: 0).inspect()
         // While a gateway writes to it, it may look like anything; that gateway watches over it.
         guard try !StoreLock.isHeld(at: configuration.databasePath) else { return nil }
         if found.isDamaged { return AuditFinding(spool: "\(directory)/\(SpoolFile.name)", intact: found.records) }

@@ -4,22 +4,19 @@ extension AuditLog {
     /// The most records of one transaction at a start.
     private static let recordsPerTransaction = 2_000
 
-    /// Hands the store what an earlier process's spool holds, in the places that the records have.
+    /// Hands the store what an earlier process's spool holds, in the places that the records have, and moves that process's
+    /// chain. What it returns must be added together with the chain's end.
     ///
     /// Places that the store has already are left alone, so that this can be repeated after another crash. A place may be
     /// taken by another record: one that was refused, of which the disk kept more than it said. Then the rest gets new
     /// places.
-    ///
-    /// - Parameter chain: the earlier process's; moved.
-    /// - Returns: records with new places, which must be added together with the chain's end.
-    /// - Throws: `storeUnavailable`.
     func replaySpool(onto chain: inout AuditChain) async throws(GatewayError) -> [ChainedAuditRecord] {
         guard let spool = self.spool else { return [] }
         let known = chain.sequence
-        var cursor = AuditSpoolCursor()
+        var cursor = AuditSpool.Cursor()
         var ready: [ChainedAuditRecord] = []
         var moved: [ChainedAuditRecord] = []
-        while case .batch(let batch) = try await cursor.next(in: spool.file, spool.sealer) {
+        while case .batch(let batch) = try await spool.next(from: &cursor) {
             for record in try await self.missing(batch, storedThrough: known) {
                 let link = chain.append(record.entry)
                 if moved.isEmpty, link == record { ready.append(record) } else { moved.append(link) }
@@ -31,29 +28,20 @@ extension AuditLog {
         return ready + moved
     }
 
-    /// The records of a batch that the store does not have.
     private func missing(
-        _ batch: AuditSpoolBatch,
+        _ batch: AuditSpool.Batch,
         storedThrough known: Int
     ) async throws(GatewayError) -> [ChainedAuditRecord] {
-        let records = batch.records
-        guard batch.base.sequence < known else { return records }
-        let stored = try await self.store.records(
-            of: batch.base.writer,
-            after: batch.base.sequence,
-            limit: records.count
-        )
-        let hashes = Dictionary(stored.map { ($0.sequence, $0.hash) }, uniquingKeysWith: { first, _ in first })
-        return records.filter { hashes[$0.sequence] != $0.hash }
+        let (base, records) = (batch.base, batch.records)
+        guard base.sequence < known else { return records }
+        let stored = try await self.store.records(of: base.writer, after: base.sequence, limit: records.count)
+            .keyed(by: \.sequence)
+        return records.filter { stored[$0.sequence]?.hash != $0.hash }
     }
 
-    /// Empties a spool of which the store has everything, or puts it aside when that is not sure.
+    /// Empties a spool of which the store has everything, or puts it aside when that is not sure; moves this process's chain.
     ///
-    /// - Parameters:
-    ///   - found: what was found in it.
-    ///   - heads: the chains' ends before anything was handed over.
-    ///   - chain: this process's; moved.
-    /// - Throws: `storeUnavailable`.
+    /// The heads are the chains' ends before anything was handed over.
     func emptySpool(
         _ found: AuditSpool.Finding,
         _ heads: [AuditHead],
@@ -73,11 +61,12 @@ extension AuditLog {
             if try await spool.file.size() > 0 { try await spool.file.cut(to: 0) }
             return
         }
-        let reason =
-            found.isDamaged
-            ? "changed after \(found.records) records"
-            : head == nil
+        var reason = "changed after \(found.records) records"
+        if !found.isDamaged {
+            reason =
+                head == nil
                 ? "\(lost) records belong to no chain of this store" : "the chain had ended without \(lost) records"
+        }
         // The record comes first, so that no crash hides the damage.
         let chained = chain.append(self.damageRecord(reason))
         try await self.store.append([chained], head: self.sealer.head(of: chain, state: .open))
@@ -90,29 +79,24 @@ extension AuditLog {
     /// A start that was killed before it could empty the spool has added them, behind another record maybe. One that was
     /// given another spool has ended the chain without them.
     private func countMissing(from spool: AuditSpool) async throws(GatewayError) -> Int {
-        var (missing, cursor) = (0, AuditSpoolCursor())
-        while case .batch(let batch) = try await cursor.next(in: spool.file, spool.sealer) {
-            let stored = try await self.store.records(
-                of: batch.base.writer,
-                after: batch.base.sequence,
-                limit: batch.entries.count + self.configuration.queueRecords
-            )
+        var (missing, cursor) = (0, AuditSpool.Cursor())
+        while case .batch(let batch) = try await spool.next(from: &cursor) {
+            let (base, limit) = (batch.base, batch.entries.count + self.configuration.queueRecords)
+            let stored = try await self.store.records(of: base.writer, after: base.sequence, limit: limit)
             let known = Set(stored.map(\.entry))
             missing += batch.entries.count { !known.contains($0) }
         }
         return missing
     }
 
-    /// What is added to the name of a spool that is put aside.
     var asideSuffix: String {
-        "damaged-\(self.ownRecord(.auditSpoolDamaged).time.milliseconds)"
+        "damaged-\(self.clock.now().milliseconds)"
     }
 
     /// The record of a spool that is not what the gateway wrote.
     func damageRecord(_ what: String) -> AuditRecord {
-        var record = self.ownRecord(.auditSpoolDamaged)
-        record.outcome = .failed
-        record.object = what
+        var record = AuditRecord(.auditSpoolDamaged, at: self.clock.now())
+        (record.outcome, record.object) = (.failed, what)
         return record
     }
 

@@ -3,7 +3,6 @@ import Metrics
 import Synchronization
 
 extension AuditLog {
-    /// The most records that the store is given of the spool at once.
     private static let replayedRecords = 2_000
 
     /// What was taken to be written.
@@ -76,7 +75,7 @@ extension AuditLog {
     private func deliver(
         _ records: [ChainedAuditRecord],
         through end: AuditChain,
-        cursor: AuditSpoolCursor? = nil
+        cursor: AuditSpool.Cursor? = nil
     ) async -> AuditDelivery {
         let start = ContinuousClock.now
         var delivery = AuditDelivery(result: .stored(end), count: records.count, duration: .zero, cursor: cursor)
@@ -103,9 +102,8 @@ extension AuditLog {
         return false
     }
 
-    /// Spools a batch's records but those of commits, whose callers hear that they were refused; whether it could.
-    ///
-    /// Late records are those of commits whose time is up, which the store may have all the same.
+    /// Spools a batch's records but those of commits, whose callers hear that they were refused; whether it could. Late
+    /// records are those of commits whose time is up, which the store may have all the same.
     private func spool(
         _ gathered: Batch,
         with late: [AuditEntry] = [],
@@ -125,7 +123,7 @@ extension AuditLog {
             return false
         }
         self.spooledRecords.increment(by: batch.records.count + late.count)
-        self.spoolBytes.set(writer.end.size - writer.cursor.offset)
+        self.spoolBytes.set(writer.end.offset - writer.cursor.offset)
         if !self.isStrict { self.noteTaken() }
         self.finish(batch)
         return true
@@ -133,7 +131,6 @@ extension AuditLog {
 
     // MARK: From the spool to the store
 
-    /// Hands the store what the spool holds, piece by piece.
     private func catchUp(_ writer: inout AuditWriterState) async {
         while true {
             // Close to the end, it is worth waiting for a store that works: what gathers meanwhile needs no detour.
@@ -157,7 +154,7 @@ extension AuditLog {
         case .stored(let end):
             writer.storeTook(end)
             if let cursor = delivery.cursor { writer.cursor = cursor }
-            self.spoolBytes.set(max(0, writer.end.size - writer.cursor.offset))
+            self.spoolBytes.set(max(0, writer.end.offset - writer.cursor.offset))
             self.note(stored: delivery)
         case .refused:
             writer.storeRefused()
@@ -171,7 +168,7 @@ extension AuditLog {
     private func beginReplay(_ writer: inout AuditWriterState) {
         guard let spool = self.spool else { return }
         writer.awaited = self.state.withLock { $0.nextNumber }
-        let (stored, cursor, size) = (writer.stored, writer.cursor, writer.end.size)
+        let (stored, cursor, size) = (writer.stored, writer.cursor, writer.end.offset)
         let pause: Duration? = writer.isStoreWell ? nil : self.configuration.retryInterval
         self.worker.start {
             if let pause { try? await Task.sleep(for: pause) }
@@ -182,7 +179,7 @@ extension AuditLog {
     /// Hands the store the spool's next records; none, to see whether the store works, where there are no more.
     private func replay(
         _ spool: AuditSpool,
-        from start: AuditSpoolCursor,
+        from start: AuditSpool.Cursor,
         through size: Int,
         beyond stored: AuditChain
     ) async -> AuditDelivery {
@@ -191,7 +188,7 @@ extension AuditLog {
         var records: [ChainedAuditRecord] = []
         do throws(GatewayError) {
             while records.count < Self.replayedRecords, cursor.offset < size {
-                guard case .batch(let batch) = try await cursor.next(in: spool.file, spool.sealer) else {
+                guard case .batch(let batch) = try await spool.next(from: &cursor) else {
                     if records.isEmpty { return AuditDelivery(result: .damaged, count: 0, duration: .zero) }
                     // What is before the damage is good; the next replay begins with the damage.
                     break
@@ -272,7 +269,6 @@ extension AuditLog {
         }
     }
 
-    /// Lets go of records that are durable.
     private func finish(_ batch: Batch) {
         let bytes = batch.records.reduce(0) { $0 + $1.byteCount }
         self.state.withLock { state in
@@ -306,5 +302,75 @@ extension AuditLog {
         guard case .refused(let error) = delivery.result else { return }
         self.refusedRecords.increment(by: delivery.count)
         self.logger.error("The audit log can't be written", metadata: ["cause": "\(error.message)"])
+    }
+}
+
+/// How far the chain has got in the store and in the spool, and so where the next records go; known to the writer's task
+/// alone.
+struct AuditWriterState: Sendable {
+    private enum Phase: Sendable, Hashable {
+        /// The store has everything and gets the next records. Next: `spooling`.
+        case direct
+        /// The store lacks what the spool holds, or has taken nothing since it refused. Next: `direct`.
+        case spooling(isStoreWell: Bool)
+    }
+
+    private var phase = Phase.direct
+    /// The chain's end: what is before it is durable.
+    private(set) var tail: AuditChain
+    /// The chain's end as far as the store is known to have it.
+    private(set) var stored: AuditChain
+    var end = AuditSpool.Cursor()
+    /// How far the store was given the spool's content.
+    var cursor = AuditSpool.Cursor()
+    /// Whether the spool could not be emptied, so that nothing can follow in it.
+    var isSpoolStuck = false
+    /// Commits up to this number wait for the delivery under way.
+    var awaited = 0
+
+    init(chain: AuditChain) {
+        (self.tail, self.stored) = (chain, chain)
+    }
+
+    var isDirect: Bool { self.phase == .direct }
+
+    /// Whether the store took what it was given last.
+    var isStoreWell: Bool { self.phase == .direct || self.phase == .spooling(isStoreWell: true) }
+
+    /// How many records the spool has and the store has not.
+    var lag: Int { max(0, self.tail.sequence - self.stored.sequence) }
+
+    mutating func storeTook(_ end: AuditChain) {
+        self.stored = end
+        switch self.phase {
+        case .direct: self.tail = end
+        case .spooling: self.phase = .spooling(isStoreWell: true)
+        }
+    }
+
+    mutating func storeRefused() {
+        if case .spooling = self.phase { self.phase = .spooling(isStoreWell: false) }
+    }
+
+    mutating func spoolTook(_ end: AuditChain) {
+        self.tail = end
+        if self.phase == .direct { self.phase = .spooling(isStoreWell: false) }
+    }
+
+    /// Goes back to the store if it has everything; whether it has, so that the spool can be emptied.
+    mutating func returnIfCaughtUp() -> Bool {
+        guard self.phase == .spooling(isStoreWell: true), self.lag == 0 else { return false }
+        self.phase = .direct
+        return true
+    }
+
+    /// Goes back to the store without what the spool held; how many records are lost.
+    mutating func abandonSpool() -> Int {
+        defer { (self.tail, self.phase) = (self.stored, .direct) }
+        return self.lag
+    }
+
+    mutating func spoolEmptied() {
+        (self.end, self.cursor) = (AuditSpool.Cursor(), AuditSpool.Cursor())
     }
 }

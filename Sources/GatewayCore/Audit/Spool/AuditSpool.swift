@@ -1,91 +1,75 @@
+import Crypto
+
+/// A file in which audit records wait for a store that fails; its calls throw `storeUnavailable`.
+///
+/// One writer at a time uses it; what was written may be read meanwhile.
+package protocol AuditSpoolFile: Sendable {
+    /// Its size in bytes.
+    func size() async throws(GatewayError) -> Int
+
+    /// Bytes from an offset on; fewer at the end.
+    func read(at offset: Int, count: Int) async throws(GatewayError) -> [UInt8]
+
+    /// Writes bytes from an offset on and returns when they are on the disk; where it throws, there may be something behind
+    /// the offset, which is to be dropped.
+    func write(_ bytes: [UInt8], at offset: Int) async throws(GatewayError)
+
+    /// Drops everything from an offset on.
+    func cut(to size: Int) async throws(GatewayError)
+
+    /// Moves the content to a file beside it, with a suffix to its name, for somebody to look at, and goes on with an empty
+    /// one; where the content is now.
+    func setAside(_ suffix: String) async throws(GatewayError) -> String
+}
+
 /// Keeps the records that the store does not take, in the places that they have in the chain already.
 ///
-/// Since a record's place is its identity, it can be handed to the store any number of times.
+/// Since a record's place is its identity, it can be handed to the store any number of times. A spool begins with
+/// ``magic``, some random bytes, by which no batch of one spool can pass for one of another, and a seal on both. Each batch
+/// is its length in four bytes, highest first, the batch itself, and a seal on both and on the seal before. Seals are HMACs
+/// under a key derived from the audit key.
 package struct AuditSpool: Sendable {
-    /// The end of what was written.
-    struct End: Sendable, Hashable {
-        /// How many bytes there are.
-        var size = 0
-        /// The last seal; empty before the first.
-        var seal: [UInt8] = []
+    private static let magic = Array("fcm-gateway audit spool 1\n".utf8)
+    private static let nonceByteCount = 16
+    private static let sealByteCount = 32
+    /// Everything before the first batch.
+    static let headByteCount = Self.magic.count + Self.nonceByteCount + Self.sealByteCount
+    /// The bytes at which a batch is full; the last record may reach beyond it.
+    private static let batchBytes = 1 << 20
+    /// The bound on a batch, as a reader sees it.
+    private static let maxBatchBytes = 1 << 26
+
+    /// A place between two batches, at which the spool is read or written.
+    struct Cursor: Sendable, Hashable {
+        fileprivate(set) var offset = 0
+        /// The seal of what is before it; empty at the start.
+        fileprivate(set) var seal: [UInt8] = []
         /// Whether a write that failed may have left something behind it.
-        var hasRemains = false
+        fileprivate(set) var hasRemains = false
     }
 
-    let file: any AuditSpoolFile
-    let sealer: AuditSpoolSealer
-    private let maxBytes: Int
+    /// Records in the places that they have in a writer's chain, on their way to the store.
+    struct Batch: Sendable, Hashable {
+        /// The chain's end before them.
+        let base: AuditChain
+        let entries: [AuditEntry]
 
-    /// A spool in a file.
-    ///
-    /// - Parameters:
-    ///   - file: where it is.
-    ///   - sealer: seals what is written.
-    ///   - maxBytes: the most that it may hold.
-    package init(file: any AuditSpoolFile, sealer: AuditSpoolSealer, maxBytes: Int) {
-        self.file = file
-        self.sealer = sealer
-        self.maxBytes = maxBytes
+        /// The records with their places and hashes.
+        var records: [ChainedAuditRecord] {
+            var chain = self.base
+            return self.entries.map { chain.append($0) }
+        }
     }
 
-    /// Writes records behind the end; they are on the disk when it returns.
-    ///
-    /// - Parameters:
-    ///   - entries: the records.
-    ///   - base: the chain's end before them.
-    ///   - end: the spool's end; moved.
-    /// - Returns: the chain's end behind them.
-    /// - Throws: `storeUnavailable` when they do not fit or can't be written; then nothing was added.
-    func append(
-        _ entries: [AuditEntry],
-        after base: AuditChain,
-        to end: inout End
-    ) async throws(GatewayError) -> AuditChain {
-        guard !entries.isEmpty else { return base }
-        var bytes: [UInt8] = []
-        var seal = end.seal
-        if end.size == 0 {
-            let nonce = Secret(randomBytes: AuditSpoolFormat.nonceByteCount).revealBytes()
-            bytes = AuditSpoolFormat.magic + nonce
-            seal = self.sealer.seal(of: bytes, after: [])
-            bytes += seal
-        }
-        var chain = base
-        for run in Self.runs(of: entries) {
-            let batch = AuditSpoolBatch(base: chain, entries: Array(run))
-            let payload = batch.encoded
-            var frame: [UInt8] = []
-            frame.reserveCapacity(payload.count + 4)
-            frame.append(number: UInt32(payload.count))
-            frame += payload
-            seal = self.sealer.seal(of: frame, after: seal)
-            bytes += frame
-            bytes += seal
-            for entry in run { _ = chain.append(entry) }
-        }
-        guard end.size + bytes.count <= self.maxBytes else {
-            throw GatewayError(.storeUnavailable, "The audit's spool is full")
-        }
-        // A shorter batch in front of the remains of a longer one would look like tampering.
-        if end.hasRemains { try await self.file.cut(to: end.size) }
-        end.hasRemains = true
-        try await self.file.write(bytes, at: end.size)
-        end = End(size: end.size + bytes.count, seal: seal)
-        return chain
-    }
-
-    /// Parts of records that fit a batch each.
-    private static func runs(of entries: [AuditEntry]) -> [ArraySlice<AuditEntry>] {
-        var runs: [ArraySlice<AuditEntry>] = []
-        var (start, size) = (0, 0)
-        for index in entries.indices {
-            size += entries[index].byteCount
-            guard size >= AuditSpoolFormat.batchBytes else { continue }
-            runs.append(entries[start...index])
-            (start, size) = (index + 1, 0)
-        }
-        if start < entries.count { runs.append(entries[start...]) }
-        return runs
+    /// What was read.
+    enum Step: Sendable {
+        case batch(Batch)
+        /// Nothing more.
+        case end
+        /// A batch that was not written to its end, as after a kill; nobody was told that it was recorded.
+        case torn
+        /// Something that the gateway did not write.
+        case damaged
     }
 
     /// What is found in a spool at a start.
@@ -100,24 +84,135 @@ package struct AuditSpool: Sendable {
         package var isDamaged = false
     }
 
-    /// Looks through a spool that an earlier process left.
+    let file: any AuditSpoolFile
+    private let key: SymmetricKey
+    private let maxBytes: Int
+
+    package init(file: any AuditSpoolFile, auditKey: Secret, maxBytes: Int) {
+        (self.file, self.maxBytes) = (file, maxBytes)
+        self.key = auditKey.symmetricKey.derived(for: "fcm-gateway audit spool 1")
+    }
+
+    // MARK: Writing
+
+    /// Writes records that follow a chain's end behind the spool's; the chain's end behind them. They are on the disk when it
+    /// returns.
     ///
-    /// - Throws: `storeUnavailable` when it can't be read.
-    package func inspect() async throws(GatewayError) -> Finding {
-        var (finding, cursor) = (Finding(), AuditSpoolCursor())
+    /// Throws `storeUnavailable` when they do not fit or can't be written; then nothing was added.
+    func append(
+        _ entries: [AuditEntry],
+        after base: AuditChain,
+        to end: inout Cursor
+    ) async throws(GatewayError) -> AuditChain {
+        guard !entries.isEmpty else { return base }
+        var bytes: [UInt8] = []
+        var seal = end.seal
+        if end.offset == 0 {
+            bytes = Self.magic + Secret(randomBytes: Self.nonceByteCount).revealBytes()
+            seal = self.seal(of: bytes, after: [])
+            bytes += seal
+        }
+        var chain = base
+        for run in Self.runs(of: entries) {
+            let payload = AuditCodec.encode(run, after: chain)
+            var frame: [UInt8] = []
+            frame.reserveCapacity(payload.count + 4)
+            frame.append(bigEndian: UInt32(payload.count))
+            frame += payload
+            seal = self.seal(of: frame, after: seal)
+            bytes += frame
+            bytes += seal
+            for entry in run { _ = chain.append(entry) }
+        }
+        guard end.offset + bytes.count <= self.maxBytes else {
+            throw GatewayError(.storeUnavailable, "The audit's spool is full")
+        }
+        // A shorter batch in front of the remains of a longer one would look like tampering.
+        if end.hasRemains { try await self.file.cut(to: end.offset) }
+        end.hasRemains = true
+        try await self.file.write(bytes, at: end.offset)
+        end = Cursor(offset: end.offset + bytes.count, seal: seal)
+        return chain
+    }
+
+    /// Parts of records that fit a batch each.
+    private static func runs(of entries: [AuditEntry]) -> [ArraySlice<AuditEntry>] {
+        var runs: [ArraySlice<AuditEntry>] = []
+        var (start, size) = (0, 0)
+        for index in entries.indices {
+            size += entries[index].byteCount
+            guard size >= self.batchBytes else { continue }
+            runs.append(entries[start...index])
+            (start, size) = (index + 1, 0)
+        }
+        if start < entries.count { runs.append(entries[start...]) }
+        return runs
+    }
+
+    private func seal(of bytes: some Sequence<UInt8>, after previous: [UInt8]) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: previous + bytes, using: self.key))
+    }
+
+    // MARK: Reading
+
+    /// Reads one batch and moves behind it.
+    func next(from cursor: inout Cursor) async throws(GatewayError) -> Step {
+        if cursor.offset == 0 {
+            let head = try await self.file.read(at: 0, count: Self.headByteCount)
+            guard !head.isEmpty else { return .end }
+            guard head.count == Self.headByteCount else { return .torn }
+            let (start, seal) = (head.dropLast(Self.sealByteCount), head.suffix(Self.sealByteCount))
+            guard start.starts(with: Self.magic), self.isGenuine(seal, of: start, after: []) else {
+                return head.allSatisfy { $0 == 0 } ? .torn : .damaged
+            }
+            cursor = Cursor(offset: head.count, seal: Array(seal))
+        }
+        let prefix = try await self.file.read(at: cursor.offset, count: 4)
+        guard !prefix.isEmpty else { return .end }
+        guard prefix.count == 4 else { return .torn }
+        let length = prefix.reduce(0) { $0 << 8 | Int($1) }
+        guard (1...Self.maxBatchBytes).contains(length) else {
+            // A file's end may read as zeros after the power went.
+            return try await self.isZero(from: cursor.offset) ? .torn : .damaged
+        }
+        let rest = try await self.file.read(at: cursor.offset + 4, count: length + Self.sealByteCount)
+        guard rest.count == length + Self.sealByteCount else { return .torn }
+        let (payload, seal) = (rest.prefix(length), rest.suffix(Self.sealByteCount))
+        guard self.isGenuine(seal, of: prefix + payload, after: cursor.seal),
+            let (base, entries) = AuditCodec.decode(entriesAfterChain: payload)
+        else { return .damaged }
+        cursor = Cursor(offset: cursor.offset + 4 + rest.count, seal: Array(seal))
+        return .batch(Batch(base: base, entries: entries))
+    }
+
+    private func isGenuine(_ seal: ArraySlice<UInt8>, of bytes: some Sequence<UInt8>, after previous: [UInt8]) -> Bool {
+        HMAC<SHA256>.isValidAuthenticationCode(Array(seal), authenticating: previous + bytes, using: self.key)
+    }
+
+    private func isZero(from start: Int) async throws(GatewayError) -> Bool {
+        var offset = start
         while true {
-            switch try await cursor.next(in: self.file, self.sealer) {
+            let bytes = try await self.file.read(at: offset, count: 1 << 16)
+            guard !bytes.isEmpty else { return true }
+            guard bytes.allSatisfy({ $0 == 0 }) else { return false }
+            offset += bytes.count
+        }
+    }
+
+    /// Looks through a spool that an earlier process left.
+    package func inspect() async throws(GatewayError) -> Finding {
+        var (finding, cursor) = (Finding(), Cursor())
+        while true {
+            switch try await self.next(from: &cursor) {
             case .batch(let batch):
                 finding.writer = finding.writer ?? batch.base.writer
                 finding.records += batch.entries.count
-            case .end: return finding
-            case .torn:
-                finding.isTorn = true
-                return finding
-            case .damaged:
-                finding.isDamaged = true
-                return finding
+                continue
+            case .end: break
+            case .torn: finding.isTorn = true
+            case .damaged: finding.isDamaged = true
             }
+            return finding
         }
     }
 }

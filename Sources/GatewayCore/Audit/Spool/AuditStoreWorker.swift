@@ -5,19 +5,16 @@ struct AuditDelivery: Sendable {
     enum Result: Sendable {
         /// The store has everything up to this end.
         case stored(AuditChain)
-        /// The store refused.
         case refused(GatewayError)
         /// The spool holds something that the gateway did not write.
         case damaged
     }
 
     var result: Result
-    /// How many records there were.
     var count: Int
-    /// How long the store took.
     var duration: Duration
     /// Behind what was read of the spool, if it was.
-    var cursor: AuditSpoolCursor?
+    var cursor: AuditSpool.Cursor?
 }
 
 /// Runs one delivery to the store at a time in a task of its own, so that the audit's writer can stop waiting for a slow
@@ -26,6 +23,7 @@ struct AuditDelivery: Sendable {
 /// The writer alone uses it, and starts the next delivery when it has taken the last one's outcome.
 final class AuditStoreWorker: Sendable {
     typealias Job = @Sendable () async -> AuditDelivery
+    private typealias Timeout = (wait: Int, deadline: ContinuousClock.Instant)
 
     private struct State {
         /// Given and not started.
@@ -48,20 +46,15 @@ final class AuditStoreWorker: Sendable {
 
     private let state = Mutex(State())
     private let onEnd: @Sendable () -> Void
-    private let jobs: AsyncStream<Void>
-    private let jobContinuation: AsyncStream<Void>.Continuation
-    private let timeouts: AsyncStream<(wait: Int, deadline: ContinuousClock.Instant)>
-    private let timeoutContinuation: AsyncStream<(wait: Int, deadline: ContinuousClock.Instant)>.Continuation
+    private let jobs = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    /// When waits end; only the last one goes on.
+    private let timeouts = AsyncStream.makeStream(of: Timeout.self, bufferingPolicy: .bufferingNewest(1))
 
     /// A worker that starts nothing before ``run()``; it calls the closure after each job.
     init(onEnd: @escaping @Sendable () -> Void) {
         self.onEnd = onEnd
-        (self.jobs, self.jobContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
-        // Only the last wait goes on.
-        (self.timeouts, self.timeoutContinuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
-    /// Whether a job was given whose outcome was not taken yet.
     var isBusy: Bool {
         self.state.withLock { $0.isRunning || $0.outcome != nil }
     }
@@ -71,10 +64,9 @@ final class AuditStoreWorker: Sendable {
             precondition(!state.isRunning && state.outcome == nil, "A delivery is under way")
             (state.job, state.isRunning) = (job, true)
         }
-        self.jobContinuation.yield()
+        self.jobs.continuation.yield()
     }
 
-    /// The outcome of a job that has ended, once.
     func takeOutcome() -> AuditDelivery? {
         self.state.withLock { state in
             defer { state.outcome = nil }
@@ -96,7 +88,7 @@ final class AuditStoreWorker: Sendable {
                 return state.waits
             }
             guard let wait else { return continuation.resume() }
-            if let deadline { self.timeoutContinuation.yield((wait, deadline)) }
+            if let deadline { self.timeouts.continuation.yield((wait, deadline)) }
         }
         if self.state.withLock({ $0.hasEnded }) { await self.runJob() }
         return self.takeOutcome()
@@ -111,7 +103,7 @@ final class AuditStoreWorker: Sendable {
     func run() async {
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await self.endWaits() }
-            for await _ in self.jobs { await self.runJob() }
+            for await _ in self.jobs.stream { await self.runJob() }
             await self.runJob()
             let waiter = self.state.withLock { state in
                 state.hasEnded = true
@@ -137,9 +129,8 @@ final class AuditStoreWorker: Sendable {
         self.onEnd()
     }
 
-    /// Ends waits whose time is up.
     private func endWaits() async {
-        for await (wait, deadline) in self.timeouts {
+        for await (wait, deadline) in self.timeouts.stream {
             guard self.state.withLock({ $0.waiter != nil && $0.waits == wait }) else { continue }
             guard (try? await Task.sleep(until: deadline, clock: .continuous)) != nil else { return }
             let waiter = self.state.withLock { $0.waits == wait ? $0.takeWaiter() : nil }

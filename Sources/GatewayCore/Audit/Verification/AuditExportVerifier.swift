@@ -25,45 +25,37 @@ package struct AuditExportVerifier: Sendable {
     /// The last place of each chain of which there was a stretch.
     private var reached: [Int: Int] = [:]
     private var verdict: Verdict?
-    /// How much there was.
     package private(set) var summary = AuditExportSummary()
     /// The latest checkpoint's number; `nil` for none.
     package private(set) var checkpoint: Int?
 
-    /// A verifier of one export.
+    /// A verifier of the export that says this of itself.
     ///
-    /// - Parameters:
-    ///   - head: what the export says of itself.
-    ///   - sealer: checks the seals on the chains' ends; without it, they are not checked.
-    ///   - publicKey: checks what was signed, and wants a checkpoint to be there; without it, only that what is there fits
-    ///     together.
+    /// Without a sealer, the seals on the chains' ends are not checked. A public key wants a checkpoint to be there; without
+    /// one, what is signed need only fit together.
     package init(_ head: AuditExportHead, sealer: AuditSealer?, publicKey: AuditPublicKey? = nil) {
         self.head = head
         self.verification = AuditVerification(sealer: sealer, publicKey: publicKey)
     }
 
-    /// The place that comes next.
-    private var next: AuditPosition {
-        guard let chain = self.walker?.chain else { return AuditPosition(writer: self.heads.count + 1, sequence: 1) }
-        return AuditPosition(writer: chain.writer, sequence: chain.sequence &+ 1)
+    /// The writer whose end comes next.
+    private var nextWriter: Int { self.heads.count + 1 }
+
+    private mutating func fail(_ verdict: Verdict?) {
+        self.verdict = self.verdict ?? verdict
     }
 
-    private mutating func fail(_ position: AuditPosition, _ reason: String) {
-        if self.verdict == nil { self.verdict = .tampered(position, reason: reason) }
-    }
-
-    private mutating func fail(_ writer: Int, _ failure: AuditWalker.Failure) {
-        self.fail(AuditPosition(writer: writer, sequence: failure.sequence), failure.reason)
+    private mutating func fail(_ writer: Int, _ sequence: Int, _ reason: String) {
+        self.fail(.tampered(AuditPosition(writer: writer, sequence: sequence), reason: reason))
     }
 
     /// Notes that something in the place that comes next is nothing that an export has.
     package mutating func refuse(_ reason: String) {
-        self.fail(self.next, reason)
+        let place = self.walker?.chain.next ?? AuditPosition(writer: self.nextWriter, sequence: 1)
+        self.fail(.tampered(place, reason: reason))
     }
 
-    /// Takes a line; what comes after a bad one is not looked at.
-    ///
-    /// - Returns: whether everything is as it should be so far.
+    /// Takes a line; whether everything is as it should be so far. What comes after a bad one is not looked at.
     package mutating func take(_ line: AuditLine) -> Bool {
         guard self.verdict == nil else { return false }
         switch line {
@@ -80,16 +72,15 @@ package struct AuditExportVerifier: Sendable {
             self.begin(stretch)
         case .record(let record) where self.walker?.chain.writer == record.writer:
             self.summary.records += 1
-            self.walker?.step(AuditRow(record))
-            self.takeFailure()
+            self.walker?.step(record)
+            self.fail(self.walker?.failure)
             if !self.head.shows(record.entry) {
-                let place = AuditPosition(writer: record.writer, sequence: record.sequence)
-                self.fail(place, "the record is none of those that the export is of")
+                self.fail(.tampered(record.position, reason: "the record is none of those that the export is of"))
             }
         case .hidden(let records) where self.walker?.chain.writer == records.writer:
             self.summary.hidden += records.digests.count
             self.walker?.step(records)
-            self.takeFailure()
+            self.fail(self.walker?.failure)
         case .end(let stated) where self.phase != .over:
             self.end(stated)
         case .export, .checkpoint, .truncation, .head, .stretch, .record, .hidden, .end:
@@ -113,7 +104,7 @@ package struct AuditExportVerifier: Sendable {
 
     private mutating func take(_ truncation: AuditTruncation) {
         self.phase = .ends
-        guard truncation.writer == self.heads.count + 1, truncation.sequence > 0,
+        guard truncation.writer == self.nextWriter, truncation.sequence > 0,
             self.verification.truncations[truncation.writer] == nil
         else { return self.refuse("the word that older records were removed is out of place") }
         self.verification.take(truncation)
@@ -122,15 +113,13 @@ package struct AuditExportVerifier: Sendable {
 
     private mutating func take(_ head: AuditHead) {
         self.phase = .ends
-        guard head.writer == self.heads.count + 1 else {
-            return self.fail(AuditPosition(writer: self.heads.count + 1, sequence: 1), "a writer is missing")
-        }
-        let place = AuditPosition(writer: head.writer, sequence: head.sequence)
+        guard head.writer == self.nextWriter else { return self.fail(self.nextWriter, 1, "a writer is missing") }
         guard self.verification.beginning(of: head.writer).sequence <= head.sequence else {
-            return self.fail(place, "more records are said to be removed than there were")
+            let reason = "more records are said to be removed than there were"
+            return self.fail(.tampered(head.position, reason: reason))
         }
         guard self.verification.isGenuine(head) else {
-            return self.fail(place, "the seal on the chain's end is not genuine")
+            return self.fail(.tampered(head.position, reason: "the seal on the chain's end is not genuine"))
         }
         self.heads.append(head)
     }
@@ -140,14 +129,12 @@ package struct AuditExportVerifier: Sendable {
         guard self.phase == .checkpoints || self.phase == .ends else { return }
         self.phase = .chains
         if self.verification.publicKey != nil, self.checkpoint == nil {
-            return self.fail(AuditPosition(writer: 1, sequence: 1), "no checkpoint vouches for the chains")
+            return self.fail(1, 1, "no checkpoint vouches for the chains")
         }
         self.verification.take(self.heads)
-        for head in self.heads {
-            if let failure = self.verification.failureAtBeginning(of: head.writer) { self.fail(head.writer, failure) }
-        }
+        for head in self.heads { self.fail(self.verification.failureAtBeginning(of: head.writer)) }
         self.verification.compareEnds()
-        self.verdict = self.verdict ?? self.verification.finding
+        self.fail(self.verification.finding)
     }
 
     // MARK: Chains
@@ -159,25 +146,21 @@ package struct AuditExportVerifier: Sendable {
         let writer = stretch.start.writer
         let reached = self.reached[writer] ?? self.verification.beginning(of: writer).sequence
         guard self.reached.keys.allSatisfy({ $0 <= writer }), stretch.start.sequence >= reached else {
-            return self.fail(AuditPosition(writer: writer, sequence: stretch.through), "the stretch is out of place")
+            return self.fail(writer, stretch.through, "the stretch is out of place")
         }
         guard !self.head.isWhole || stretch.start.sequence == reached else {
-            return self.fail(AuditPosition(writer: writer, sequence: reached + 1), "the record is missing")
+            return self.fail(writer, reached + 1, "the record is missing")
         }
-        do throws(AuditWalker.Failure) {
+        do throws(Verdict) {
             self.walker = try self.verification.walker(along: stretch)
         } catch {
-            self.fail(writer, error)
+            self.fail(error)
         }
-    }
-
-    private mutating func takeFailure() {
-        if let walker = self.walker, let failure = walker.failure { self.fail(walker.chain.writer, failure) }
     }
 
     private mutating func finishWalk() {
         self.walker?.finish()
-        self.takeFailure()
+        self.fail(self.walker?.failure)
         guard let chain = self.walker?.chain else { return }
         self.reached[chain.writer] = chain.sequence
     }
@@ -188,8 +171,7 @@ package struct AuditExportVerifier: Sendable {
         if self.head.isWhole {
             for head in self.heads {
                 let last = self.reached[head.writer] ?? self.verification.beginning(of: head.writer).sequence
-                guard last < head.sequence else { continue }
-                self.fail(AuditPosition(writer: head.writer, sequence: last + 1), "the record is missing")
+                if last < head.sequence { self.fail(head.writer, last + 1, "the record is missing") }
             }
         }
         if stated != self.summary { self.refuse("the export has more or fewer records") }

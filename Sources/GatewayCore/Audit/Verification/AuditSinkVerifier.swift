@@ -40,14 +40,12 @@ package struct AuditSinkVerifier: Sendable {
 
     /// How many records there were, those that came twice counted twice.
     package private(set) var records = 0
-    /// What the sink has.
     package private(set) var evidence = AuditEvidence()
 
     package init(publicKey: AuditPublicKey?) {
         self.publicKey = publicKey
     }
 
-    /// What is wrong when nothing follows any more; `nil` when all is well.
     package var finding: Failure? { self.torn.first?.failure ?? self.truncations.failure }
 
     package mutating func begin(_ file: String) {
@@ -75,6 +73,14 @@ package struct AuditSinkVerifier: Sendable {
         Failure(file: self.line.file, line: self.line.number, place: place, reason: reason)
     }
 
+    private func failure(_ verdict: AuditVerifier.Verdict) -> Failure {
+        switch verdict {
+        case .tampered(let place, let reason): self.failure(reason, place)
+        case .checkpointTampered(let number, let reason): self.failure("checkpoint \(number): \(reason)")
+        case .intact, .unclean: self.failure("\(verdict)")
+        }
+    }
+
     /// Begins anew where the sink does.
     private mutating func begin(at place: AuditPosition) {
         guard self.last == nil else { return }
@@ -89,15 +95,13 @@ package struct AuditSinkVerifier: Sendable {
     }
 
     private mutating func take(_ record: ChainedAuditRecord) throws(Failure) {
-        self.begin(at: AuditPosition(writer: record.writer, sequence: record.sequence))
-        if let failure = self.chains.take(record) {
-            throw self.failure(failure.reason, AuditPosition(writer: record.writer, sequence: failure.sequence))
-        }
+        self.begin(at: record.position)
+        if let failure = self.chains.take(record) { throw self.failure(failure) }
         self.records += 1
     }
 
     private mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) throws(Failure) {
-        let place = AuditPosition(writer: truncation.writer, sequence: truncation.sequence)
+        let place = truncation.position
         self.begin(at: place)
         if let publicKey = self.publicKey, !publicKey.isGenuine(truncation.signature, of: truncation.text) {
             throw self.failure(AuditVerification.forgedTruncation, place)
@@ -115,10 +119,10 @@ package struct AuditSinkVerifier: Sendable {
 
     private mutating func take(_ signed: SignedCheckpoint) throws(Failure) {
         let content: AuditCheckpoint
-        do throws(AuditWalker.Failure) {
+        do throws(AuditVerifier.Verdict) {
             content = try AuditVerification.content(of: signed, self.publicKey)
         } catch {
-            throw self.failure("checkpoint \(error.sequence): \(error.reason)")
+            throw self.failure(error)
         }
         let digest = signed.digest
         if self.evidence.digests[content.number] == digest {
@@ -201,36 +205,29 @@ private struct SinkChains: Sendable {
     /// The chains whose last place is a truncation marker's: what preceded it, the sink may never have had.
     private var truncated: Set<Int> = []
 
-    init() {}
-
-    /// The chains as a checkpoint has them.
-    init(_ checkpoint: AuditCheckpoint) {
-        self.take(checkpoint)
+    /// The chains as a checkpoint has them; without one, none.
+    init(_ checkpoint: AuditCheckpoint? = nil) {
+        if let checkpoint { self.take(checkpoint) }
     }
 
     var isEmpty: Bool { self.walkers.isEmpty }
 
-    /// Rising.
     var writers: [Int] { self.walkers.keys.sorted() }
 
     /// The chain that a writer's next record follows.
     func end(of writer: Int) -> AuditChain { self.walkers[writer]?.chain ?? AuditChain(writer: writer) }
 
-    /// Goes on to a record.
-    ///
-    /// - Returns: what is wrong with it, or `nil`.
-    mutating func take(_ record: ChainedAuditRecord) -> AuditWalker.Failure? {
+    /// Goes on to a record; what is wrong with it, or `nil`.
+    mutating func take(_ record: ChainedAuditRecord) -> AuditVerifier.Verdict? {
         let writer = record.writer
-        self.walkers[writer, default: AuditWalker(from: AuditChain(writer: writer))].step(AuditRow(record))
+        self.walkers[writer, default: AuditWalker(from: AuditChain(writer: writer))].step(record)
         let isRecovery = record.record.action == AuditAction.auditRecovered.rawValue
         self.states[writer] = isRecovery ? .recovered : .closed
         self.truncated.remove(writer)
         return self.walkers[writer]?.failure
     }
 
-    /// Goes on to a truncation marker.
-    ///
-    /// - Returns: whether it lies behind what there is, or is there already.
+    /// Goes on to a truncation marker; whether it lies behind what there is, or is there already.
     mutating func take(_ truncation: AuditTruncation, ended: AuditHead.State?) -> Bool {
         let end = self.end(of: truncation.writer)
         // While checkpoints lie below it, it comes before each of them.
@@ -255,11 +252,8 @@ private struct SinkChains: Sendable {
         self.end(of: head.writer) == head.chain || self.isTruncated(above: head)
     }
 
-    /// A chain's end, if it has ended there.
     func settledHead(of writer: Int) -> AuditHead {
-        let end = self.end(of: writer)
-        let state = self.states[writer] ?? .closed
-        return AuditHead(writer: writer, sequence: end.sequence, hash: end.hash, state: state)
+        AuditHead(self.end(of: writer), state: self.states[writer] ?? .closed)
     }
 
     /// Whether the records around a place were removed before the sink could have them.
@@ -275,13 +269,12 @@ private struct SinkChains: Sendable {
 /// A checkpoint that follows says which were in force and what the sink had by then. One that knows that the marker had
 /// been delivered, and knows of no such marker, shows that it was put in afterwards.
 private struct SinkTruncations: Sendable {
-    typealias Failure = AuditSinkVerifier.Failure
-
     private struct Item: Sendable {
-        var truncation: AuditTruncation
+        let truncation: AuditTruncation
+        /// What is wrong if the marker was put in later.
+        let failure: AuditSinkVerifier.Failure
         /// The checkpoint that the marker stands before.
-        var checkpoint: Int
-        var failure: Failure
+        var checkpoint = 0
     }
 
     /// Those since the last checkpoint.
@@ -291,13 +284,10 @@ private struct SinkTruncations: Sendable {
     /// Those that a checkpoint spoke against.
     private var refuted: [Item] = []
 
-    init() {}
+    var failure: AuditSinkVerifier.Failure? { self.refuted.first?.failure }
 
-    /// What is wrong with the first that was put in later; `nil` for none.
-    var failure: Failure? { self.refuted.first?.failure }
-
-    mutating func add(_ truncation: AuditTruncation, _ failure: Failure) {
-        self.fresh.append(Item(truncation: truncation, checkpoint: 0, failure: failure))
+    mutating func add(_ truncation: AuditTruncation, _ failure: AuditSinkVerifier.Failure) {
+        self.fresh.append(Item(truncation: truncation, failure: failure))
     }
 
     /// Forgets the markers since the last checkpoint: they follow again.
@@ -316,11 +306,9 @@ private struct SinkTruncations: Sendable {
             return checkpoint.removedWriter < writer
                 && !checkpoint.truncations.contains { $0.writer == writer && $0.sequence >= sequence }
         }
-        if !isFirst {
-            for var item in self.fresh {
-                item.checkpoint = checkpoint.number
-                self.open.append(item)
-            }
+        for var item in self.fresh where !isFirst {
+            item.checkpoint = checkpoint.number
+            self.open.append(item)
         }
         self.fresh = []
     }
@@ -330,44 +318,35 @@ private struct SinkTruncations: Sendable {
 
 /// What a second sink has that a store can be compared with: no more of it than a store keeps, however old the sink is.
 package struct AuditEvidence: Sendable {
-    /// A place of a chain, and the checkpoint that is the first to tell of it.
-    private struct Place: Sendable {
-        var checkpoint: Int
-        var known: AuditKnownHash
-    }
-
-    /// The checkpoints' digests, by number.
     package private(set) var digests: [Int: [UInt8]] = [:]
-    private var places: [Int: [Place]] = [:]
-    /// The highest number of a checkpoint; 0 for none.
+    /// What stood at places of chains, by writer; by rising place.
+    package private(set) var known: [Int: [AuditKnownHash]] = [:]
     package private(set) var latest = 0
     /// The checkpoint that the sink was known to hold when it began to be read; 0 for none.
     package var required = 0
 
-    package init(required: Int = 0) {
-        self.required = required
-    }
-
-    /// What stood at places of chains, by writer; by rising place.
-    package var known: [Int: [AuditKnownHash]] { self.places.mapValues { $0.map(\.known) } }
+    package init() {}
 
     /// How much is kept, in checkpoints and places.
-    package var count: Int { self.digests.count + self.places.values.reduce(0) { $0 + $1.count } }
+    package var count: Int { self.digests.count + self.known.values.reduce(0) { $0 + $1.count } }
 
     /// Takes a checkpoint in, and forgets what a store that ends with it does not keep.
     ///
     /// The last place of each chain is always kept: it vouches for all before it.
     package mutating func add(_ checkpoint: AuditCheckpoint, digest: [UInt8]) {
-        self.latest = max(self.latest, checkpoint.number)
-        self.digests[checkpoint.number] = digest
+        let number = checkpoint.number
+        self.latest = max(self.latest, number)
+        self.digests[number] = digest
         for head in checkpoint.heads {
-            let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, source: .sink)
-            guard self.places[head.writer]?.last?.known != known else { continue }
-            self.places[head.writer, default: []].append(Place(checkpoint: checkpoint.number, known: known))
+            if let last = self.known[head.writer]?.last, (last.sequence, last.hash) == (head.sequence, head.hash) {
+                continue
+            }
+            let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: number, isInSink: true)
+            self.known[head.writer, default: []].append(known)
         }
-        guard checkpoint.number.isMultiple(of: AuditCheckpoint.anchorInterval) else { return }
+        guard number.isMultiple(of: AuditCheckpoint.anchorInterval) else { return }
         self.digests = self.digests.filter { checkpoint.keeps($0.key) }
-        self.places = self.places.mapValues { places in
+        self.known = self.known.mapValues { places in
             places.dropLast().filter { checkpoint.keeps($0.checkpoint) } + places.suffix(1)
         }
     }

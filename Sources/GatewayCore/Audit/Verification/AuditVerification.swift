@@ -15,11 +15,10 @@ struct AuditVerification: Sendable {
     /// The first thing wrong with what is signed, or with the ends; walking along the chains may not come by it.
     private(set) var finding: Verdict?
     /// Those that are genuine, by rising number.
-    private(set) var checkpoints: [AuditCheckpoint] = []
+    private var checkpoints: [AuditCheckpoint] = []
     /// Where chains begin, by writer; one that is not genuine is noted and still followed.
     private(set) var truncations: [Int: AuditTruncation] = [:]
-    /// The chains' ends, by rising writer.
-    private(set) var heads: [AuditHead] = []
+    private var heads: [AuditHead] = []
     private var badTruncations: [Int: String] = [:]
     private var known: [Int: [AuditKnownHash]] = [:]
     private var digests: [Int: [UInt8]] = [:]
@@ -45,20 +44,21 @@ struct AuditVerification: Sendable {
         if self.finding == nil { self.finding = .checkpointTampered(number: number, reason: reason) }
     }
 
-    private mutating func report(_ place: AuditPosition, _ reason: String) {
-        if self.finding == nil { self.finding = .tampered(place, reason: reason) }
+    private mutating func report(_ writer: Int, _ sequence: Int, _ reason: String) {
+        if self.finding == nil { self.finding = Self.tampered(writer, sequence, reason) }
+    }
+
+    private static func tampered(_ writer: Int, _ sequence: Int, _ reason: String) -> Verdict {
+        .tampered(AuditPosition(writer: writer, sequence: sequence), reason: reason)
     }
 
     /// What a checkpoint says, if it is one that the gateway signed.
-    static func content(
-        of signed: SignedCheckpoint,
-        _ publicKey: AuditPublicKey?
-    ) throws(AuditWalker.Failure) -> AuditCheckpoint {
+    static func content(of signed: SignedCheckpoint, _ publicKey: AuditPublicKey?) throws(Verdict) -> AuditCheckpoint {
         guard let content = signed.content, content.number == signed.number else {
-            throw AuditWalker.Failure(sequence: signed.number, reason: "it was changed")
+            throw .checkpointTampered(number: signed.number, reason: "it was changed")
         }
         if let publicKey, !publicKey.isGenuine(signed.signature, of: signed.text) {
-            throw AuditWalker.Failure(sequence: signed.number, reason: "its signature is not genuine")
+            throw .checkpointTampered(number: signed.number, reason: "its signature is not genuine")
         }
         return content
     }
@@ -67,10 +67,11 @@ struct AuditVerification: Sendable {
     mutating func take(_ signed: SignedCheckpoint) {
         defer { self.digests[signed.number] = signed.digest }
         let content: AuditCheckpoint
-        do throws(AuditWalker.Failure) {
+        do throws(Verdict) {
             content = try Self.content(of: signed, self.publicKey)
         } catch {
-            return self.report(error.sequence, error.reason)
+            self.finding = self.finding ?? error
+            return
         }
         let anchor = AuditCheckpoint.anchorNumber(before: content.number)
         for (number, digest) in [(content.number - 1, content.previous), (anchor, content.anchor)] {
@@ -80,8 +81,8 @@ struct AuditVerification: Sendable {
         }
         self.checkpoints.append(content)
         for head in content.heads {
-            self.known[head.writer, default: []]
-                .append(AuditKnownHash(sequence: head.sequence, hash: head.hash, source: .checkpoint(content.number)))
+            let known = AuditKnownHash(sequence: head.sequence, hash: head.hash, checkpoint: content.number)
+            self.known[head.writer, default: []].append(known)
         }
     }
 
@@ -155,7 +156,7 @@ struct AuditVerification: Sendable {
             ends.append(head)
             digests.append(ends.digest)
         }
-        let current = Dictionary(heads.map { ($0.writer, $0) }, uniquingKeysWith: { first, _ in first })
+        let current = heads.keyed(by: \.writer)
         for checkpoint in self.checkpoints { self.compare(checkpoint, digests, current) }
         if let last = self.checkpoints.last, last.removedWriter > 0 {
             for head in heads where head.writer <= last.removedWriter {
@@ -165,31 +166,25 @@ struct AuditVerification: Sendable {
             }
         }
         for writer in self.truncations.keys.sorted() where current[writer] == nil {
-            let place = AuditPosition(writer: writer, sequence: 1)
-            self.report(place, "records of a writer that never started were removed")
+            self.report(writer, 1, "records of a writer that never started were removed")
         }
     }
 
-    private mutating func compare(
-        _ checkpoint: AuditCheckpoint,
-        _ digests: [[UInt8]],
-        _ current: [Int: AuditHead]
-    ) {
+    private mutating func compare(_ checkpoint: AuditCheckpoint, _ digests: [[UInt8]], _ current: [Int: AuditHead]) {
         let name = "checkpoint \(checkpoint.number)"
-        if checkpoint.settledWriter >= digests.count {
-            self.report(AuditPosition(writer: digests.count, sequence: 1), "the writer is missing, \(name) has it")
-        } else if digests[checkpoint.settledWriter] != checkpoint.settledDigest {
-            let place = AuditPosition(writer: checkpoint.settledWriter, sequence: 1)
-            self.report(place, "\(name) has another end of this chain or of one before")
+        let settled = checkpoint.settledWriter
+        if settled >= digests.count {
+            self.report(digests.count, 1, "the writer is missing, \(name) has it")
+        } else if digests[settled] != checkpoint.settledDigest {
+            self.report(settled, 1, "\(name) has another end of this chain or of one before")
         }
         for head in checkpoint.heads {
             guard let current = current[head.writer] else {
-                self.report(AuditPosition(writer: head.writer, sequence: 1), "the writer is missing, \(name) has it")
+                self.report(head.writer, 1, "the writer is missing, \(name) has it")
                 continue
             }
             if head.state != .open, (head.sequence, head.state) != (current.sequence, current.state) {
-                let place = AuditPosition(writer: head.writer, sequence: head.sequence)
-                self.report(place, "the chain had ended here, says \(name)")
+                self.report(head.writer, head.sequence, "the chain had ended here, says \(name)")
             }
         }
         for truncation in checkpoint.truncations
@@ -202,11 +197,10 @@ struct AuditVerification: Sendable {
     mutating func compareEnds() {
         for head in self.heads {
             for known in self.known[head.writer] ?? [] {
-                let place = AuditPosition(writer: head.writer, sequence: min(known.sequence, head.sequence &+ 1))
                 if known.sequence > head.sequence {
-                    self.report(place, "the record is missing, \(known.source) has it")
+                    self.report(head.writer, head.sequence &+ 1, "the record is missing, \(known.source) has it")
                 } else if known.sequence == head.sequence, known.hash != head.hash {
-                    self.report(place, "\(known.source) has another record in its place")
+                    self.report(head.writer, head.sequence, "\(known.source) has another record in its place")
                 }
             }
         }
@@ -216,20 +210,18 @@ struct AuditVerification: Sendable {
 
     // MARK: Chains
 
-    /// What is wrong with the beginning of a chain, or `nil`.
-    func failureAtBeginning(of writer: Int) -> AuditWalker.Failure? {
+    func failureAtBeginning(of writer: Int) -> Verdict? {
         let truncation = self.truncations[writer]
         if let reason = self.badTruncations[writer] {
-            return AuditWalker.Failure(sequence: truncation?.sequence ?? 1, reason: reason)
+            return Self.tampered(writer, truncation?.sequence ?? 1, reason)
         }
         guard let truncation else { return nil }
         let other = self.known[writer]?.first { $0.sequence == truncation.sequence && $0.hash != truncation.hash }
         return other.map {
-            AuditWalker.Failure(sequence: truncation.sequence, reason: "\($0.source) has another record in its place")
+            Self.tampered(writer, truncation.sequence, "\($0.source) has another record in its place")
         }
     }
 
-    /// What precedes a chain's first record.
     func beginning(of writer: Int) -> AuditChain {
         self.truncations[writer]?.chain ?? AuditChain(writer: writer)
     }
@@ -238,11 +230,11 @@ struct AuditVerification: Sendable {
     ///
     /// Records may be added to it meanwhile and removed from it: who did so shows by the seal on its end, and by the
     /// signature of the truncation marker.
-    func walker(to head: AuditHead) throws(AuditWalker.Failure) -> AuditWalker {
+    func walker(to head: AuditHead) throws(Verdict) -> AuditWalker {
         if let failure = self.failureAtBeginning(of: head.writer) { throw failure }
         let start = self.beginning(of: head.writer)
         guard start.sequence < Int.max else {
-            throw AuditWalker.Failure(sequence: 1, reason: "more records are said to be removed than there were")
+            throw Self.tampered(head.writer, 1, "more records are said to be removed than there were")
         }
         return AuditWalker(
             from: start,
@@ -253,56 +245,48 @@ struct AuditVerification: Sendable {
         )
     }
 
-    /// Ends a walk along a whole chain.
-    func finish(_ walker: inout AuditWalker) throws(AuditWalker.Failure) {
+    func finish(_ walker: inout AuditWalker) throws(Verdict) {
         walker.finish()
         if let failure = walker.failure { throw failure }
         guard let head = walker.head else { return }
         guard walker.chain.sequence <= head.sequence else {
-            let reason = "more records are said to be removed than there were"
-            throw AuditWalker.Failure(sequence: head.sequence + 1, reason: reason)
+            throw Self.tampered(head.writer, head.sequence + 1, "more records are said to be removed than there were")
         }
         // Where all are removed, no record was met to be compared.
         guard walker.chain.sequence == 0 || walker.chain.hash == head.hash else {
-            throw AuditWalker.Failure(sequence: head.sequence, reason: "the chain's end is not the recorded one")
+            throw .tampered(head.position, reason: "the chain's end is not the recorded one")
         }
         guard self.isGenuine(head) else {
-            throw AuditWalker.Failure(
-                sequence: head.sequence,
-                reason: "the seal on the chain's end is not genuine"
-            )
+            throw .tampered(head.position, reason: "the seal on the chain's end is not genuine")
         }
     }
 
     /// A walk along a part of a chain, whose both ends something vouches for.
-    func walker(along stretch: AuditStretch) throws(AuditWalker.Failure) -> AuditWalker {
-        let (start, through) = (stretch.start, stretch.through)
-        let beginning = self.beginning(of: start.writer)
-        guard let head = self.heads.first(where: { $0.writer == start.writer }) else {
-            throw AuditWalker.Failure(sequence: 1, reason: "the writer is missing")
+    func walker(along stretch: AuditStretch) throws(Verdict) -> AuditWalker {
+        let (start, writer, through) = (stretch.start, stretch.start.writer, stretch.through)
+        let beginning = self.beginning(of: writer)
+        guard let head = self.heads.first(where: { $0.writer == writer }) else {
+            throw Self.tampered(writer, 1, "the writer is missing")
         }
-        if let failure = self.failureAtBeginning(of: start.writer) { throw failure }
+        if let failure = self.failureAtBeginning(of: writer) { throw failure }
         guard start.sequence >= beginning.sequence, start.sequence < through, through <= head.sequence else {
-            throw AuditWalker.Failure(sequence: start.sequence + 1, reason: "the chain has no such records")
+            throw .tampered(start.next, reason: "the chain has no such records")
         }
-        let inside = self.known(of: start.writer, in: (start.sequence + 1)...through)
-        let before = self.known(of: start.writer, in: start.sequence...start.sequence).first
-        guard start == beginning || before != nil else {
-            throw AuditWalker.Failure(sequence: start.sequence + 1, reason: "nothing vouches for what comes before")
-        }
-        if start != beginning, let before, before.hash != start.hash {
-            throw AuditWalker.Failure(
-                sequence: start.sequence,
-                reason: "\(before.source) has another record in its place"
-            )
+        let inside = self.known(of: writer, in: (start.sequence + 1)...through)
+        if start != beginning {
+            guard let before = self.known(of: writer, in: start.sequence...start.sequence).first else {
+                throw .tampered(start.next, reason: "nothing vouches for what comes before")
+            }
+            guard before.hash == start.hash else {
+                throw Self.tampered(writer, start.sequence, "\(before.source) has another record in its place")
+            }
         }
         guard through == head.sequence || inside.last?.sequence == through else {
-            throw AuditWalker.Failure(sequence: through, reason: "nothing vouches for this end")
+            throw Self.tampered(writer, through, "nothing vouches for this end")
         }
         return AuditWalker(from: start, to: head, through: through, known: inside)
     }
 
-    /// What is known of some places of a chain, by rising place.
     private func known(of writer: Int, in places: ClosedRange<Int>) -> [AuditKnownHash] {
         (self.known[writer] ?? []).filter { places.contains($0.sequence) }.sorted { $0.sequence < $1.sequence }
     }

@@ -3,9 +3,8 @@
 /// What is wrong is judged by ``AuditVerification`` and ``AuditWalker``, as for an export; what changes while it is read is
 /// followed here.
 package struct AuditVerifier: Sendable {
-    /// What was found.
-    package enum Verdict: Sendable, Hashable {
-        /// Every record is what was written.
+    /// What was found; one that is not intact is thrown where a walk can't go on.
+    package enum Verdict: Error, Hashable {
         case intact(records: Int)
         /// Something was changed; this is the first bad place.
         case tampered(AuditPosition, reason: String)
@@ -23,32 +22,24 @@ package struct AuditVerifier: Sendable {
     private let publicKey: AuditPublicKey?
     private let evidence: AuditEvidence
 
-    /// A verifier of a store.
+    /// A verifier of a store, compared with what a second sink has of the same chains.
     ///
-    /// - Parameters:
-    ///   - sealer: checks the heads' seals; without it, they are not checked.
-    ///   - publicKey: checks the checkpoints' signatures; without it, only that they fit together and to the chains.
-    ///   - evidence: what a second sink has of the same chains.
+    /// Without a sealer, the heads' seals are not checked; without a public key, of checkpoints only that they fit together
+    /// and to the chains.
     package init(
         store: any AuditStore,
         sealer: AuditSealer?,
         publicKey: AuditPublicKey? = nil,
         evidence: AuditEvidence = AuditEvidence()
     ) {
-        self.store = store
-        self.sealer = sealer
-        self.publicKey = publicKey
-        self.evidence = evidence
+        (self.store, self.sealer) = (store, sealer)
+        (self.publicKey, self.evidence) = (publicKey, evidence)
     }
 
-    /// Verifies everything.
+    /// Verifies everything, and tells now and then how many records have been looked at, and how many there are about.
     ///
-    /// - Parameters:
-    ///   - isLive: whether a process writes at the moment at which it is asked, so that the last writer may be open; it is
-    ///     asked once all chains have been walked along and some of them have no end.
-    ///   - progress: is told now and then how many records have been looked at, and how many there are about.
-    /// - Returns: whether the audit is intact, and the first place where it is not.
-    /// - Throws: `storeUnavailable`.
+    /// A process that writes may have the last writer open: whether there is one is asked once all chains have been walked
+    /// along and some of them have no end.
     package func verify(
         isLive: @autoclosure () throws(GatewayError) -> Bool,
         progress: @Sendable (_ done: Int, _ total: Int) -> Void = { _, _ in }
@@ -75,9 +66,7 @@ package struct AuditVerifier: Sendable {
             }
             let walker: AuditWalker
             switch walk {
-            case .failure(let failure):
-                let place = AuditPosition(writer: head.writer, sequence: failure.sequence)
-                return .tampered(place, reason: failure.reason)
+            case .failure(let verdict): return verdict
             case .success(let walked): walker = walked
             }
             let removed = (walker.truncation ?? verification.truncations[head.writer])?.sequence ?? 0
@@ -92,10 +81,8 @@ package struct AuditVerifier: Sendable {
             }
         }
         if let stray = try await self.strayWriter(heads) {
-            return .tampered(
-                AuditPosition(writer: stray, sequence: 1),
-                reason: "records of a writer that never started"
-            )
+            let place = AuditPosition(writer: stray, sequence: 1)
+            return .tampered(place, reason: "records of a writer that never started")
         }
         if let verdict = verification.finding ?? Self.unrecorded(signatures) { return verdict }
         if let unclean = try await self.firstUnclean(open, isLive: isLive) {
@@ -105,10 +92,7 @@ package struct AuditVerifier: Sendable {
     }
 
     /// Verifies what takes little time: the checkpoints among themselves and with the chains' ends, and the oldest and
-    /// the newest record.
-    ///
-    /// - Returns: the first thing that is wrong; `nil` for nothing.
-    /// - Throws: `storeUnavailable`.
+    /// the newest record. The first thing that is wrong; `nil` for nothing.
     package func verifyEnds() async throws(GatewayError) -> Verdict? {
         let signatures = try await self.store.signatures()
         var verification = self.verification(of: signatures)
@@ -116,10 +100,7 @@ package struct AuditVerifier: Sendable {
         verification.take(heads)
         for (index, head) in heads.enumerated() {
             guard head.writer == index + 1 else { return Self.missing(writer: index + 1) }
-            if let failure = verification.failureAtBeginning(of: head.writer) {
-                let place = AuditPosition(writer: head.writer, sequence: failure.sequence)
-                return .tampered(place, reason: failure.reason)
-            }
+            if let failure = verification.failureAtBeginning(of: head.writer) { return failure }
         }
         if let verdict = verification.finding { return verdict }
         let filled = heads.filter { verification.beginning(of: $0.writer).sequence < $0.sequence }
@@ -139,7 +120,7 @@ package struct AuditVerifier: Sendable {
         return Self.unrecorded(signatures)
     }
 
-    private static func missing(writer: Int) -> Verdict {
+    static func missing(writer: Int) -> Verdict {
         .tampered(AuditPosition(writer: writer, sequence: 1), reason: "a writer is missing")
     }
 
@@ -199,14 +180,13 @@ package struct AuditVerifier: Sendable {
         AuditVerification(signatures, sealer: self.sealer, publicKey: self.publicKey, evidence: self.evidence)
     }
 
-    /// Walks along one chain.
     private func walk(
         to head: AuditHead,
         _ verification: AuditVerification,
         progress: (_ rows: Int) -> Void
-    ) async throws(GatewayError) -> Result<AuditWalker, AuditWalker.Failure> {
+    ) async throws(GatewayError) -> Result<AuditWalker, Verdict> {
         var walker: AuditWalker
-        do throws(AuditWalker.Failure) {
+        do throws(Verdict) {
             walker = try verification.walker(to: head)
         } catch {
             return .failure(error)
@@ -216,14 +196,13 @@ package struct AuditVerifier: Sendable {
             let truncation = walker.truncation
             let count = try await self.store.walk(&walker, limit: Self.page)
             if let moved = walker.truncation, moved != truncation, !verification.isGenuine(moved) {
-                let reason = AuditVerification.forgedTruncation
-                return .failure(AuditWalker.Failure(sequence: moved.sequence, reason: reason))
+                return .failure(.tampered(moved.position, reason: AuditVerification.forgedTruncation))
             }
             rows += count
             progress(rows)
             if count < Self.page || walker.failure != nil { break }
         }
-        do throws(AuditWalker.Failure) {
+        do throws(Verdict) {
             try verification.finish(&walker)
         } catch {
             return .failure(error)

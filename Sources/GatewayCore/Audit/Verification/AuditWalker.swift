@@ -2,71 +2,46 @@ import Crypto
 
 /// The hash that a record in some place of a chain must have, by the word of a checkpoint.
 package struct AuditKnownHash: Sendable, Hashable {
-    /// Who says so; in words for an operator when it is printed.
-    package enum Source: Sendable, Hashable, CustomStringConvertible {
-        /// A checkpoint, by its number.
-        case checkpoint(Int)
-        case sink
-
-        package var description: String {
-            switch self {
-            case .checkpoint(let number): "checkpoint \(number)"
-            case .sink: "the sink"
-            }
-        }
-    }
-
     package var sequence: Int
     package var hash: [UInt8]
-    package var source: Source
+    /// The checkpoint that says so; of several, the first.
+    var checkpoint: Int
+    var isInSink = false
 
-    package init(sequence: Int, hash: [UInt8], source: Source) {
-        (self.sequence, self.hash, self.source) = (sequence, hash, source)
-    }
+    /// Who says so, in words for an operator.
+    var source: String { self.isInSink ? "the sink" : "checkpoint \(self.checkpoint)" }
 }
 
 /// Records of which no more can be seen than the hashes of what they say.
 package struct HiddenAuditRecords: Sendable, Hashable {
     /// The most in one line, so that a changed one is found to within so many.
-    package static let maxCount = 64
+    static let maxCount = 64
 
     package var writer: Int
-    /// The first one's place.
     package var sequence: Int
     /// SHA-256 of what each says in its place.
     package var digests: [[UInt8]]
     /// The chain's hash behind the last.
     package var hash: [UInt8]
-
-    package init(writer: Int, sequence: Int, digests: [[UInt8]], hash: [UInt8]) {
-        (self.writer, self.sequence, self.digests, self.hash) = (writer, sequence, digests, hash)
-    }
 }
 
 /// Follows one writer's chain, record by record, and stops at the first that is not as it should be.
 ///
-/// Pure: a store, an export or a sink hands it the rows. It hashes the stored bytes as they are, since only what was hashed
-/// when it was written can come out with the same hash.
-package struct AuditWalker: Sendable {
-    /// What is wrong, and in which place.
-    package struct Failure: Error, Sendable, Hashable {
-        package var sequence: Int
-        /// In words for an operator.
-        package var reason: String
-    }
-
-    package private(set) var chain: AuditChain
+/// Pure: a store, an export or a sink hands it the records. It hashes the stored bytes as they are, since only what was
+/// hashed when it was written can come out with the same hash.
+struct AuditWalker: Sendable {
+    private(set) var chain: AuditChain
     /// The end that the chain must have, where one is known; a live writer's moves on meanwhile.
-    package private(set) var head: AuditHead?
+    private(set) var head: AuditHead?
     /// The place at which the walk has to end, if not at the head.
-    package let through: Int?
-    package private(set) var failure: Failure?
+    private let through: Int?
+    private(set) var failure: AuditVerifier.Verdict?
     /// What the chain's first record says of itself, if it was met.
-    package private(set) var openingNote: String?
+    private(set) var openingNote: String?
     /// Where the chain begins by now, if records that were still to come were removed during the walk.
-    package private(set) var truncation: AuditTruncation?
-    /// Whether the walk goes on behind records that are removed meanwhile.
-    package let followsTruncations: Bool
+    private(set) var truncation: AuditTruncation?
+    /// Whether the walk goes on behind records that are removed meanwhile; ``truncation`` has to be checked then.
+    private let followsTruncations: Bool
     /// Whether rows before the chain's beginning have been looked for.
     private var hasBegun = false
     private let mayGrow: Bool
@@ -77,14 +52,9 @@ package struct AuditWalker: Sendable {
 
     /// A walk that goes on from a place of a chain.
     ///
-    /// - Parameters:
-    ///   - chain: what precedes the first record that is met.
-    ///   - head: the end that is stored for the chain; `nil` where there is none to compare with.
-    ///   - through: the place at which the walk has to end; `nil` for the head.
-    ///   - mayGrow: whether the head may move on meanwhile.
-    ///   - followsTruncations: whether the beginning may move on meanwhile; ``truncation`` has to be checked then.
-    ///   - known: what is known of the chain, by rising place; none before the beginning.
-    package init(
+    /// The head is the end that is stored for the chain, if there is one to compare with, and may move on meanwhile where the
+    /// chain may grow. What is known of the chain comes by rising place, and none before the beginning.
+    init(
         from chain: AuditChain,
         to head: AuditHead? = nil,
         through: Int? = nil,
@@ -92,65 +62,43 @@ package struct AuditWalker: Sendable {
         followsTruncations: Bool = false,
         known: [AuditKnownHash] = []
     ) {
-        self.chain = chain
-        self.head = head
-        self.through = through
-        self.mayGrow = mayGrow
-        self.followsTruncations = followsTruncations
-        self.known = known
+        (self.chain, self.head, self.through) = (chain, head, through)
+        (self.mayGrow, self.followsTruncations, self.known) = (mayGrow, followsTruncations, known)
     }
 
     /// The place from which on rows are to be read next.
     ///
     /// At first these are all rows of the writer: none may stand before the beginning.
-    package var nextSequence: Int { self.hasBegun ? self.chain.sequence + 1 : Int.min }
+    var nextSequence: Int { self.hasBegun ? self.chain.sequence + 1 : Int.min }
 
     /// Begins a page of rows, with the head and the truncation that were read together with them.
-    package mutating func beginPage(head: AuditHead?, truncation: AuditTruncation?) {
+    mutating func beginPage(head: AuditHead?, truncation: AuditTruncation?) {
         if let head, let known = self.head, self.mayGrow, head.sequence >= known.sequence { self.head = head }
         guard let truncation, self.followsTruncations, truncation.sequence > self.chain.sequence else { return }
-        self.move(to: truncation)
-    }
-
-    /// Goes on behind records that were removed.
-    private mutating func move(to truncation: AuditTruncation) {
         // A number that somebody else stored must not overflow.
         guard truncation.sequence < Int.max else {
             return self.stop("more records are said to be removed than there were")
         }
-        self.chain = truncation.chain
-        self.truncation = truncation
-        while self.nextKnown < self.known.count, self.known[self.nextKnown].sequence <= truncation.sequence {
-            let known = self.known[self.nextKnown]
-            if known.sequence == truncation.sequence, known.hash != truncation.hash {
-                return self.fail(truncation.sequence, "\(known.source) has another record in its place")
-            }
+        (self.chain, self.truncation) = (truncation.chain, truncation)
+        while self.nextKnown < self.known.count, self.known[self.nextKnown].sequence < truncation.sequence {
             self.nextKnown += 1
         }
+        _ = self.compareWithKnown()
     }
 
-    /// Takes the next row.
-    ///
-    /// - Returns: whether the walk goes on.
+    /// Takes the next record; whether the walk goes on.
     @discardableResult
-    package mutating func step(_ row: AuditRow) -> Bool {
-        guard self.expect(row.sequence) else { return false }
+    mutating func step(_ record: ChainedAuditRecord) -> Bool {
+        guard self.expect(record.sequence) else { return false }
         let expected = self.chain.sequence + 1
-        guard row.isReadable, self.advance(row) else {
-            self.fail(expected, "the record was changed")
-            return false
-        }
-        if expected == 1 {
-            self.openingNote = AuditCodec.decode(row.body, time: Timestamp(microseconds: row.time), tenant: nil)?.object
-        }
+        guard self.advance(record) else { return self.fail(expected, "the record was changed") }
+        if expected == 1 { self.openingNote = record.record.object }
         return self.compare()
     }
 
-    /// Takes the next records, of which no more than their digests are known.
-    ///
-    /// - Returns: whether the walk goes on.
+    /// Takes the next records, of which no more than their digests are known; whether the walk goes on.
     @discardableResult
-    package mutating func step(_ records: HiddenAuditRecords) -> Bool {
+    mutating func step(_ records: HiddenAuditRecords) -> Bool {
         var end = self.chain
         for digest in records.digests { end.append(digest: digest) }
         let isGenuine = end.hash == records.hash && !records.digests.isEmpty
@@ -160,14 +108,10 @@ package struct AuditWalker: Sendable {
             self.chain.append(digest: digest)
             guard self.compare() else { return false }
         }
-        guard isGenuine else {
-            self.fail(records.sequence, "this record, or one of those behind it that are hidden, was changed")
-            return false
-        }
-        return true
+        if isGenuine { return true }
+        return self.fail(records.sequence, "this record, or one of those behind it that are hidden, was changed")
     }
 
-    /// Whether a record may be the next.
     private mutating func expect(_ sequence: Int) -> Bool {
         guard self.failure == nil else { return false }
         let isFirst = !self.hasBegun
@@ -176,27 +120,25 @@ package struct AuditWalker: Sendable {
         if sequence == expected, expected > 0, expected <= self.head?.sequence ?? Int.max { return true }
         if sequence < expected {
             let reason = isFirst ? "the record is older than the chain's beginning" : "the record is out of place"
-            self.fail(sequence, reason)
-        } else if sequence > expected {
-            self.fail(expected, "the record is missing")
-        } else {
-            self.fail(expected, "the record was never written by the gateway")
+            return self.fail(sequence, reason)
         }
-        return false
+        let isGap = sequence > expected
+        return self.fail(expected, isGap ? "the record is missing" : "the record was never written by the gateway")
     }
 
-    /// Compares the chain's end with what is known of its place.
     private mutating func compare() -> Bool {
         let place = self.chain.sequence
         if place == self.head?.sequence, self.chain.hash != self.head?.hash {
-            self.fail(place, "the chain's end is not the recorded one")
-            return false
+            return self.fail(place, "the chain's end is not the recorded one")
         }
-        while self.nextKnown < self.known.count, self.known[self.nextKnown].sequence == place {
+        return self.compareWithKnown()
+    }
+
+    private mutating func compareWithKnown() -> Bool {
+        while self.nextKnown < self.known.count, self.known[self.nextKnown].sequence == self.chain.sequence {
             let known = self.known[self.nextKnown]
             guard known.hash == self.chain.hash else {
-                self.fail(place, "\(known.source) has another record in its place")
-                return false
+                return self.fail(known.sequence, "\(known.source) has another record in its place")
             }
             self.nextKnown += 1
         }
@@ -204,12 +146,12 @@ package struct AuditWalker: Sendable {
     }
 
     /// Ends the walk because the next row can't be read.
-    package mutating func stop(_ reason: String) {
+    mutating func stop(_ reason: String) {
         if self.failure == nil { self.fail(self.chain.sequence &+ 1, reason) }
     }
 
     /// Ends the walk: what has not come by now is missing.
-    package mutating func finish() {
+    mutating func finish() {
         guard self.failure == nil else { return }
         let last = self.through ?? self.head?.sequence ?? self.chain.sequence
         if self.chain.sequence < last {
@@ -222,25 +164,29 @@ package struct AuditWalker: Sendable {
         }
     }
 
-    /// Whether the row is the chain's next.
-    private mutating func advance(_ row: AuditRow) -> Bool {
+    private mutating func advance(_ record: ChainedAuditRecord) -> Bool {
         self.header.removeAll(keepingCapacity: true)
-        AuditCodec.encodeHeader(of: row, writer: self.chain.writer, to: &self.header)
+        let (writer, sequence) = (self.chain.writer, record.sequence)
+        AuditCodec.encodeHeader(of: record.entry, writer: writer, sequence: sequence, to: &self.header)
         var leaf = SHA256()
         leaf.update(data: self.header)
-        leaf.update(data: row.body)
+        leaf.update(data: record.entry.body)
         self.link.removeAll(keepingCapacity: true)
         self.link.append(contentsOf: self.chain.hash)
         // The pointers do not outlive the closures.
         unsafe leaf.finalize().withUnsafeBytes { unsafe self.link.append(contentsOf: $0) }
         let digest = SHA256.hash(data: self.link)
-        guard row.hash.count == SHA256.byteCount, unsafe digest.withUnsafeBytes({ unsafe $0.elementsEqual(row.hash) })
+        guard record.hash.count == SHA256.byteCount,
+            unsafe digest.withUnsafeBytes({ unsafe $0.elementsEqual(record.hash) })
         else { return false }
-        self.chain.advance(to: row.hash)
+        self.chain.advance(to: record.hash)
         return true
     }
 
-    private mutating func fail(_ sequence: Int, _ reason: String) {
-        self.failure = Failure(sequence: sequence, reason: reason)
+    /// Ends the walk; never goes on.
+    @discardableResult
+    private mutating func fail(_ sequence: Int, _ reason: String) -> Bool {
+        self.failure = .tampered(AuditPosition(writer: self.chain.writer, sequence: sequence), reason: reason)
+        return false
     }
 }

@@ -11,18 +11,17 @@ struct AuditLogSpoolTests {
     private let store = InMemoryAuditStore()
     private let spool = InMemorySpoolFile()
 
-    private func verdict(isLive: Bool = false) async throws -> AuditVerifier.Verdict {
-        let sealer = AuditSealer(auditKey: .sample("audit"))
-        return try await AuditVerifier(store: self.store, sealer: sealer).verify(isLive: isLive)
-    }
-
+    /// A log; a store that takes no longer than this is waited for.
     private func log(
         _ configuration: AuditConfiguration = .sample(),
+        spoolAfter: Duration = .seconds(3_600),
         spoolBytes: Int = 1 << 24,
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
     ) -> AuditLog {
-        AuditLog.sample(
+        var configuration = configuration
+        configuration.spoolAfter = spoolAfter
+        return AuditLog.sample(
             store: self.store,
             spool: self.spool,
             spoolBytes: spoolBytes,
@@ -34,14 +33,10 @@ struct AuditLogSpoolTests {
 
     /// The records that the spool holds.
     private func spooled() async throws -> [ChainedAuditRecord] {
-        var cursor = AuditSpoolCursor()
+        let spool = AuditSpool(file: self.spool, auditKey: .sample("audit"), maxBytes: 0)
+        var cursor = AuditSpool.Cursor()
         var records: [ChainedAuditRecord] = []
-        while case .batch(let batch) = try await cursor.next(
-            in: self.spool,
-            AuditSpoolSealer(auditKey: .sample("audit"))
-        ) {
-            records += batch.records
-        }
+        while case .batch(let batch) = try await spool.next(from: &cursor) { records += batch.records }
         return records
     }
 
@@ -49,8 +44,7 @@ struct AuditLogSpoolTests {
     func spooling() async throws {
         let log = self.log()
         let numbers = 0..<500
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        try await log.whileOpen {
             self.store.refuse()
             for number in numbers {
                 try log.place().fill(.sample("\(number)"))
@@ -64,19 +58,15 @@ struct AuditLogSpoolTests {
             try log.place().fill(.sample("later"))
         }
         let expected = ["audit.opened"] + numbers.map { "\($0)" } + ["later", "audit.closed"]
-        #expect(self.store.actions == expected)
-        #expect(try await self.verdict() == .intact(records: expected.count))
+        try await self.store.expectIntact(expected)
         #expect(self.spool.current.bytes.isEmpty)
     }
 
     @Test("What comes while the store catches up follows what was spooled")
     func ordered() async throws {
-        var configuration = AuditConfiguration.sample()
         // A batch may be in the store's hands already when that begins to hang.
-        configuration.spoolAfter = .milliseconds(1)
-        let log = self.log(configuration)
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        let log = self.log(spoolAfter: .milliseconds(1))
+        try await log.whileOpen {
             self.store.refuse()
             for number in 0..<100 { try log.place().fill(.sample("\(number)")) }
             try await self.spool.wait { $0.writes >= 1 }
@@ -91,19 +81,15 @@ struct AuditLogSpoolTests {
             try await self.store.wait { $0.records.count == 201 }
             for number in 200..<300 { try log.place().fill(.sample("\(number)")) }
         }
-        #expect(self.store.actions == ["audit.opened"] + (0..<300).map { "\($0)" } + ["audit.closed"])
-        #expect(try await self.verdict() == .intact(records: 302))
+        try await self.store.expectIntact(["audit.opened"] + (0..<300).map { "\($0)" } + ["audit.closed"])
     }
 
     @Test(
         "What a store holds in its hands for too long is spooled, and is recorded once when the store took it after all"
     )
     func late() async throws {
-        var configuration = AuditConfiguration.sample()
-        configuration.spoolAfter = .milliseconds(1)
-        let log = self.log(configuration)
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        let log = self.log(spoolAfter: .milliseconds(1))
+        try await log.whileOpen {
             self.store.hang()
             try log.place().fill(.sample("first"))
             try await self.spool.wait { $0.writes == 1 }
@@ -113,17 +99,13 @@ struct AuditLogSpoolTests {
             self.store.hang(false)
             try await self.store.wait { $0.records.count == 3 }
         }
-        #expect(self.store.actions == ["audit.opened", "first", "second", "audit.closed"])
-        #expect(try await self.verdict() == .intact(records: 4))
+        try await self.store.expectIntact(["audit.opened", "first", "second", "audit.closed"])
     }
 
     @Test("A commit that a hanging store has in its hands keeps nothing from the spool once its time is up")
     func hangingCommit() async throws {
-        var configuration = AuditConfiguration.sample(commitTimeout: .milliseconds(20))
-        configuration.spoolAfter = .milliseconds(1)
-        let log = self.log(configuration)
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        let log = self.log(.sample(commitTimeout: .milliseconds(20)), spoolAfter: .milliseconds(1))
+        try await log.whileOpen {
             self.store.hang()
             let error = await #expect(throws: GatewayError.self) { try await log.commit(.sample("commit")) }
             #expect(error?.code == .auditUnavailable)
@@ -136,16 +118,13 @@ struct AuditLogSpoolTests {
         let expected = ["audit.opened", "commit", "later", "audit.closed"]
         let actions = self.store.actions
         #expect(actions == expected || actions == expected.filter { $0 != "commit" })
-        #expect(try await self.verdict() == .intact(records: actions.count))
+        #expect(try await self.store.verdict() == .intact(records: actions.count))
     }
 
     @Test("A store that is slow while the queue fills up is not waited for until it is full")
     func pressed() async throws {
-        var configuration = AuditConfiguration.sample(queueCapacity: 10)
-        configuration.spoolAfter = .seconds(3_600)
-        let log = self.log(configuration)
-        let taken = try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        let log = self.log(.sample(queueCapacity: 10))
+        let taken = try await log.whileOpen {
             self.store.hang()
             try log.place().fill(.sample("0"))
             try await self.store.wait { $0.hanging == 1 }
@@ -171,8 +150,7 @@ struct AuditLogSpoolTests {
     func full() async throws {
         // Only the spool is full, never the queue.
         let log = self.log(.sample(queueCapacity: .max / 2), spoolBytes: 2_000)
-        let taken = try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        let taken = try await log.whileOpen {
             self.store.refuse()
             let promised = try log.place()
             var taken = 0
@@ -193,15 +171,13 @@ struct AuditLogSpoolTests {
         }
         #expect(taken > 0)
         let expected = ["audit.opened"] + (0..<taken).map { "\($0)" } + ["promised", "last", "audit.closed"]
-        #expect(self.store.actions == expected)
-        #expect(try await self.verdict() == .intact(records: expected.count))
+        try await self.store.expectIntact(expected)
     }
 
     @Test("When the spool refuses too, nothing is reserved, and either of them ends that")
     func bothRefuse() async throws {
         let log = self.log()
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        try await log.whileOpen {
             self.store.refuse()
             self.spool.refuse()
             try log.place().fill(.sample("first"))
@@ -220,15 +196,13 @@ struct AuditLogSpoolTests {
             try await log.commit(.sample("third"))
             #expect(log.hasPlace)
         }
-        #expect(self.store.actions == ["audit.opened", "first", "second", "third", "audit.closed"])
-        #expect(try await self.verdict() == .intact(records: 5))
+        try await self.store.expectIntact(["audit.opened", "first", "second", "third", "audit.closed"])
     }
 
     @Test("A commit needs the store: while that refuses it is refused, and is never written later")
     func commits() async throws {
         let log = self.log()
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        try await log.whileOpen {
             self.store.refuse()
             for _ in 0..<3 {
                 let error = await #expect(throws: GatewayError.self) { try await log.commit(.sample("refused")) }
@@ -240,8 +214,7 @@ struct AuditLogSpoolTests {
             try await log.commit(.sample("later"))
         }
         let spooled = Array(repeating: "spooled", count: 3)
-        #expect(self.store.actions == ["audit.opened"] + spooled + ["later", "audit.closed"])
-        #expect(try await self.verdict() == .intact(records: 6))
+        try await self.store.expectIntact(["audit.opened"] + spooled + ["later", "audit.closed"])
     }
 
     @Test("Shutdown waits for the store; a log that is cancelled first leaves everything in the spool")
@@ -262,14 +235,13 @@ struct AuditLogSpoolTests {
         try await self.log().whileRunning {}
         let first = self.store.current.records.filter { $0.writer == 1 }.map(\.record.action)
         #expect(first == ["audit.opened"] + (0..<50).map { "\($0)" } + ["audit.recovered"])
-        #expect(try await self.verdict() == .intact(records: 54))
+        #expect(try await self.store.verdict() == .intact(records: 54))
     }
 
     @Test("A spool that can't be emptied is used no more, and nothing of it comes twice")
     func stuck() async throws {
         let log = self.log()
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        try await log.whileOpen {
             self.store.refuse()
             try log.place().fill(.sample("first"))
             #expect(await log.settle())
@@ -299,8 +271,7 @@ struct AuditLogSpoolTests {
     func changedMeanwhile() async throws {
         let handler = InMemoryLogHandler()
         let log = self.log(logger: Logger(label: "test") { _ in handler })
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        try await log.whileOpen {
             self.store.refuse()
             for (number, name) in ["first", "second", "lost"].enumerated() {
                 try log.place().fill(.sample(name))
@@ -315,21 +286,19 @@ struct AuditLogSpoolTests {
             try await log.commit(.sample("later"))
         }
         let expected = ["audit.opened", "first", "second", "audit.spool_damaged", "later", "audit.closed"]
-        #expect(self.store.actions == expected)
+        try await self.store.expectIntact(expected)
         #expect(self.spool.current.aside.count == 1)
         #expect(handler.entries.contains { $0.level == .error && "\($0.message)".contains("was changed") })
-        #expect(try await self.verdict() == .intact(records: expected.count))
     }
 
     @Test("A changed spool stays where it is until that is recorded, so that a kill hides nothing")
     func recordedFirst() async throws {
         let log = self.log()
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        try await log.whileOpen {
             self.store.refuse()
             try log.place().fill(.sample("lost"))
             try await self.spool.wait { $0.writes == 1 }
-            self.spool.tamper { $0[AuditSpoolFormat.headByteCount + 10] ^= 1 }
+            self.spool.tamper { $0[AuditSpool.headByteCount + 10] ^= 1 }
             // More than the one attempt that had read it before.
             let refused = self.store.current.refused
             try await self.store.wait { $0.refused > refused + 3 }
@@ -337,16 +306,14 @@ struct AuditLogSpoolTests {
             self.store.refuse(false)
             try await self.spool.wait { !$0.aside.isEmpty }
         }
-        #expect(self.store.actions == ["audit.opened", "audit.spool_damaged", "audit.closed"])
-        #expect(try await self.verdict() == .intact(records: 3))
+        try await self.store.expectIntact(["audit.opened", "audit.spool_damaged", "audit.closed"])
     }
 
     @Test("Spooled records are counted, and the gauge is zero again in the end")
     func metrics() async throws {
         let metrics = TestMetrics()
         let log = self.log(metrics: GatewayMetrics(factory: metrics))
-        try await log.whileRunning {
-            try await self.store.wait { $0.batches.count == 1 }
+        try await log.whileOpen {
             self.store.refuse()
             for number in 0..<10 { try log.place().fill(.sample("\(number)")) }
             #expect(await log.settle())
