@@ -6,14 +6,11 @@ package struct IdempotencyIdentity: Sendable, Hashable {
     /// Tells the tenant from others that had or will have its name.
     package var tenantCreatedAt: Timestamp
     package var route: IdempotentRequest.Route
-    /// The key's SHA-256.
     package var keyDigest: [UInt8]
 
     package init(tenant: TenantID, tenantCreatedAt: Timestamp, route: IdempotentRequest.Route, keyDigest: [UInt8]) {
-        self.tenant = tenant
-        self.tenantCreatedAt = tenantCreatedAt
-        self.route = route
-        self.keyDigest = keyDigest
+        (self.tenant, self.tenantCreatedAt) = (tenant, tenantCreatedAt)
+        (self.route, self.keyDigest) = (route, keyDigest)
     }
 
     init(_ request: IdempotentRequest, of profile: TenantProfile) {
@@ -54,11 +51,8 @@ package struct IdempotencyRecord: Sendable, Hashable {
     package var state: State
 
     package init(fingerprint: [UInt8], messageID: String, createdAt: Timestamp, expiresAt: Timestamp, state: State) {
-        self.fingerprint = fingerprint
-        self.messageID = messageID
-        self.createdAt = createdAt
-        self.expiresAt = expiresAt
-        self.state = state
+        (self.fingerprint, self.messageID, self.state) = (fingerprint, messageID, state)
+        (self.createdAt, self.expiresAt) = (createdAt, expiresAt)
     }
 }
 
@@ -68,8 +62,7 @@ package struct StoredIdempotencyRecord: Sendable, Hashable {
     package var record: IdempotencyRecord
 
     package init(id: Int64, record: IdempotencyRecord) {
-        self.id = id
-        self.record = record
+        (self.id, self.record) = (id, record)
     }
 }
 
@@ -87,9 +80,7 @@ package enum IdempotencyChange: Sendable, Hashable {
         case reserved(id: Int64, evicted: Int)
         /// Done, or there is no such record any more.
         case done
-        /// Another request has the key.
         case taken
-        /// There is no room for a further key.
         case full
         case tenantGone
     }
@@ -102,8 +93,7 @@ package struct IdempotencyMark: Sendable, Hashable {
     package var wall: Timestamp
 
     package init(time: Timestamp, wall: Timestamp) {
-        self.time = time
-        self.wall = wall
+        (self.time, self.wall) = (time, wall)
     }
 }
 
@@ -149,10 +139,8 @@ package struct IdempotencyBounds: Sendable, Hashable {
         maxBytes: Int = 4 << 30,
         maxBytesPerTenant: Int = 2 << 30
     ) {
-        self.maxRecords = maxRecords
-        self.maxRecordsPerTenant = maxRecordsPerTenant
-        self.maxBytes = maxBytes
-        self.maxBytesPerTenant = maxBytesPerTenant
+        (self.maxRecords, self.maxRecordsPerTenant) = (maxRecords, maxRecordsPerTenant)
+        (self.maxBytes, self.maxBytesPerTenant) = (maxBytes, maxBytesPerTenant)
     }
 }
 
@@ -210,9 +198,8 @@ struct IdempotencySealer: Sendable {
         _ identity: IdempotencyIdentity,
         _ profile: TenantProfile
     ) -> [UInt8] {
-        let code = HMAC<SHA256>
-            .authenticationCode(for: request.digest, using: Self.key(for: "fingerprint", identity, profile))
-        return [UInt8](code)
+        let key = Self.key(for: "fingerprint", identity, profile)
+        return Array(HMAC<SHA256>.authenticationCode(for: request.digest, using: key))
     }
 
     private static func key(
@@ -220,12 +207,7 @@ struct IdempotencySealer: Sendable {
         _ identity: IdempotencyIdentity,
         _ profile: TenantProfile
     ) -> SymmetricKey {
-        HKDF<SHA256>
-            .deriveKey(
-                inputKeyMaterial: profile.pseudonymizer.sealingKey,
-                salt: identity.keyDigest,
-                info: Array("fcm-gateway idempotency 1 \(use)".utf8),
-                outputByteCount: 32
-            )
+        let key = profile.pseudonymizer.sealingKey
+        return key.derived(for: "fcm-gateway idempotency 1 \(use)", salt: identity.keyDigest)
     }
 }

@@ -24,11 +24,9 @@ package struct IdempotencyKey: Sendable, Hashable {
 
 /// A request that carries an idempotency key.
 package struct IdempotentRequest: Sendable {
-    /// The routes that take a key; each has keys of its own.
+    /// The routes that take a key; each has keys of its own. `messages` is the REST API's.
     package enum Route: String, Sendable, Hashable, CaseIterable {
-        /// The REST API.
-        case messages
-        case legacy, v1
+        case messages, legacy, v1
     }
 
     let key: IdempotencyKey
@@ -36,17 +34,10 @@ package struct IdempotentRequest: Sendable {
     /// What tells it from other requests with the same key: method, path, format and the decoded message.
     let digest: [UInt8]
 
-    /// A request.
+    /// A request to a path as it came; a query means nothing to a send and is left out.
     ///
-    /// - Parameters:
-    ///   - key: the key.
-    ///   - route: where it was used.
-    ///   - format: how it was written, and so how it is answered, where the route has a choice.
-    ///   - method: the HTTP method.
-    ///   - path: the path as it came; a query means nothing to a send and is left out.
-    ///   - target: whom the caller addressed, those included whom nothing is sent to.
-    ///   - groupName: the name of the device group, where the caller named one.
-    ///   - message: what the caller said.
+    /// The format tells how it was written, and so how it is answered, where the route has a choice. The target is whom the
+    /// caller addressed, those included whom nothing is sent to.
     package init(
         key: IdempotencyKey,
         route: Route,
@@ -57,8 +48,7 @@ package struct IdempotentRequest: Sendable {
         groupName: String? = nil,
         message: Message
     ) {
-        self.key = key
-        self.route = route
+        (self.key, self.route) = (key, route)
         var digest = MessageDigest()
         digest.add(method)
         digest.add(String(decoding: path.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self))
@@ -152,8 +142,7 @@ package final class IdempotentSends: Service {
     private let counters: [IdempotencyEvent: Counter]
     private let logger: Logger
     private let state = Mutex(State())
-    private let jobs: AsyncStream<Job>
-    private let jobContinuation: AsyncStream<Job>.Continuation
+    private let jobs = AsyncStream.makeStream(of: Job.self)
     private let hasRun = Atomic(false)
 
     /// Sends by a pipeline.
@@ -168,20 +157,16 @@ package final class IdempotentSends: Service {
         metrics: GatewayMetrics = GatewayMetrics(),
         logger: Logger
     ) {
-        self.pipeline = pipeline
-        self.store = store
+        (self.pipeline, self.store) = (pipeline, store)
         self.writer = SendReservation.Writer(
             changesPerTransaction: 500,
             transaction: { (changes: [IdempotencyChange]) async throws(GatewayError) -> [IdempotencyChange.Outcome] in
                 try await store.apply(changes)
             }
         )
-        self.clock = clock
-        self.uptime = uptime
-        self.configuration = configuration
+        (self.clock, self.uptime, self.configuration) = (clock, uptime, configuration)
         self.counters = metrics.counters(.idempotency, by: IdempotencyEvent.self)
         self.logger = logger
-        (self.jobs, self.jobContinuation) = AsyncStream.makeStream()
     }
 
     /// Sends a message unless its key was used before.
@@ -211,7 +196,7 @@ package final class IdempotentSends: Service {
                 render: render,
                 continuation: continuation
             )
-            guard case .terminated = self.jobContinuation.yield(job) else { return }
+            guard case .terminated = self.jobs.continuation.yield(job) else { return }
             self.end(job, .refused(Refusal(.overloaded, "The gateway is shutting down")))
         }
     }
@@ -244,21 +229,18 @@ package final class IdempotentSends: Service {
     ///
     /// Runs once. When the store refuses, that is reported by metric and log.
     package func run() async throws {
-        precondition(
-            !self.hasRun.exchange(true, ordering: .relaxed),
-            "Sends with idempotency keys are served once"
-        )
+        precondition(!self.hasRun.exchange(true, ordering: .relaxed), "Sends with idempotency keys are served once")
         await withTaskGroup(of: Void.self) { group in
             group.addTask { _ = await self.writer.run() }
             group.addTask { await self.purgeRegularly() }
             await withGracefulShutdownHandler {
                 await withDiscardingTaskGroup { sends in
-                    for await job in self.jobs {
+                    for await job in self.jobs.stream {
                         sends.addTask(executorPreference: job.executor) { await self.perform(job) }
                     }
                 }
             } onGracefulShutdown: {
-                self.jobContinuation.finish()
+                self.jobs.continuation.finish()
             }
             self.writer.close()
             group.cancelAll()
@@ -267,7 +249,6 @@ package final class IdempotentSends: Service {
 
     // MARK: Sending
 
-    /// Makes a send, or finds what became of it before.
     private func perform(_ job: Job) async {
         do throws(GatewayError) {
             self.end(job, try await self.answer(to: job))
@@ -300,18 +281,15 @@ package final class IdempotentSends: Service {
 
     private func begin(_ job: Job, at now: Timestamp) async -> IdempotentAnswer {
         let messageID = UUIDv7.generate(at: self.clock.now())
-        let reservation = self.reservation(
-            job,
-            IdempotencyRecord(
-                fingerprint: job.fingerprint,
-                messageID: messageID,
-                createdAt: now,
-                expiresAt: now.advanced(by: self.configuration.lifetime),
-                state: .open(progress: [])
-            ),
-            earlier: SendProgress(count: job.command.target.recipientCount),
-            self.sealer(of: job, messageID)
+        let draft = IdempotencyRecord(
+            fingerprint: job.fingerprint,
+            messageID: messageID,
+            createdAt: now,
+            expiresAt: now.advanced(by: self.configuration.lifetime),
+            state: .open(progress: [])
         )
+        let earlier = SendProgress(count: job.command.target.recipientCount)
+        let reservation = self.reservation(job, draft, earlier: earlier, self.sealer(of: job, messageID))
         var outcome = await self.pipeline.reserved(by: reservation).send(job.command)
         if reservation.recordID == nil, let refusal = reservation.refusal { outcome.answer = .refused(refusal) }
         return await self.finish(reservation, job, outcome)
@@ -367,11 +345,7 @@ package final class IdempotentSends: Service {
     }
 
     /// Keeps the answer, or frees the key; if that fails, the caller is told all the same what became of the message.
-    private func finish(
-        _ reservation: SendReservation,
-        _ job: Job,
-        _ outcome: SendOutcome
-    ) async -> IdempotentAnswer {
+    private func finish(_ reservation: SendReservation, _ job: Job, _ outcome: SendOutcome) async -> IdempotentAnswer {
         let answer = job.render(outcome)
         do throws(GatewayError) {
             if outcome.answer.freesKey || reservation.recordID == nil {
@@ -432,9 +406,7 @@ package final class IdempotentSends: Service {
 
     // MARK: Expiry
 
-    /// The time by which keys expire.
-    ///
-    /// - Throws: `storeUnavailable` while it is not known where an earlier process stood.
+    /// The time by which keys expire; throws while it is not known where an earlier process stood.
     private func time() async throws(GatewayError) -> Timestamp {
         if let time = self.state.withLock({ $0.time }) { return time.now(at: self.uptime()) }
         let mark = try await self.store.mark()
@@ -458,10 +430,8 @@ package final class IdempotentSends: Service {
         var total = 0
         do throws(GatewayError) {
             while !Task.isCancelled {
-                let count = try await self.store.purge(
-                    at: IdempotencyMark(time: try await self.time(), wall: self.clock.now()),
-                    limit: self.configuration.purgeBatch
-                )
+                let mark = IdempotencyMark(time: try await self.time(), wall: self.clock.now())
+                let count = try await self.store.purge(at: mark, limit: self.configuration.purgeBatch)
                 total += count
                 guard count == self.configuration.purgeBatch else { return total }
             }
@@ -498,12 +468,7 @@ extension SendOutcome.Answer {
         guard case .multiple(let outcomes) = self else { return self }
         let causes = outcomes.compactMap { if case .rejected(let cause) = $0 { cause } else { nil } }
         guard let first = causes.first else { return self }
-        return .refused(
-            Refusal(
-                first.code,
-                retryAfter: causes.compactMap(\.retryAfter).max(),
-                limitedBy: first.limitedBy
-            )
-        )
+        let retryAfter = causes.compactMap(\.retryAfter).max()
+        return .refused(Refusal(first.code, retryAfter: retryAfter, limitedBy: first.limitedBy))
     }
 }

@@ -25,7 +25,6 @@ package final class SendReservation: Sendable {
         var refusal: Refusal?
         /// Where the calls' recipients stand in the whole send.
         var places: [Int] = []
-        /// How many calls are marked.
         var marked = 0
         var isMarking = false
         var waiters: [CheckedContinuation<Void, Never>] = []
@@ -34,14 +33,12 @@ package final class SendReservation: Sendable {
     /// The message's id, the same however often the send is tried.
     let messageID: String
     private let identity: IdempotencyIdentity
-    /// The record that is made when the key is taken.
     private let draft: IdempotencyRecord
     private let sealer: IdempotencySealer
     private let writer: Writer
     private let counters: [IdempotencyEvent: Counter]
     /// How many calls are marked at once.
     private let startsPerMark: Int
-    /// All recipients of the send.
     private let target: Target
     /// What an earlier process had got to.
     private let earlier: SendProgress
@@ -58,15 +55,9 @@ package final class SendReservation: Sendable {
         counters: [IdempotencyEvent: Counter],
         startsPerMark: Int
     ) {
-        self.messageID = draft.messageID
-        self.identity = identity
-        self.target = target
-        self.draft = draft
-        self.sealer = sealer
-        self.writer = writer
-        self.counters = counters
-        self.startsPerMark = startsPerMark
-        self.earlier = earlier
+        (self.messageID, self.identity, self.target) = (draft.messageID, identity, target)
+        (self.draft, self.earlier, self.sealer) = (draft, earlier, sealer)
+        (self.writer, self.counters, self.startsPerMark) = (writer, counters, startsPerMark)
         self.state = Mutex(State(recordID: recordID, progress: earlier))
     }
 
@@ -191,8 +182,6 @@ package final class SendReservation: Sendable {
     // MARK: Ending
 
     /// Keeps the answer; nothing is kept where the key was not taken.
-    ///
-    /// - Throws: `storeUnavailable`.
     func complete(_ answer: [UInt8]) async throws(GatewayError) {
         guard let recordID = self.recordID else { return }
         let state = IdempotencyRecord.State.finished(answer: try self.sealer.seal(answer, as: .answer))
@@ -200,8 +189,6 @@ package final class SendReservation: Sendable {
     }
 
     /// Frees the key, since nothing has left for anybody; what an earlier process had started stays as it was.
-    ///
-    /// - Throws: `storeUnavailable`.
     func release() async throws(GatewayError) {
         guard let recordID = self.recordID else { return }
         guard !self.earlier.started.isEmpty else {
@@ -250,14 +237,12 @@ struct ReservedUpstream: UpstreamSender {
 
 /// Which recipients of a send may have been sent to, and what became of them.
 struct SendProgress: Sendable, Hashable {
-    /// How many recipients the send has.
     let count: Int
     /// The places of those to whom the message may have left.
     private(set) var started: Set<Int> = []
     /// What became of them, as far as it is known.
     private(set) var outcomes: [Int: RecipientOutcome] = [:]
 
-    /// Nothing has left.
     init(count: Int) {
         self.count = count
     }
@@ -265,12 +250,10 @@ struct SendProgress: Sendable, Hashable {
     /// The places of those to whom nothing has left.
     var remaining: [Int] { (0..<self.count).filter { !self.started.contains($0) } }
 
-    /// Notes that the message is about to leave to some.
     mutating func start(_ places: some Sequence<Int>) {
         self.started.formUnion(places)
     }
 
-    /// Takes back that the message was about to leave: it did not.
     mutating func takeBack(_ places: some Sequence<Int>) {
         self.started.subtract(places)
     }
@@ -344,14 +327,13 @@ extension RecipientOutcome {
             guard let code = OutcomeCode(rawValue: name), let retryAfter = reader.number(),
                 let limitedBy = reader.optionalText(), let legacyName = reader.optionalText()
             else { return nil }
-            self = .rejected(
-                Rejection(
-                    code: code,
-                    retryAfter: retryAfter == ByteReader.absent ? nil : retryAfter,
-                    limitedBy: limitedBy.flatMap(Rejection.LimitSource.init(rawValue:)),
-                    legacyName: legacyName.flatMap(LegacyErrorName.init(rawValue:))
-                )
+            let rejection = Rejection(
+                code: code,
+                retryAfter: retryAfter == ByteReader.absent ? nil : retryAfter,
+                limitedBy: limitedBy.flatMap(Rejection.LimitSource.init(rawValue:)),
+                legacyName: legacyName.flatMap(LegacyErrorName.init(rawValue:))
             )
+            self = .rejected(rejection)
         } else {
             guard let messageID = reader.text(), let replacement = reader.optionalText() else { return nil }
             self = .accepted(Acceptance(messageID: messageID, replacementToken: replacement))

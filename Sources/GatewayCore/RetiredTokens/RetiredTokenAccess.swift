@@ -6,16 +6,11 @@ package struct RetiredTokenAccess: Sendable {
     private let audit: AuditLog
     private let clock: any WallClock
 
-    /// Access to a list.
     package init(retired: RetiredTokens, audit: AuditLog, clock: any WallClock) {
-        self.retired = retired
-        self.audit = audit
-        self.clock = clock
+        (self.retired, self.audit, self.clock) = (retired, audit, clock)
     }
 
     /// A page of the feed, after the position where the page before ended; 0 for the beginning.
-    ///
-    /// - Throws: `auditUnavailable`, `storeUnavailable`.
     package func feed(
         after position: Int,
         limit: Int,
@@ -36,10 +31,8 @@ package struct RetiredTokenAccess: Sendable {
         }
     }
 
-    /// Takes a token off the list, so that the next send to it asks FCM.
-    ///
-    /// - Returns: whether it was on the list.
-    /// - Throws: `auditUnavailable`; then nothing was changed.
+    /// Takes a token off the list, so that the next send to it asks FCM; whether it was on it. Throws `auditUnavailable` where
+    /// nothing was changed.
     package func delete(
         _ text: String,
         _ kind: RetiredToken.Kind,
@@ -48,8 +41,7 @@ package struct RetiredTokenAccess: Sendable {
         var draft = AuditRecord(.retiredTokensDelete, by: caller.principal, caller.origin, at: self.clock.now())
         draft.targetKind = kind.rawValue
         draft.append([text], of: caller.profile)
-        draft.recipients = 1
-        draft.accepted = 1
+        (draft.recipients, draft.accepted) = (1, 1)
         return try await self.audit.recording(
             draft,
             orThrow: GatewayError(.auditUnavailable, "The change could not have been recorded")

@@ -12,19 +12,15 @@ final class RetiredTokenList: Sendable {
     /// Accepted recipients that the detector has not heard of yet.
     private let accepted = Atomic(0)
 
-    /// An empty list, or one whose entries are restored afterwards.
     init(of owner: RetiredTokenOwner, detector: SpikeDetector, writer: RetiredTokens.Writer) {
-        self.owner = owner
-        self.writer = writer
+        (self.owner, self.writer) = (owner, writer)
         self.state = Mutex(RetiredTokenTable(of: owner, detector: detector))
     }
 
     var isEmpty: Bool { self.listed.load(ordering: .relaxed) == 0 }
 
-    /// Whether reports are held back.
     var isSpiking: Bool { self.state.withLock { $0.detector.isSpiking } }
 
-    /// How many tokens are in each state.
     var counts: [RetiredToken.State: Int] {
         self.state.withLock { table in
             Dictionary(uniqueKeysWithValues: RetiredToken.State.allCases.map { ($0, table.count(of: $0)) })
@@ -36,17 +32,14 @@ final class RetiredTokenList: Sendable {
         self.update { ($0.restore(entries), ()) }
     }
 
-    /// How a send's recipients stand.
     func screen(_ pseudonyms: [Pseudonym], at now: Timestamp) -> RetiredTokenScreening {
         self.state.withLock { table in
             var isListed = false
             var refused: [Bool] = []
             for (index, pseudonym) in pseudonyms.enumerated() {
                 switch table.standing(of: pseudonym.high, at: now) {
-                case .unknown:
-                    continue
-                case .listed:
-                    isListed = true
+                case .unknown: continue
+                case .listed: isListed = true
                 case .refused:
                     if refused.isEmpty { refused = Array(repeating: false, count: pseudonyms.count) }
                     refused[index] = true
@@ -72,7 +65,6 @@ final class RetiredTokenList: Sendable {
         self.update { $0.settle(accepted: self.accepted.exchange(0, ordering: .relaxed), at: now) }
     }
 
-    /// Takes a token off the list; whether it was there.
     func delete(_ key: UInt64) -> Bool {
         self.update { table in
             let change = table.delete(key)
@@ -80,7 +72,6 @@ final class RetiredTokenList: Sendable {
         }
     }
 
-    /// Forgets what the store has dropped.
     func forget(_ entries: [RetiredTokenEntry]) {
         self.update { table in
             for entry in entries { table.forget(entry) }
@@ -160,16 +151,13 @@ struct RetiredTokenTable {
     private var savedDetector: SpikeDetector
 
     init(of owner: RetiredTokenOwner, detector: SpikeDetector) {
-        self.owner = owner
-        self.detector = detector
-        self.savedDetector = detector
+        (self.owner, self.detector, self.savedDetector) = (owner, detector, detector)
     }
 
     var count: Int { self.marks.count }
 
     func count(of state: RetiredToken.State) -> Int { self.counts[state] ?? 0 }
 
-    /// What is known of a token; `nil` for one that is not on the list.
     func mark(of key: UInt64) -> Mark? { self.marks[key] }
 
     func standing(of key: UInt64, at now: Timestamp) -> Standing {
@@ -222,10 +210,7 @@ struct RetiredTokenTable {
     }
 
     /// Feeds reports that no spike followed within an hour, in their order.
-    mutating func settle(
-        accepted: Int,
-        at now: Timestamp
-    ) -> ([RetiredTokenChange], SpikeDetector.Transition) {
+    mutating func settle(accepted: Int, at now: Timestamp) -> ([RetiredTokenChange], SpikeDetector.Transition) {
         let (learned, transition) = self.learn([], accepted: accepted, at: now)
         var changes = learned + self.moves(of: self.settlePending(at: now), to: .unregistered)
         if self.detector != self.savedDetector { changes.append(self.savingDetector()) }
@@ -273,15 +258,11 @@ struct RetiredTokenTable {
         case .dead:
             let state: RetiredToken.State = self.detector.isSpiking ? .suspected : .pending
             switch known?.state {
-            case nil, .replaced:
-                return self.put(report, state, keepsSince: false, at: now)
-            case .suspected where state == .pending:
-                return self.put(report, state, keepsSince: true, at: now)
-            case .suspected, .unregistered:
-                return self.touch(report.key, at: now)
-            case .pending:
-                // An answer that was on its way when the first report came.
-                return nil
+            case nil, .replaced: return self.put(report, state, keepsSince: false, at: now)
+            case .suspected where state == .pending: return self.put(report, state, keepsSince: true, at: now)
+            case .suspected, .unregistered: return self.touch(report.key, at: now)
+            // An answer that was on its way when the first report came.
+            case .pending: return nil
             }
         case .replaced(_, let bits):
             if let known, known.state == .replaced, known.replacement == bits {
@@ -290,11 +271,9 @@ struct RetiredTokenTable {
             return self.put(report, .replaced, keepsSince: false, at: now)
         case .alive:
             switch known?.state {
-            case nil, .replaced:
-                // That a replaced token still works is no news.
-                return nil
-            case .pending, .unregistered, .suspected:
-                return self.delete(report.key)
+            // That a replaced token still works is no news.
+            case nil, .replaced: return nil
+            case .pending, .unregistered, .suspected: return self.delete(report.key)
             }
         }
     }
@@ -308,13 +287,8 @@ struct RetiredTokenTable {
         var (replacement, bits): (String?, UInt16) = (nil, 0)
         if case .replaced(let text, let textBits) = report.evidence { (replacement, bits) = (text, textBits) }
         self.set(Mark(state: state, replacement: bits, reportedAt: UInt32(clamping: now.seconds)), of: report.key)
-        let token = RetiredToken(
-            kind: report.kind,
-            text: report.text,
-            state: state,
-            since: now,
-            replacement: replacement
-        )
+        var token = RetiredToken(kind: report.kind, text: report.text, state: state, since: now)
+        token.replacement = replacement
         return .put(self.owner, report.key, token, replacement: bits, keepsSince: keepsSince)
     }
 

@@ -99,13 +99,7 @@ package struct RetiredTokenEntry: Sendable, Hashable {
     /// Some bits of the replacement's pseudonym, by which another replacement is noticed; 0 without one.
     package var replacement: UInt16
 
-    package init(
-        tenant: TenantID,
-        key: UInt64,
-        state: RetiredToken.State,
-        reportedAt: Timestamp,
-        replacement: UInt16
-    ) {
+    package init(tenant: TenantID, key: UInt64, state: RetiredToken.State, reportedAt: Timestamp, replacement: UInt16) {
         (self.tenant, self.key, self.state) = (tenant, key, state)
         (self.reportedAt, self.replacement) = (reportedAt, replacement)
     }
@@ -162,7 +156,6 @@ package protocol RetiredTokenStore: Sendable {
     /// feed.
     func apply(_ changes: [RetiredTokenChange]) async throws(GatewayError)
 
-    /// Tokens of a tenant's feed after a position.
     func feed(
         of owner: RetiredTokenOwner,
         after position: Int,

@@ -28,7 +28,6 @@ package struct RetiredTokenConfiguration: Sendable {
 
 /// How a send's recipients stand on the list of retired tokens.
 package enum RetiredTokenScreening: Sendable, Hashable {
-    /// None is on the list.
     case clear
     /// None is to be refused, but some are on the list.
     case listed
@@ -48,7 +47,6 @@ package final class RetiredTokens: Service {
     private let writer: Writer
     private let clock: any WallClock
     private let configuration: RetiredTokenConfiguration
-    /// Recipients that were refused without asking FCM.
     private let refusals: Counter
     /// Reports that found no place in the queue, and changes that were lost with the process's end.
     private let droppedChanges: Counter
@@ -72,9 +70,7 @@ package final class RetiredTokens: Service {
         logger: Logger,
         profiles: @escaping @Sendable () -> [TenantProfile]
     ) {
-        self.store = store
-        self.clock = clock
-        self.configuration = configuration
+        (self.store, self.clock, self.configuration) = (store, clock, configuration)
         self.refusals = metrics.counter(.retiredTokenRefusals)
         self.droppedChanges = metrics.counter(.retiredTokenChanges, "dropped")
         self.tokenCounts = metrics.gauges(.retiredTokens, by: RetiredToken.State.self)
@@ -96,10 +92,7 @@ package final class RetiredTokens: Service {
                     try await store.apply(changes)
                 } catch {
                     refused.increment(by: changes.count)
-                    logger.error(
-                        "The list of retired tokens can't be written",
-                        metadata: ["cause": "\(error.message)"]
-                    )
+                    logger.error("The list of retired tokens can't be written", metadata: ["cause": "\(error.message)"])
                     throw error
                 }
                 written.increment(by: changes.count)
@@ -109,8 +102,6 @@ package final class RetiredTokens: Service {
     }
 
     /// Reads the list into memory.
-    ///
-    /// - Throws: `storeUnavailable`.
     package func load() async throws(GatewayError) {
         let (stored, detectors) = try await self.store.load()
         let entries = Dictionary(grouping: stored, by: \.tenant)
@@ -147,7 +138,6 @@ package final class RetiredTokens: Service {
 
     // MARK: Sends
 
-    /// How a send's recipients stand.
     package func screen(
         _ target: Target,
         _ pseudonyms: [Pseudonym],
@@ -159,7 +149,6 @@ package final class RetiredTokens: Service {
         return list.screen(pseudonyms, at: now)
     }
 
-    /// Counts recipients that were refused without asking FCM.
     func countRefused(_ count: Int) {
         self.refusals.increment(by: count)
     }
@@ -227,14 +216,8 @@ package final class RetiredTokens: Service {
                 guard rejection.code == .unregistered else { continue }
                 evidence = .dead
             }
-            reports.append(
-                RetiredTokenTable.Report(
-                    key: pseudonyms[index].high,
-                    kind: kind,
-                    text: texts[index],
-                    evidence: evidence
-                )
-            )
+            let key = pseudonyms[index].high
+            reports.append(RetiredTokenTable.Report(key: key, kind: kind, text: texts[index], evidence: evidence))
         }
         let list = self.list(of: profile)
         list.accept(accepted)
@@ -274,8 +257,6 @@ package final class RetiredTokens: Service {
     // MARK: The tenant's view
 
     /// A tenant's feed after a position: 0 for all of it.
-    ///
-    /// - Throws: `storeUnavailable`.
     package func feed(
         of profile: TenantProfile,
         after position: Int,
@@ -316,10 +297,8 @@ package final class RetiredTokens: Service {
             group.cancelAll()
             guard lost > 0 else { return }
             self.droppedChanges.increment(by: lost)
-            self.logger.error(
-                "The list of retired tokens ended before all was written",
-                metadata: ["changes": "\(lost)"]
-            )
+            let metadata: Logger.Metadata = ["changes": "\(lost)"]
+            self.logger.error("The list of retired tokens ended before all was written", metadata: metadata)
         }
     }
 
@@ -384,7 +363,6 @@ package final class RetiredTokens: Service {
 
     private var allLists: [RetiredTokenList] { self.lists.withLock { Array($0.values) } }
 
-    /// Measures how many tokens there are in each state.
     private func countTokens() {
         var total: [RetiredToken.State: Int] = [:]
         for list in self.allLists { total.merge(list.counts, uniquingKeysWith: +) }
@@ -406,7 +384,6 @@ extension RetiredToken.Kind {
 }
 
 extension Target {
-    /// Whether this is one device, not in a list.
     fileprivate var isLoneDevice: Bool {
         switch self {
         case .token, .installation: true

@@ -11,7 +11,6 @@ package struct SpikeDetector: Sendable, Hashable {
         package var sent: Double
         package var unregistered: Double
 
-        /// A tally; values that can't be one count as zero.
         package init(sent: Double = 0, unregistered: Double = 0) {
             self.sent = sent.isFinite ? max(0, sent) : 0
             self.unregistered = unregistered.isFinite ? min(max(0, unregistered), self.sent) : 0
@@ -60,17 +59,14 @@ package struct SpikeDetector: Sendable, Hashable {
     package private(set) var phase: Phase
     /// What was observed while the phase was `steady`, with a half-life of a week.
     package private(set) var history: Tally
-    /// Up to when history has been aged.
     package private(set) var agedAt: Timestamp
     /// The surplus, in thousandths of a recipient.
     package private(set) var surplus: Int
 
-    /// A detector that has seen nothing.
     package init(at now: Timestamp) {
         self.init(phase: .steady, history: Tally(), agedAt: now, surplus: 0)
     }
 
-    /// A detector as it was stored.
     package init(phase: Phase, history: Tally, agedAt: Timestamp, surplus: Int) {
         self.phase = phase
         self.history = history

@@ -10,15 +10,11 @@ struct PseudonymizerTests {
         #expect("\(pseudonymizer.pseudonym(of: "token-1"))" == "fb4790d24750946c223c96f40cec9adc")
     }
 
-    @Test("The same text has the same pseudonym, from one instance or another")
-    func stable() {
+    @Test("Texts, tenants and audit keys make a difference, and nothing else does")
+    func different() {
         let first = Pseudonymizer.sample()
         #expect(first.pseudonym(of: "token") == first.pseudonym(of: "token"))
         #expect(first.pseudonym(of: "token") == Pseudonymizer.sample().pseudonym(of: "token"))
-    }
-
-    @Test("Texts, tenants and audit keys make a difference")
-    func different() {
         let texts = ["", "token", "token ", "Token", "tokentoken", "tok\u{0}en"]
         let pseudonymizers = [
             Pseudonymizer.sample("acme"), .sample("globex"), .sample(""),

@@ -33,21 +33,25 @@ struct IdempotentSendsCrashTests {
         _ command: SendCommand
     ) async throws -> IdempotentAnswer? {
         let fixture = PipelineFixture(upstream: fcm.upstream(of: process))
-        let sends = IdempotentSends.sample(
-            pipeline: fixture.pipeline,
-            store: MortalIdempotencyStore(store: store, process: process),
-            clock: fixture.clock,
-            startsPerMark: Self.startsPerMark
-        )
-        let answer = try await sends.whileRunning {
-            await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
-        }
+        let answer = try await Self.send(command, fixture, MortalIdempotencyStore(store: store, process: process))
         return process.isDead ? nil : answer
     }
 
-    private static func request() throws -> IdempotentRequest {
-        let key = try #require(IdempotencyKey(Array("key".utf8)))
-        return .sample(key)
+    private static func send(
+        _ command: SendCommand,
+        _ fixture: PipelineFixture,
+        _ store: any IdempotencyStore
+    ) async throws -> IdempotentAnswer {
+        let sends = IdempotentSends.sample(
+            pipeline: fixture.pipeline,
+            store: store,
+            clock: fixture.clock,
+            startsPerMark: Self.startsPerMark
+        )
+        let request = IdempotentRequest.sample(try #require(IdempotencyKey(Array("key".utf8))))
+        return try await sends.whileRunning {
+            await sends.send(command, once: request, on: nil, render: Self.render)
+        }
     }
 
     /// An answer as text, one line for each recipient.
@@ -152,20 +156,10 @@ struct IdempotentSendsCrashTests {
         _ = try await Self.live(MortalProcess(dyingAfter: 5), fcm, store, command)
         let messageID = try #require(store.records.first?.record.messageID)
         let fixture = PipelineFixture(upstream: fcm.upstream(of: MortalProcess()))
-        let sends = IdempotentSends.sample(
-            pipeline: fixture.pipeline,
-            store: store,
-            clock: fixture.clock,
-            startsPerMark: 3
-        )
-        try await sends.whileRunning {
-            let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
-            guard case .sent(let outcome, _) = answer else {
-                Issue.record("\(answer)")
-                return
-            }
-            #expect(outcome.messageID == messageID)
+        guard case .sent(let outcome, _) = try await Self.send(command, fixture, store) else {
+            throw SampleError(what: "sent")
         }
+        #expect(outcome.messageID == messageID)
         let records = try await fixture.records()
         #expect(records.map(\.messageID) == [messageID, messageID])
         #expect(records.map(\.recipients) == [4, 3])
@@ -190,10 +184,7 @@ struct IdempotentSendsCrashTests {
             if let gate = call.gate { _ = await gate.pass(0) }
             return UpstreamResult(answer: refusal, upstreamCode: "503")
         }
-        let sends = IdempotentSends.sample(pipeline: busy.pipeline, store: store, clock: busy.clock, startsPerMark: 3)
-        let refused = try await sends.whileRunning {
-            await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
-        }
+        let refused = try await Self.send(command, busy, store)
         #expect(Self.lines(refused, count: 7) == Array(repeating: code, count: 7))
         let answer = try #require(try await Self.live(MortalProcess(), fcm, store, command))
         #expect(Self.lines(answer, count: 7).count { $0 == "outcome_unknown" } == 3)

@@ -6,17 +6,38 @@ import Testing
 @testable import GatewayCore
 
 struct IdempotentSendsTests {
-    private static let render: IdempotentSends.Rendering = { Array($0.messageID.utf8) }
+    private let store = InMemoryIdempotencyStore()
 
     private static func request(_ key: Int = 1) throws -> IdempotentRequest {
         let key = try #require(IdempotencyKey(Array("key \(key)".utf8)))
         return .sample(key)
     }
 
-    private static func command(_ target: Target = .token("a"), by upstream: UpstreamKind = .legacy) throws
-        -> SendCommand
-    {
+    private static func command(
+        _ target: Target = .token("a"),
+        by upstream: UpstreamKind = .legacy
+    ) throws -> SendCommand {
         .sample(from: try .sample(upstream: upstream), to: target)
+    }
+
+    private func sends(_ fixture: PipelineFixture, startsPerMark: Int = 10) -> IdempotentSends {
+        .sample(pipeline: fixture.pipeline, store: self.store, clock: fixture.clock, startsPerMark: startsPerMark)
+    }
+
+    /// Sends under a key; the answer is the message's id.
+    private static func send(
+        _ command: SendCommand,
+        _ sends: IdempotentSends,
+        key: Int = 1
+    ) async throws -> IdempotentAnswer {
+        await sends.send(command, once: try Self.request(key), on: nil) { Array($0.messageID.utf8) }
+    }
+
+    private static func results(_ answer: IdempotentAnswer) throws -> [RecipientOutcome] {
+        guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
+            throw SampleError(what: "a result for each of the list: \(answer)")
+        }
+        return results
     }
 
     @Test("Reservations that come while a transaction runs share the next one")
@@ -28,10 +49,8 @@ struct IdempotentSendsTests {
             await withTaskGroup { group in
                 for number in 1...100 {
                     group.addTask {
-                        guard let request = try? Self.request(number),
-                            let command = try? Self.command(.token("device \(number)"))
-                        else { return }
-                        _ = await sends.send(command, once: request, on: nil, render: Self.render)
+                        guard let command = try? Self.command(.token("device \(number)")) else { return }
+                        _ = try? await Self.send(command, sends, key: number)
                     }
                 }
                 try? await store.letGo(afterWaiting: 1)
@@ -49,32 +68,19 @@ struct IdempotentSendsTests {
             try? await isHeld.wait { !$0 }
             return ScriptedUpstream.accepting(call)
         }
-        let store = InMemoryIdempotencyStore()
-        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        let sends = self.sends(fixture)
         let command = try Self.command()
-        let request = try Self.request()
-        let sending = Observed<Task<IdempotentAnswer, Never>?>(nil)
+        let sending = Observed<Task<IdempotentAnswer, any Error>?>(nil)
         try await sends.whileRunning {
-            let task = Task { await sends.send(command, once: request, on: nil, render: Self.render) }
+            let task = Task { try await Self.send(command, sends) }
             sending.change { $0 = task }
             try await fixture.upstream.wait(forCalls: 1)
             Task { isHeld.change { $0 = false } }
         }
-        guard case .sent = await sending.current?.value else {
-            Issue.record("not sent")
-            return
-        }
-        #expect(store.records.count == 1)
-        guard
-            case .refused(let refusal) = await sends.send(
-                command,
-                once: try Self.request(2),
-                on: nil,
-                render: Self.render
-            )
-        else {
-            Issue.record("taken after the end")
-            return
+        guard case .sent = try await sending.current?.value else { throw SampleError(what: "sent") }
+        #expect(self.store.records.count == 1)
+        guard case .refused(let refusal) = try await Self.send(command, sends, key: 2) else {
+            throw SampleError(what: "refused after the end")
         }
         #expect(refusal.code == .overloaded)
         #expect(fixture.upstream.calls.count == 1)
@@ -82,51 +88,28 @@ struct IdempotentSendsTests {
 
     @Test("When the answer can't be kept it is given all the same, and a repeat sends nothing")
     func unkept() async throws {
-        let store = InMemoryIdempotencyStore()
         let fixture = PipelineFixture { call in
-            store.refuse()
+            self.store.refuse()
             return ScriptedUpstream.accepting(call)
         }
-        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        let sends = self.sends(fixture)
         try await sends.whileRunning {
             let command = try Self.command()
-            guard
-                case .sent(let outcome, _) = await sends.send(
-                    command,
-                    once: try Self.request(),
-                    on: nil,
-                    render: Self.render
-                ),
+            guard case .sent(let outcome, _) = try await Self.send(command, sends),
                 case .single(.accepted) = outcome.answer
-            else {
-                Issue.record("not accepted")
-                return
-            }
-            store.refuse(false)
-            guard
-                case .sent(let again, _) = await sends.send(
-                    command,
-                    once: try Self.request(),
-                    on: nil,
-                    render: Self.render
-                )
-            else {
-                Issue.record("not answered")
-                return
-            }
-            #expect(again.answer == .refused(Refusal(.outcomeUnknown, Self.detail(of: again))))
+            else { throw SampleError(what: "accepted") }
+            self.store.refuse(false)
+            guard case .sent(let again, _) = try await Self.send(command, sends),
+                case .refused(let refusal) = again.answer
+            else { throw SampleError(what: "answered") }
+            #expect(refusal == Refusal(.outcomeUnknown, refusal.detail))
             #expect(again.messageID == outcome.messageID)
             #expect(fixture.upstream.calls.count == 1)
         }
     }
 
-    private static func detail(of outcome: SendOutcome) -> String? {
-        if case .refused(let refusal) = outcome.answer { refusal.detail } else { nil }
-    }
-
     @Test("Each call of a list passes only when its leaving is kept; a mark covers some at a time")
     func gate() async throws {
-        let store = InMemoryIdempotencyStore()
         let seen = Observed<[Int]>([])
         let fixture = PipelineFixture { call in
             guard let gate = call.gate else {
@@ -143,50 +126,34 @@ struct IdempotentSendsTests {
             #expect(!(await gate.pass(call.target.recipientCount)))
             return ScriptedUpstream.accepting(call)
         }
-        let sends = IdempotentSends.sample(
-            pipeline: fixture.pipeline,
-            store: store,
-            clock: fixture.clock,
-            startsPerMark: 30
-        )
+        let sends = self.sends(fixture, startsPerMark: 30)
         try await sends.whileRunning {
-            let tokens = (0..<100).map { "t\($0)" }
-            let command = try Self.command(.tokens(tokens), by: .v1)
-            _ = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
+            let command = try Self.command(.tokens((0..<100).map { "t\($0)" }), by: .v1)
+            _ = try await Self.send(command, sends)
         }
         #expect(seen.current.sorted() == Array(0..<100))
         // At most four marks and the answer.
-        #expect(store.batches.count <= 5, "\(store.batches)")
+        #expect(self.store.batches.count <= 5, "\(self.store.batches)")
     }
 
     @Test("A list whose marks can't be kept stops there")
     func refusedMark() async throws {
-        let store = InMemoryIdempotencyStore()
         let fixture = PipelineFixture { call in
             var outcomes: [RecipientOutcome] = []
             for index in 0..<call.target.recipientCount {
-                if index == 25 { store.refuse() }
+                if index == 25 { self.store.refuse() }
                 let passes = await call.gate?.pass(index) == true
                 outcomes.append(passes ? .accepted(Acceptance(messageID: "\(index)")) : .rejected(.overloaded))
             }
-            store.refuse(false)
+            self.store.refuse(false)
             return UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
         }
-        let sends = IdempotentSends.sample(
-            pipeline: fixture.pipeline,
-            store: store,
-            clock: fixture.clock,
-            startsPerMark: 10
-        )
+        let sends = self.sends(fixture)
         try await sends.whileRunning {
             let command = try Self.command(.tokens((0..<50).map { "t\($0)" }), by: .v1)
-            let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
-            guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
-                Issue.record("\(answer)")
-                return
-            }
+            let results = try Self.results(try await Self.send(command, sends))
             #expect(results.prefix(30).allSatisfy { if case .accepted = $0 { true } else { false } })
-            #expect(results.dropFirst(30).allSatisfy { $0.isOverloaded })
+            #expect(results.dropFirst(30).allSatisfy { $0.code == .overloaded })
         }
     }
 
@@ -194,63 +161,45 @@ struct IdempotentSendsTests {
     func places() async throws {
         let burst = try #require(RatePolicy(rate: 1, periodSeconds: 3_600, burst: 1))
         let limits = LimitPolicies(device: [burst])
-        let store = InMemoryIdempotencyStore()
         let fixture = PipelineFixture { call in
             _ = await call.gate?.pass(call.target.recipientCount - 1)
             return ScriptedUpstream.accepting(call)
         }
-        let sends = IdempotentSends.sample(
-            pipeline: fixture.pipeline,
-            store: store,
-            clock: fixture.clock,
-            startsPerMark: 10
-        )
+        let sends = self.sends(fixture)
         let principal = try Principal.sample(limits: limits, upstream: .v1)
         try await sends.whileRunning {
             let command = SendCommand.sample(from: principal, to: .tokens(["a", "b", "a", "c"]))
-            let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
-            guard case .sent(let outcome, _) = answer, case .multiple(let results) = outcome.answer else {
-                Issue.record("\(answer)")
-                return
-            }
-            #expect(
-                results.map { if case .accepted = $0 { true } else { false } } == [true, true, false, true],
-                "\(results)"
-            )
+            let results = try Self.results(try await Self.send(command, sends))
+            let isAccepted = results.map { if case .accepted = $0 { true } else { false } }
+            #expect(isAccepted == [true, true, false, true], "\(results)")
         }
     }
 
     @Test("Expired records are dropped in batches until none is left")
     func purge() async throws {
-        let store = InMemoryIdempotencyStore()
         let fixture = PipelineFixture()
-        let sends = IdempotentSends.sample(pipeline: fixture.pipeline, store: store, clock: fixture.clock)
+        let sends = self.sends(fixture)
         try await sends.whileRunning {
-            let command = try Self.command()
-            for number in 1...5 {
-                _ = await sends.send(command, once: try Self.request(number), on: nil, render: Self.render)
-            }
+            for number in 1...5 { _ = try await Self.send(try Self.command(), sends, key: number) }
         }
         #expect(await sends.purge() == 0)
         fixture.clock.advance(by: .seconds(86_400))
         #expect(await sends.purge() == 5)
-        #expect(store.records.isEmpty)
-        store.refuse()
+        #expect(self.store.records.isEmpty)
+        self.store.refuse()
         #expect(await sends.purge() == 0)
     }
 
     @Test("A clock that is days ahead frees no key, in a running process or in the next; time that passes does")
     func clockAhead() async throws {
-        let store = InMemoryIdempotencyStore()
         let fixture = PipelineFixture()
         let command = try Self.command()
-        let start = ContinuousClock.now
-        let uptime = Observed(start)
+        let uptime = Observed(ContinuousClock.now)
         /// Sends in a process of its own, before and after somebody moves the clock and time passes.
         func life(jump: Duration, passing: Duration) async throws -> [Bool] {
             let sends = IdempotentSends.sample(
                 pipeline: fixture.pipeline,
-                store: store,
+                store: self.store,
                 clock: fixture.clock,
                 uptime: { uptime.current }
             )
@@ -260,8 +209,9 @@ struct IdempotentSendsTests {
                     fixture.clock.advance(by: jump)
                     uptime.change { $0 += passing }
                     _ = await sends.purge()
-                    let answer = await sends.send(command, once: try Self.request(), on: nil, render: Self.render)
-                    if case .replayed = answer { replays.append(true) } else { replays.append(false) }
+                    let answer = try await Self.send(command, sends)
+                    let isReplay = if case .replayed = answer { true } else { false }
+                    replays.append(isReplay)
                 }
                 return replays
             }
@@ -348,11 +298,5 @@ struct IdempotentSendsTests {
         let stranger = try TenantProfile.sample("other")
         #expect(IdempotencySealer(of: identity, messageID: "1", stranger).open(sealed, as: .answer) == nil)
         #expect(sealer.open([], as: .answer) == nil)
-    }
-}
-
-extension RecipientOutcome {
-    fileprivate var isOverloaded: Bool {
-        if case .rejected(let rejection) = self { rejection.code == .overloaded } else { false }
     }
 }

@@ -13,9 +13,7 @@ struct SendProgressTests {
         progress.finish(399, .rejected(.unregistered))
         progress.finish(
             7,
-            .rejected(
-                Rejection(code: .deviceRateExceeded, retryAfter: 0, limitedBy: .fcm, legacyName: .unavailable)
-            )
+            .rejected(Rejection(code: .deviceRateExceeded, retryAfter: 0, limitedBy: .fcm, legacyName: .unavailable))
         )
         return progress
     }

@@ -12,137 +12,97 @@ struct SpikeDetectorTests {
     }
 
     struct Story: Sendable, CustomTestStringConvertible {
+        /// Whether a spike is noticed at any time, and still goes on at the end.
+        enum Spike {
+            case none, passing, lasting
+        }
+
         var name: String
+        var spike: Spike
         var steps: [Step]
-        /// Whether a spike is noticed at any time.
-        var isNoticed: Bool
-        /// Whether it still goes on at the end.
-        var isSpiking: Bool
 
         var testDescription: String { self.name }
+
+        init(_ name: String, _ spike: Spike, _ steps: [Step]) {
+            (self.name, self.spike, self.steps) = (name, spike, steps)
+        }
     }
 
-    static let stories = [
-        Story(name: "nothing", steps: [], isNoticed: false, isSpiking: false),
+    private static let clean = Step(accepted: 1_000, times: 5)
+
+    static let stories: [Story] = [
+        Story("nothing", .none, []),
         Story(
-            name: "950 of 1,000 in one list after a clean history",
-            steps: [Step(accepted: 1_000, times: 20, pause: .seconds(60)), Step(accepted: 50, unregistered: 950)],
-            isNoticed: true,
-            isSpiking: true
+            "950 of 1,000 in one list after a clean history",
+            .lasting,
+            [Step(accepted: 1_000, times: 20, pause: .seconds(60)), Step(accepted: 50, unregistered: 950)]
         ),
         Story(
-            name: "950 of 1,000 one by one, at the same moment as a clean history of a million",
-            steps: [
-                Step(accepted: 1_000, times: 1_000),
-                Step(accepted: 1, times: 50), Step(unregistered: 1, times: 950),
-            ],
-            isNoticed: true,
-            isSpiking: true
+            "950 of 1,000 one by one, at the same moment as a clean history of a million",
+            .lasting,
+            [Step(accepted: 1_000, times: 1_000), Step(accepted: 1, times: 50), Step(unregistered: 1, times: 950)]
+        ),
+        Story("a first list of which 5 % are dead", .none, [Step(accepted: 950, unregistered: 50)]),
+        Story(
+            "5 % over an hour",
+            .none,
+            (0..<50).map { _ in Step(accepted: 1, times: 19, pause: .seconds(3)) }
+                .flatMap { [$0, Step(unregistered: 1, pause: .seconds(3))] }
         ),
         Story(
-            name: "a first list of which 5 % are dead",
-            steps: [Step(accepted: 950, unregistered: 50)],
-            isNoticed: false,
-            isSpiking: false
-        ),
-        Story(
-            name: "5 % over an hour",
-            steps: (0..<50).map { _ in Step(accepted: 1, times: 19, pause: .seconds(3)) }
-                .flatMap { [$0, Step(unregistered: 1, pause: .seconds(3))] },
-            isNoticed: false,
-            isSpiking: false
-        ),
-        Story(
-            name: "5 % over an hour, the dead ones first, after a clean day",
-            steps: [
-                Step(accepted: 1_000, pause: .seconds(86_400)),
-                Step(unregistered: 1, times: 50, pause: .seconds(3)),
+            "5 % over an hour, the dead ones first, after a clean day",
+            .none,
+            [
+                Step(accepted: 1_000, pause: .seconds(86_400)), Step(unregistered: 1, times: 50, pause: .seconds(3)),
                 Step(accepted: 1, times: 950, pause: .seconds(3)),
-            ],
-            isNoticed: false,
-            isSpiking: false
+            ]
         ),
         Story(
-            name: "5 % over an hour, the dead ones last",
-            steps: [
-                Step(accepted: 1, times: 950, pause: .seconds(3)),
-                Step(unregistered: 1, times: 50, pause: .seconds(3)),
-            ],
-            isNoticed: false,
-            isSpiking: false
+            "5 % over an hour, the dead ones last",
+            .none,
+            [Step(accepted: 1, times: 950, pause: .seconds(3)), Step(unregistered: 1, times: 50, pause: .seconds(3))]
         ),
         Story(
-            name: "a few tokens of a small service, one after the other",
-            steps: [Step(accepted: 5, times: 10), Step(unregistered: 1, times: 10)],
-            isNoticed: false,
-            isSpiking: false
+            "a few tokens of a small service, one after the other",
+            .none,
+            [Step(accepted: 5, times: 10), Step(unregistered: 1, times: 10)]
         ),
+        Story("all 20 tokens of a small service", .lasting, [Step(accepted: 20, times: 5), Step(unregistered: 20)]),
         Story(
-            name: "all 20 tokens of a small service",
-            steps: [Step(accepted: 20, times: 5), Step(unregistered: 20)],
-            isNoticed: true,
-            isSpiking: true
-        ),
-        Story(
-            name: "40 % dead where 35 % always were",
-            steps: [
+            "40 % dead where 35 % always were",
+            .none,
+            [
                 Step(accepted: 65, unregistered: 15, times: 40, pause: .seconds(600)),
                 Step(accepted: 65, unregistered: 35, times: 400, pause: .seconds(600)),
                 Step(accepted: 60, unregistered: 40, times: 10, pause: .seconds(600)),
-            ],
-            isNoticed: false,
-            isSpiking: false
+            ]
         ),
         Story(
-            name: "a spike that passes",
-            steps: [
-                Step(accepted: 1_000, times: 5), Step(accepted: 50, unregistered: 950),
-                Step(accepted: 1, times: 401),
-            ],
-            isNoticed: true,
-            isSpiking: false
+            "a spike that passes",
+            .passing,
+            [Self.clean, Step(accepted: 50, unregistered: 950), Step(accepted: 1, times: 401)]
         ),
         Story(
-            name: "a spike of which some are accepted all the time",
-            steps: [
-                Step(accepted: 1_000, times: 5), Step(accepted: 50, unregistered: 950, times: 1_000),
-            ],
-            isNoticed: true,
-            isSpiking: true
+            "a spike of which some are accepted all the time",
+            .lasting,
+            [Self.clean, Step(accepted: 50, unregistered: 950, times: 1_000)]
         ),
         Story(
-            name: "60 % dead for a week is what is to be expected from then on",
-            steps: [
-                Step(accepted: 1_000, times: 5),
-                Step(accepted: 400, unregistered: 600, times: 9 * 24, pause: .seconds(3_600)),
-            ],
-            isNoticed: true,
-            isSpiking: false
+            "60 % dead for a week is what is to be expected from then on",
+            .passing,
+            [Self.clean, Step(accepted: 400, unregistered: 600, times: 9 * 24, pause: .seconds(3_600))]
         ),
         Story(
-            name: "everything dead for a month is still a spike",
-            steps: [
-                Step(accepted: 1_000, times: 5),
-                Step(accepted: 0, unregistered: 1_000, times: 30 * 24, pause: .seconds(3_600)),
-            ],
-            isNoticed: true,
-            isSpiking: true
+            "everything dead for a month is still a spike",
+            .lasting,
+            [Self.clean, Step(unregistered: 1_000, times: 30 * 24, pause: .seconds(3_600))]
         ),
         Story(
-            name: "time alone ends nothing",
-            steps: [
-                Step(accepted: 1_000, times: 5), Step(unregistered: 950, pause: .seconds(86_400 * 365)),
-                Step(unregistered: 1),
-            ],
-            isNoticed: true,
-            isSpiking: true
+            "time alone ends nothing",
+            .lasting,
+            [Self.clean, Step(unregistered: 950, pause: .seconds(86_400 * 365)), Step(unregistered: 1)]
         ),
-        Story(
-            name: "a spike on the first day",
-            steps: [Step(unregistered: 500)],
-            isNoticed: true,
-            isSpiking: true
-        ),
+        Story("a spike on the first day", .lasting, [Step(unregistered: 500)]),
     ]
 
     @Test("A spike is told from ordinary deaths", arguments: Self.stories)
@@ -153,12 +113,8 @@ struct SpikeDetectorTests {
         for step in story.steps {
             for _ in 0..<step.times {
                 let before = detector.isSpiking
-                let transition = detector.note(
-                    accepted: step.accepted,
-                    unregistered: step.unregistered,
-                    at: clock.now()
-                )
-                switch transition {
+                let (accepted, dead) = (step.accepted, step.unregistered)
+                switch detector.note(accepted: accepted, unregistered: dead, at: clock.now()) {
                 case .none: #expect(detector.isSpiking == before)
                 case .began: #expect(!before && detector.isSpiking)
                 case .ended: #expect(before && !detector.isSpiking)
@@ -167,8 +123,8 @@ struct SpikeDetectorTests {
                 clock.advance(by: step.pause)
             }
         }
-        #expect(isNoticed == story.isNoticed)
-        #expect(detector.isSpiking == story.isSpiking)
+        #expect(isNoticed == (story.spike != .none))
+        #expect(detector.isSpiking == (story.spike == .lasting))
     }
 
     @Test("A steady share of at most a tenth is never a spike, in whatever portions", arguments: 1...40)
@@ -227,10 +183,7 @@ struct SpikeDetectorTests {
         }
     }
 
-    @Test(
-        "Damaged numbers count as none",
-        arguments: [Double.nan, .infinity, -1, -.infinity] as [Double]
-    )
+    @Test("Damaged numbers count as none", arguments: [Double.nan, .infinity, -1, -.infinity] as [Double])
     func damaged(value: Double) {
         var detector = SpikeDetector(
             phase: .steady,
