@@ -41,12 +41,7 @@ struct DevCommand: AsyncParsableCommand {
             configuration: EmulatorConfiguration(port: self.emulatorPort, serverKeys: [try files.serverKey()]),
             logger: logger
         )
-        let setup = DemoSetup(
-            gateway: gateway,
-            emulator: emulator,
-            files: files,
-            format: self.output
-        )
+        let setup = DemoSetup(gateway: gateway, emulator: emulator, files: files, format: self.output)
         try await FCMEmulator.namingAddress("127.0.0.1", self.emulatorPort) {
             // There is no file to read anew: a SIGHUP says that the terminal has gone.
             try await gateway.group(

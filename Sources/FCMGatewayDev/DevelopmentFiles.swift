@@ -9,8 +9,6 @@ struct DevelopmentFiles: Sendable {
     private let directory: String
 
     /// Makes the directory when it is not there.
-    ///
-    /// - Throws: what prevents that.
     init(directory: String) throws {
         self.directory = directory
         try FileManager.default.createDirectory(
@@ -20,7 +18,6 @@ struct DevelopmentFiles: Sendable {
         )
     }
 
-    /// The directory's path, as given.
     var path: String { self.directory }
 
     /// The master key and the admin token.
@@ -33,16 +30,12 @@ struct DevelopmentFiles: Sendable {
         return ServingSecrets(masterKey: Redacted([UInt8](bytes)), adminToken: Redacted(adminToken))
     }
 
-    /// The key that the gateway shows to the fake FCM.
     func serverKey() throws -> String {
         try self.text("fcm-server.key") { "dev-" + Secret(randomBytes: 24).base64 }
     }
 
-    /// The service account that the gateway shows to the fake FCM by HTTP v1.
-    ///
-    /// - Parameter endpoint: where the fake FCM is; it issues access tokens too.
-    /// - Returns: the account, made on the first call and kept.
-    /// - Throws: what kept it from being made, read or kept.
+    /// The service account that the gateway shows to the fake FCM at an endpoint by HTTP v1, made on the first call; the
+    /// fake FCM issues access tokens too.
     func serviceAccount(endpoint: String) throws -> ServiceAccountFile {
         let tokenURI = endpoint + "/token"
         let text = try self.text("service-account.json") {
@@ -53,13 +46,11 @@ struct DevelopmentFiles: Sendable {
         return file
     }
 
-    /// The demo tenant's key, if it was made.
     func demoKey() throws -> String? {
         let path = self.file("demo.key")
         return FileManager.default.fileExists(atPath: path) ? try Self.read(path) : nil
     }
 
-    /// Keeps the demo tenant's key.
     func keep(demoKey: String) throws {
         try self.write(demoKey, to: self.file("demo.key"))
     }

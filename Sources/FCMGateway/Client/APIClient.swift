@@ -39,7 +39,6 @@ struct BaseURL: Sendable, Equatable {
         return url
     }
 
-    /// Path and query of something below this address, encoded.
     func path(_ segments: [String], query: [(name: String, value: String)] = []) -> String {
         let path = self.prefix + segments.map { "/" + PercentEncoding.encoded($0) }.joined()
         let parameters = query.map { "\(PercentEncoding.encoded($0.name))=\(PercentEncoding.encoded($0.value))" }
@@ -79,7 +78,6 @@ struct APIClient: Sendable {
         let address: String
         let token: String
 
-        /// For the admin listener, with the file of the token where an option named one.
         static func admin(tokenFile file: String?) -> Directions {
             Directions(
                 address: "Is the gateway running? Its admin listener's address is set by --admin-url or "
@@ -89,7 +87,6 @@ struct APIClient: Sendable {
             )
         }
 
-        /// For the data listener, with the file of the key where an option named one.
         static func data(keyFile file: String?) -> Directions {
             Directions(
                 address: "Is the gateway running? Its data listener's address is set by --url or GATEWAY_URL.",
@@ -99,7 +96,6 @@ struct APIClient: Sendable {
         }
     }
 
-    /// The largest answer read.
     static let maxAnswerBytes = 64 << 20
 
     private static let requestID = HTTPFieldKey(HTTPField.Name(constant: "X-Request-ID"))
@@ -173,7 +169,6 @@ struct APIClient: Sendable {
         return answer
     }
 
-    /// Makes one call and returns whatever answer comes.
     func send(
         _ method: Method,
         _ path: [String],
@@ -201,7 +196,6 @@ struct APIClient: Sendable {
         }
     }
 
-    /// Why no answer came, in a few words.
     private static func reason(_ error: HTTPClientError) -> String {
         let connecting = error.cause as? NIOConnectionError
         let cause = connecting?.connectionErrors.first?.error ?? error.cause
@@ -222,7 +216,6 @@ struct APIClient: Sendable {
 /// An answer other than success: problem details where the gateway sent them.
 struct APIError: Error, Sendable {
     let status: Int
-    /// For the operator's logs.
     let requestID: String?
     /// The problem details; nil when something else answered.
     let problem: JSONValue?
@@ -274,7 +267,6 @@ extension APIError: LocalizedError, CustomStringConvertible {
 
 /// Speaks the admin API.
 struct AdminClient: Sendable {
-    /// The most elements one page holds.
     static let maxPageElements = 500
 
     private let api: APIClient
@@ -293,11 +285,9 @@ struct AdminClient: Sendable {
         try await self.api.call(method, ["admin", "v1"] + path, query: query, body: body)
     }
 
-    /// Reads something that is there.
     func get(_ path: [String]) async throws -> JSONValue {
-        guard let answer = try await self.call(.get, path) else {
-            throw CommandFailure("the gateway's answer is empty")
-        }
+        let answer = try await self.call(.get, path)
+        guard let answer else { throw CommandFailure("the gateway's answer is empty") }
         return answer
     }
 
@@ -327,7 +317,6 @@ struct AdminClient: Sendable {
         }
     }
 
-    /// Reads one page of a list, and where the next one begins.
     func page(
         _ path: [String],
         member: String,
@@ -338,9 +327,7 @@ struct AdminClient: Sendable {
         let place = [(name: "limit", value: String(limit))] + (cursor.map { [(name: "cursor", value: $0)] } ?? [])
         guard let answer = try await self.call(.get, path, query: query + place),
             let elements = answer[member]?.elements
-        else {
-            throw CommandFailure("the gateway's answer has no list \"\(member)\"")
-        }
+        else { throw CommandFailure("the gateway's answer has no list \"\(member)\"") }
         return (Array(elements), answer.text("next_cursor"))
     }
 }

@@ -36,7 +36,6 @@ extension RatePolicy: ExpressibleByArgument {
         self.init(rate: rate, periodSeconds: period.seconds, burst: burst)
     }
 
-    /// The policy as an argument has it.
     var argument: String { "\(self.rate)/\(self.periodSeconds)s:\(self.burst)" }
 }
 
@@ -89,7 +88,6 @@ struct ListOptions: ParsableArguments {
 
 /// The option of every verb that works on the configuration directly.
 struct ConfigOptions: ParsableArguments {
-    /// The YAML file; nil reads the environment alone.
     @Option(name: .long, help: "The YAML configuration file.", completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
@@ -133,12 +131,8 @@ struct AdminOptions: ParsableArguments {
     }
 
     func token(environment: [String: String]) throws -> Redacted<String> {
-        try BearerToken.find(
-            file: self.tokenFile,
-            option: "--admin-token-file",
-            variable: "GATEWAY_ADMIN_TOKEN",
-            environment: environment
-        )
+        let (option, variable) = ("--admin-token-file", "GATEWAY_ADMIN_TOKEN")
+        return try BearerToken.find(file: self.tokenFile, option: option, variable: variable, environment)
     }
 }
 
@@ -149,12 +143,7 @@ struct ServiceOptions: ParsableArguments {
     var keyFile: String?
 
     func key(environment: [String: String]) throws -> Redacted<String> {
-        try BearerToken.find(
-            file: self.keyFile,
-            option: "--key-file",
-            variable: "GATEWAY_KEY",
-            environment: environment
-        )
+        try BearerToken.find(file: self.keyFile, option: "--key-file", variable: "GATEWAY_KEY", environment)
     }
 
     /// Has a body call the data listener, and prints what it returns; a refusal exits with 1.
@@ -194,14 +183,13 @@ extension AdminVerb {
 
 /// The token that a verb presents.
 enum BearerToken {
-    /// Finds a token in the file that an option names, else in a variable, else in the file that a variable names.
-    ///
-    /// Throws `ValidationError` when there is none, `CommandFailure` when it can't be used.
+    /// Finds a token in the file that an option names, else in a variable, else in the file that a variable names;
+    /// throws `ValidationError` when there is none, `CommandFailure` when it can't be used.
     static func find(
         file: String?,
         option: String,
         variable: String,
-        environment: [String: String]
+        _ environment: [String: String]
     ) throws -> Redacted<String> {
         let token: Redacted<String>
         if let file {
@@ -230,7 +218,6 @@ enum InputFile {
         ByteBuffer(bytes: try self.data(path))
     }
 
-    /// Reads a file that must hold one JSON value.
     static func readJSON(_ path: String) throws(CommandFailure) -> JSONValue {
         let text = try self.read(path)
         do {
@@ -240,7 +227,6 @@ enum InputFile {
         }
     }
 
-    /// Reads a secret, without the newline at its end.
     static func readSecret(_ path: String) throws(CommandFailure) -> Redacted<String> {
         let data = try self.data(path)
         do {
@@ -262,7 +248,6 @@ enum InputFile {
         return tokens
     }
 
-    /// What messages call a file.
     static func name(_ path: String) -> String {
         path == "-" ? "standard input" : path
     }

@@ -10,7 +10,6 @@ struct ConfigCommand: ParsableCommand {
         subcommands: [Check.self, Show.self]
     )
 
-    /// `config check`.
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Say everything that is wrong with the configuration.",
@@ -43,30 +42,23 @@ struct ConfigCommand: ParsableCommand {
             return configuration
         }
 
-        /// What was found, for programs.
         private static func object(
             problems: [ConfigurationProblem] = [],
             warnings: [ConfigurationProblem] = []
         ) -> CommandOutput {
-            CommandOutput(
-                json: JSONWriter.object { writer in
-                    writer.member("valid", problems.isEmpty)
-                    writer.key("problems")
-                    writer.array(problems) { $0.write($1) }
-                    writer.key("warnings")
-                    writer.array(warnings) { $0.write($1) }
-                }
-            )
+            .json { writer in
+                writer.member("valid", problems.isEmpty)
+                writer.array("problems", problems) { $0.write($1) }
+                writer.array("warnings", warnings) { $0.write($1) }
+            }
         }
 
-        /// What there is to say about a configuration without problems.
         static func output(_ configuration: GatewayConfiguration) -> CommandOutput {
             let warnings = configuration.warnings.map { "warning: \($0)" }
             return CommandOutput("the configuration is good", remark: warnings.joined(separator: "\n"))
         }
     }
 
-    /// `config show`.
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Print every key, its value in force and where it comes from; secrets are masked.",
@@ -81,22 +73,18 @@ struct ConfigCommand: ParsableCommand {
             try Self.output(self.options.input().describe(), json: self.output.isJSON).write()
         }
 
-        /// The rows as a table, or as the member `settings` of a JSON object.
         private static func output(_ rows: [ConfigurationInput.Row], json: Bool) -> CommandOutput {
             guard !json else {
-                return CommandOutput(
-                    json: JSONWriter.object { writer in
-                        writer.key("settings")
-                        writer.array(rows) { writer, row in
-                            writer.object { writer in
-                                writer.member("key", row.key.path)
-                                writer.member("value", row.value)
-                                writer.member("source", row.source.description)
-                                writer.member("reloadable", row.key.isReloadable)
-                            }
+                return .json { writer in
+                    writer.array("settings", rows) { writer, row in
+                        writer.object { writer in
+                            writer.member("key", row.key.path)
+                            writer.member("value", row.value)
+                            writer.member("source", row.source.description)
+                            writer.member("reloadable", row.key.isReloadable)
                         }
                     }
-                )
+                }
             }
             let cells = rows.map { row in
                 let change = row.key.isReloadable ? "reload" : "start"

@@ -12,10 +12,8 @@ struct CredentialCommand: ParsableCommand {
         subcommands: [Put.self, Get.self, Check.self, CredentialRewrapCommand.self]
     )
 
-    /// The members of a credential, in the order they are printed.
     static let columns = ["kind", "fingerprint", "endpoint", "version", "created_at"]
 
-    /// `credential put`.
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Store a tenant's credential; it can be replaced, never read back.",
@@ -73,7 +71,6 @@ struct CredentialCommand: ParsableCommand {
         }
     }
 
-    /// `credential get`.
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Show a credential's fingerprint and dates, never the credential."
@@ -90,7 +87,6 @@ struct CredentialCommand: ParsableCommand {
         }
     }
 
-    /// `credential check`.
     struct Check: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Prove a tenant's credentials against FCM by a dry run, which reaches nobody.",
@@ -112,7 +108,6 @@ struct CredentialCommand: ParsableCommand {
         }
     }
 
-    /// A server key or a service account as the admin API takes it.
     static func body(serverKey: String? = nil, serviceAccount: JSONValue? = nil, endpoint: String?) -> ByteBuffer {
         JSONWriter.object { writer in
             writer.member("endpoint", ifPresent: endpoint)

@@ -45,11 +45,8 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
     }
 
     struct Outcome: Equatable {
-        /// Secrets that were moved.
         var moved = 0
-        /// Secrets that needed nothing.
         var current = 0
-        /// The new master key's.
         var fingerprint: String
     }
 
@@ -101,7 +98,6 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         return record
     }
 
-    /// Why nothing is changed when not all of it opens.
     static func refusal(_ unopened: [SealedSecret], of all: [SealedSecret], _ masterKey: MasterKey) -> GatewayError {
         if unopened.count == all.count {
             let reason =
@@ -119,7 +115,6 @@ struct CredentialRewrapCommand: AsyncParsableCommand {
         )
     }
 
-    /// The outcome as people or programs read it.
     static func answer(_ outcome: Outcome, json: Bool) throws -> CommandOutput {
         let text = JSONWriter.object { writer in
             writer.member("moved", outcome.moved)

@@ -38,11 +38,7 @@ struct DoctorCommand: AsyncParsableCommand {
         let now = SystemWallClock().now()
         let configured = ConfigurationCheck(self.options.input(environment: environment), now: now)
         var findings = configured.findings
-        findings += FilesCheck.examine(
-            file: self.options.config,
-            environment: environment,
-            configured.configuration
-        )
+        findings += FilesCheck.examine(file: self.options.config, environment: environment, configured.configuration)
         guard let configuration = configured.configuration else { return Diagnosis(findings) }
         findings += DataDirectoryCheck.examine(configuration)
         findings.append(ConfigurationCheck.descriptors(configuration, limit: DescriptorPlan.currentLimit))

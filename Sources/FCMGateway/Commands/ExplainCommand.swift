@@ -17,7 +17,6 @@ struct ExplainCommand: AsyncParsableCommand {
             """
     )
 
-    /// How a body is written.
     enum Form: String, CaseIterable, ExpressibleByArgument {
         /// As for `POST /v1/tenants/{tenant}/messages`.
         case rest
@@ -36,7 +35,6 @@ struct ExplainCommand: AsyncParsableCommand {
         try await self.service.call { try await self.perform($0, body: body) }
     }
 
-    /// Has a body explained.
     func perform(_ client: APIClient, body: ByteBuffer) async throws -> CommandOutput {
         let form = self.form ?? Self.form(of: body)
         let path = ["v1", "tenants", self.tenant.text, "messages", "explain"]

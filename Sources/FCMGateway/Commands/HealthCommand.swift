@@ -74,7 +74,6 @@ struct HealthCommand: AsyncParsableCommand {
             """
     )
 
-    /// How long to wait between two questions.
     private static let pause = Duration.milliseconds(200)
 
     @OptionGroup var options: ConfigOptions
@@ -94,16 +93,13 @@ struct HealthCommand: AsyncParsableCommand {
 
     var path: String { self.live ? "livez" : "readyz" }
 
-    /// What there is to say of a gateway that answers yes.
     func answer(_ probe: HealthProbe) -> CommandOutput {
         let status = self.live ? "live" : "ready"
         guard self.output.isJSON else { return CommandOutput(status) }
-        return CommandOutput(
-            json: JSONWriter.object { writer in
-                writer.member("status", status)
-                writer.member("url", probe.url.text)
-            }
-        )
+        return .json { writer in
+            writer.member("status", status)
+            writer.member("url", probe.url.text)
+        }
     }
 
     /// The gateway that was named, else the one that the configuration describes.

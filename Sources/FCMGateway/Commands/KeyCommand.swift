@@ -12,10 +12,8 @@ struct KeyCommand: ParsableCommand {
         subcommands: [Create.self, List.self, Rotate.self, Revoke.self, Generate.self]
     )
 
-    /// The members of a key, in the order they are printed.
     static let columns = ["id", "name", "scopes", "topic_prefixes", "expires_at", "created_at", "revoked_at"]
 
-    /// `key create`.
     struct Create: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Create a key and print it, this once.",
@@ -87,7 +85,6 @@ struct KeyCommand: ParsableCommand {
         }
     }
 
-    /// `key list`.
     struct List: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "List a tenant's keys, without their secrets.")
 
@@ -102,7 +99,6 @@ struct KeyCommand: ParsableCommand {
         }
     }
 
-    /// `key rotate`.
     struct Rotate: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Replace a key and print the new one, this once.",
@@ -128,7 +124,6 @@ struct KeyCommand: ParsableCommand {
         }
     }
 
-    /// `key revoke`.
     struct Revoke: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "End a key at once.")
 
@@ -165,12 +160,10 @@ struct KeyCommand: ParsableCommand {
             let text = key.secret.revealText()
             var output = CommandOutput(text)
             if self.output.isJSON {
-                output = CommandOutput(
-                    json: JSONWriter.object { writer in
-                        writer.member("id", key.id)
-                        writer.member("key", text)
-                    }
-                )
+                output = .json { writer in
+                    writer.member("id", key.id)
+                    writer.member("key", text)
+                }
             }
             output.adviceIfLost = "No gateway knows the key: make another"
             try output.write()
@@ -185,8 +178,8 @@ struct KeyCommand: ParsableCommand {
             writer.member("expires_at", ifPresent: draft.expiresAt?.rfc3339)
             writer.member("key", ifPresent: imported?.revealed)
             if !draft.name.isEmpty { writer.member("name", draft.name) }
-            writer.strings("scopes", draft.scopes.map(\.rawValue).sorted())
-            if !draft.topicPrefixes.isEmpty { writer.strings("topic_prefixes", draft.topicPrefixes) }
+            writer.member("scopes", draft.scopes.map(\.rawValue).sorted())
+            if !draft.topicPrefixes.isEmpty { writer.member("topic_prefixes", draft.topicPrefixes) }
         }
     }
 

@@ -11,7 +11,6 @@ struct LimitCommand: ParsableCommand {
         subcommands: [Get.self, Put.self]
     )
 
-    /// `limit get`.
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "Show the limits in force.")
 
@@ -24,7 +23,6 @@ struct LimitCommand: ParsableCommand {
         }
     }
 
-    /// `limit put`.
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Replace a tenant's limits.",
@@ -65,10 +63,8 @@ struct LimitCommand: ParsableCommand {
         }
     }
 
-    /// The scopes in the order they are printed.
     private static let scopes: [LimitScope] = [.device, .deviceCollapsible, .topic, .tenant]
 
-    /// A tenant's limits as the admin API takes them.
     static func body(_ limits: [LimitScope: [RatePolicy]]) -> ByteBuffer {
         JSONWriter.object { writer in
             for scope in Self.scopes {

@@ -10,7 +10,6 @@ struct RetiredTokenCommand: AsyncParsableCommand {
         subcommands: [Delete.self]
     )
 
-    /// `retired-token delete`: takes a token off the list.
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "delete",

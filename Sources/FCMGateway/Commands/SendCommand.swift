@@ -88,11 +88,7 @@ struct MessageOptions: ParsableArguments {
     @Option(name: .long, help: "How long FCM keeps it for a device that is off, such as 0s, 15m or 28d.")
     var ttl: DurationArgument?
     @Flag(name: .long, help: "Check everything and deliver nothing.") var dryRun = false
-    @Option(
-        name: .long,
-        help: "A file with the whole JSON body instead, or - for standard input.",
-        completion: .file()
-    )
+    @Option(name: .long, help: "A file with the whole JSON body instead, or - for standard input.", completion: .file())
     var file: String?
 
     func validate() throws {
@@ -124,8 +120,7 @@ struct MessageOptions: ParsableArguments {
         return JSONWriter.object { writer in
             writer.member("condition", ifPresent: self.condition)
             if !self.data.isEmpty {
-                writer.key("data")
-                writer.object { writer in
+                writer.object("data") { writer in
                     for member in self.data {
                         writer.key(member.name)
                         writer.string(member.value)
@@ -134,14 +129,13 @@ struct MessageOptions: ParsableArguments {
             }
             if self.dryRun { writer.member("dry_run", true) }
             if self.title != nil || self.body != nil {
-                writer.key("notification")
-                writer.object { writer in
+                writer.object("notification") { writer in
                     writer.member("body", ifPresent: self.body)
                     writer.member("title", ifPresent: self.title)
                 }
             }
             writer.member("priority", ifPresent: self.priority?.rawValue)
-            if isList { writer.strings("tokens", tokens) } else { writer.member("token", ifPresent: tokens.first) }
+            if isList { writer.member("tokens", tokens) } else { writer.member("token", ifPresent: tokens.first) }
             writer.member("topic", ifPresent: self.topic)
             if let ttl = self.ttl { writer.member("ttl", ttl.seconds) }
         }

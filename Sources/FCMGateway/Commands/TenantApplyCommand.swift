@@ -81,13 +81,12 @@ struct TenantApplyCommand: AdminVerb {
 
     private func show(_ plan: TenantPlan, _ print: (CommandOutput) throws -> Void) throws {
         guard !self.wantsJSON else {
-            let object = JSONWriter.object { writer in
+            let output = CommandOutput.json { writer in
                 writer.member("dry_run", true)
-                writer.key("changes")
-                writer.array(plan.changes) { $1.write(to: &$0) }
-                writer.strings("remarks", plan.remarks)
+                writer.array("changes", plan.changes) { $1.write(to: &$0) }
+                writer.member("remarks", plan.remarks)
             }
-            return try print(CommandOutput(json: object))
+            return try print(output)
         }
         let count = plan.changes.count
         let summary = count == 0 ? "nothing to change" : "\(TenantPlan.count(count)) to make; nothing was changed"
@@ -95,7 +94,6 @@ struct TenantApplyCommand: AdminVerb {
         try print(CommandOutput(StyledText(lines: plan.changes.map(\.lines)), remark: remark))
     }
 
-    /// Makes sure that the operator wants tenants deleted.
     private func confirm(_ tenants: [TenantID]) throws {
         guard !tenants.isEmpty, !self.yes else { return }
         let names = tenants.map(\.text).joined(separator: ", ")

@@ -11,13 +11,11 @@ struct TenantCommand: ParsableCommand {
         subcommands: [List.self, Get.self, Put.self, Delete.self, TenantApplyCommand.self]
     )
 
-    /// The members of a tenant, in the order they are printed.
     static let columns = [
         "tenant", "display_name", "upstream", "project_id", "sender_id", "disabled", "client_names", "created_at",
         "updated_at",
     ]
 
-    /// `tenant list`.
     struct List: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "List all tenants.")
 
@@ -31,7 +29,6 @@ struct TenantCommand: ParsableCommand {
         }
     }
 
-    /// `tenant get`.
     struct Get: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "Show one tenant.")
 
@@ -44,7 +41,6 @@ struct TenantCommand: ParsableCommand {
         }
     }
 
-    /// `tenant put`.
     struct Put: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Create a tenant, or replace its settings.",
@@ -79,7 +75,6 @@ struct TenantCommand: ParsableCommand {
         }
     }
 
-    /// `tenant delete`.
     struct Delete: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Delete a tenant with its keys, credentials and limits."
@@ -98,10 +93,9 @@ struct TenantCommand: ParsableCommand {
         }
     }
 
-    /// A tenant's settings as the admin API takes them.
     static func body(_ draft: TenantDraft) -> ByteBuffer {
         JSONWriter.object { writer in
-            if !draft.clientNames.isEmpty { writer.strings("client_names", draft.clientNames.map(\.text)) }
+            if !draft.clientNames.isEmpty { writer.member("client_names", draft.clientNames.map(\.text)) }
             writer.member("disabled", draft.isDisabled)
             writer.member("display_name", draft.displayName)
             writer.member("project_id", ifPresent: draft.projectID)

@@ -9,7 +9,6 @@ struct ConfigurationCheck {
     private static let warningDays = 14
 
     private(set) var findings: [Finding] = []
-    /// The configuration in force; nil when it can't be read.
     private(set) var configuration: GatewayConfiguration?
 
     init(_ input: ConfigurationInput, now: Timestamp) {
@@ -48,11 +47,7 @@ struct ConfigurationCheck {
         }
     }
 
-    /// What `serve` starts with, and somebody should look at all the same.
-    static func cautions(
-        _ warnings: [ConfigurationProblem],
-        besides stopping: [ConfigurationProblem]
-    ) -> [Finding] {
+    static func cautions(_ warnings: [ConfigurationProblem], besides stopping: [ConfigurationProblem]) -> [Finding] {
         warnings.filter { !stopping.contains($0) }
             .map {
                 .warning(.configuration, nil, $0.description, "serve starts with this; config check tells it as well")

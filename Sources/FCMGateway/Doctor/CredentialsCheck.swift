@@ -5,15 +5,12 @@ import StrictJSON
 
 /// Looks at each tenant's credentials: by a running gateway against FCM, else whether they can be opened.
 struct CredentialsCheck: Sendable {
-    /// How many tenants are checked at once.
     private static let maxConcurrent = 8
 
     let tenants: [StoreInspection.TenantCredentials]
     /// What does not open with the master key.
     let unopened: Set<SealedSecret>
-    /// Whether the master key was tried at all.
     let isMasterKeyTried: Bool
-    /// Where secrets may go without encryption.
     let plainHTTP: PlainHTTP
     /// A running gateway's admin listener; nil to call none.
     let gateway: BaseURL?
@@ -21,7 +18,6 @@ struct CredentialsCheck: Sendable {
     let token: Redacted<String>?
     let now: Timestamp
 
-    /// Examines all tenants, in their order.
     func examine() async -> [Finding] {
         let asked: [Finding]? =
             if let gateway = self.gateway, let token = self.token {
@@ -107,20 +103,14 @@ struct CredentialsCheck: Sendable {
         let age = "version \(stored.version), \(days) day\(days == 1 ? "" : "s") old"
         let place = SealedSecret.Place.credential(stored.tenant, stored.kind, version: stored.version)
         if self.unopened.contains(where: { $0.place == place }) {
-            return .problem(
-                .credentials,
-                subject,
-                "does not open with the master key (\(age))",
-                "If the master key is the right one: fcm-gateway credential put \(id) \(kind)"
-            )
+            let seen = "does not open with the master key (\(age))"
+            let advice = "If the master key is the right one: fcm-gateway credential put \(id) \(kind)"
+            return .problem(.credentials, subject, seen, advice)
         }
         if let endpoint = stored.endpoint, !self.plainHTTP.admits(endpoint: endpoint) {
-            return .problem(
-                .credentials,
-                subject,
-                "is for \(endpoint), where it would be sent in clear; the gateway does not use it (\(age))",
-                "Put it with an https endpoint, or name the host in upstream.allowPlainHTTP"
-            )
+            let seen = "is for \(endpoint), where it would be sent in clear; the gateway does not use it (\(age))"
+            let advice = "Put it with an https endpoint, or name the host in upstream.allowPlainHTTP"
+            return .problem(.credentials, subject, seen, advice)
         }
         guard let check else {
             let opening = self.isMasterKeyTried ? " and can be opened" : "; whether it opens was not tried"

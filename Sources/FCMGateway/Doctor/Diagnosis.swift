@@ -17,16 +17,12 @@ struct Finding: Sendable, Equatable {
     /// The checks, in the order they are printed; programs know findings by these names.
     enum Check: String, Sendable, CaseIterable {
         case configuration
-        /// The files that the configuration names.
         case files
         case certificates
-        /// The directories of the gateway's own files.
         case dataDirectory = "data_directory"
         case store
         case audit
-        /// File descriptors.
         case resources
-        /// A gateway that runs.
         case listeners
         case credentials
     }
@@ -62,34 +58,28 @@ struct Diagnosis: Sendable {
         self.findings = Finding.Check.allCases.flatMap { check in findings.filter { $0.check == check } }
     }
 
-    /// The worst of the findings.
     var status: Finding.Status { self.findings.map(\.status).max() ?? .ok }
 
-    /// The findings as a table, each piece of advice below its finding, or as an object.
     func output(json: Bool) -> CommandOutput {
         guard json else { return CommandOutput(self.table.styled, remark: self.summary) }
-        return CommandOutput(
-            json: JSONWriter.object { writer in
-                writer.member("status", self.status.rawValue)
-                writer.key("counts")
-                writer.object { writer in
-                    for status in Finding.Status.allCases {
-                        writer.key(status.rawValue)
-                        writer.integer(self.count(status))
-                    }
-                }
-                writer.key("findings")
-                writer.array(self.findings) { writer, finding in
-                    writer.object { writer in
-                        writer.member("check", finding.check.rawValue)
-                        writer.member("status", finding.status.rawValue)
-                        writer.member("subject", ifPresent: finding.subject)
-                        writer.member("seen", finding.seen)
-                        writer.member("advice", ifPresent: finding.advice)
-                    }
+        return .json { writer in
+            writer.member("status", self.status.rawValue)
+            writer.object("counts") { writer in
+                for status in Finding.Status.allCases {
+                    writer.key(status.rawValue)
+                    writer.integer(self.count(status))
                 }
             }
-        )
+            writer.array("findings", self.findings) { writer, finding in
+                writer.object { writer in
+                    writer.member("check", finding.check.rawValue)
+                    writer.member("status", finding.status.rawValue)
+                    writer.member("subject", ifPresent: finding.subject)
+                    writer.member("seen", finding.seen)
+                    writer.member("advice", ifPresent: finding.advice)
+                }
+            }
+        }
     }
 
     private var table: TextTable {

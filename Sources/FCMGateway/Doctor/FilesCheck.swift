@@ -1,14 +1,6 @@
 import Foundation
 import GatewayService
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// Who owns a file and what others may do with it.
 struct FileFacts: Sendable, Equatable {
     var owner: Int
@@ -29,7 +21,6 @@ struct FileFacts: Sendable, Equatable {
         self.isReachableByOthers = Self.admitsOthers(above: url)
     }
 
-    /// The permission bits as `chmod` writes them.
     var modeText: String {
         let octal = String(self.mode, radix: 8)
         return String(repeating: "0", count: max(0, 4 - octal.count)) + octal
@@ -51,7 +42,6 @@ struct FileFacts: Sendable, Equatable {
 
 /// Looks at the files that the configuration names: whether they are there, and who else can read or change them.
 enum FilesCheck {
-    /// Looks at the configuration's file and at all files that hold secrets.
     static func examine(
         file: String?,
         environment: [String: String],
@@ -71,7 +61,6 @@ enum FilesCheck {
         return findings
     }
 
-    /// The worst that there is to say of one file, by the name of what names it.
     static func finding(_ path: String, _ name: String, isSecret: Bool) -> Finding {
         let subject = "\(path) (\(name))"
         guard let facts = FileFacts(path) else {
@@ -88,28 +77,21 @@ enum FilesCheck {
                 "Give it to the user that runs the gateway: chown"
             )
         }
-        return Self.judge(facts, subject, path, isSecret: isSecret)
+        return Self.finding(facts, subject, path, isSecret: isSecret)
     }
 
-    private static func judge(_ facts: FileFacts, _ subject: String, _ path: String, isSecret: Bool) -> Finding {
+    private static func finding(_ facts: FileFacts, _ subject: String, _ path: String, isSecret: Bool) -> Finding {
         if facts.isReachableByOthers, facts.mode & 0o002 != 0 {
-            return .problem(
-                .files,
-                subject,
-                "can be changed by everybody (mode \(facts.modeText))",
-                "chmod o-w \(path)"
-            )
+            let seen = "can be changed by everybody (mode \(facts.modeText))"
+            return .problem(.files, subject, seen, "chmod o-w \(path)")
         }
         if isSecret, facts.isReachableByOthers, facts.mode & 0o004 != 0 {
             return .problem(.files, subject, "can be read by everybody (mode \(facts.modeText))", "chmod 600 \(path)")
         }
         if ![0, FileFacts.user].contains(facts.owner) {
-            return .warning(
-                .files,
-                subject,
-                "belongs to user \(facts.owner), who can change it; this is user \(FileFacts.user)",
-                "Give it to root or to the gateway's user, or run doctor as that user"
-            )
+            let seen = "belongs to user \(facts.owner), who can change it; this is user \(FileFacts.user)"
+            let advice = "Give it to root or to the gateway's user, or run doctor as that user"
+            return .warning(.files, subject, seen, advice)
         }
         return .ok(.files, subject, "mode \(facts.modeText), owner \(facts.owner)")
     }
@@ -152,44 +134,27 @@ enum DataDirectoryCheck {
             parent.deleteLastPathComponent()
         }
         guard FileManager.default.isWritableFile(atPath: parent.path) else {
-            return .problem(
-                .dataDirectory,
-                path,
-                "is not there, and user \(FileFacts.user) can't make it in \(parent.path)",
-                "Make it, and give it to the gateway's user"
-            )
+            let seen = "is not there, and user \(FileFacts.user) can't make it in \(parent.path)"
+            return .problem(.dataDirectory, path, seen, "Make it, and give it to the gateway's user")
         }
         return .ok(.dataDirectory, path, "is not there yet; serve makes it")
     }
 
-    /// The worst that there is to say of who can work in a directory.
     static func access(_ path: String, _ facts: FileFacts, user: Int = FileFacts.user) -> Finding {
         let owner = "owner \(facts.owner), mode \(facts.modeText)"
         let files = FileManager.default
         guard files.isWritableFile(atPath: path), files.isExecutableFile(atPath: path) else {
-            return .problem(
-                .dataDirectory,
-                path,
-                "can't be written by user \(FileFacts.user) (\(owner))",
-                "chown it to the gateway's user, or run doctor as that user"
-            )
+            let seen = "can't be written by user \(FileFacts.user) (\(owner))"
+            return .problem(.dataDirectory, path, seen, "chown it to the gateway's user, or run doctor as that user")
         }
         if facts.isReachableByOthers, facts.mode & 0o002 != 0 {
-            return .problem(
-                .dataDirectory,
-                path,
-                "everybody can replace what is in it (\(owner))",
-                "chmod 700 \(path)"
-            )
+            return .problem(.dataDirectory, path, "everybody can replace what is in it (\(owner))", "chmod 700 \(path)")
         }
         // Root can do everything anyway, and owns what Kubernetes gives to a group (fsGroup).
         guard [0, user].contains(facts.owner) else {
-            return .warning(
-                .dataDirectory,
-                path,
-                "is not this user's (\(owner); this is user \(user))",
-                "Run doctor as the gateway's user, so that it sees what the gateway sees"
-            )
+            let seen = "is not this user's (\(owner); this is user \(user))"
+            let advice = "Run doctor as the gateway's user, so that it sees what the gateway sees"
+            return .warning(.dataDirectory, path, seen, advice)
         }
         return .ok(.dataDirectory, path, "can be written (\(owner))")
     }

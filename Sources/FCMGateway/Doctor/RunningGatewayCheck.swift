@@ -12,9 +12,7 @@ struct RunningGatewayCheck: Sendable {
     private static let variable = "GATEWAY_ADMIN_URL"
 
     let configuration: GatewayConfiguration
-    /// The process's variables, which may say where the admin listener is.
     let environment: [String: String]
-    /// Whether a gateway serves the store.
     let isStoreServed: Bool
 
     func examine() async -> Result {

@@ -11,9 +11,7 @@ struct StoreCheck: Sendable {
         var inspection: StoreInspection?
         /// The credentials that open with no master key that is given.
         var unopened: Set<SealedSecret> = []
-        /// Whether the master key was tried on what is sealed.
         var isMasterKeyTried = false
-        /// Whether a gateway serves it at this moment.
         var isServed = false
     }
 
@@ -23,7 +21,6 @@ struct StoreCheck: Sendable {
     private static let backup = "Stop the gateway, keep a copy of the file, and go back to a backup"
 
     let configuration: GatewayConfiguration
-    /// Whether a large file's structure is checked too.
     let isThorough: Bool
 
     func examine() async -> Result {
@@ -83,12 +80,7 @@ struct StoreCheck: Sendable {
             faults = [error.message]
         }
         guard let first = faults.first else { return .ok(.store, "structure", "SQLite finds no fault in it") }
-        return .problem(
-            .store,
-            "structure",
-            "the file is damaged: \(first)",
-            Self.backup
-        )
+        return .problem(.store, "structure", "the file is damaged: \(first)", Self.backup)
     }
 
     private func secrets(
@@ -157,20 +149,12 @@ struct StoreCheck: Sendable {
             )
         }
         if !plan.exchanges.isEmpty {
-            return .warning(
-                .store,
-                subject,
-                "\(plan.exchanges.count) of \(count) secrets are still sealed by the previous one",
-                "fcm-gateway credential rewrap"
-            )
+            let seen = "\(plan.exchanges.count) of \(count) secrets are still sealed by the previous one"
+            return .warning(.store, subject, seen, "fcm-gateway credential rewrap")
         }
         if masterKey.hasPrevious {
-            return .warning(
-                .store,
-                subject,
-                "opens all \(count) secrets; the previous one is needed no more",
-                "Remove GATEWAY_PREVIOUS_MASTER_KEY, and restart the gateway"
-            )
+            let seen = "opens all \(count) secrets; the previous one is needed no more"
+            return .warning(.store, subject, seen, "Remove GATEWAY_PREVIOUS_MASTER_KEY, and restart the gateway")
         }
         return .ok(.store, subject, "opens all \(count) sealed secrets")
     }
@@ -190,19 +174,12 @@ struct StoreCheck: Sendable {
             guard try await verifier.verifyEnds() != nil, let verdict = try await verifier.verifyEnds() else {
                 return .ok(.audit, nil, "\(seen); audit verify checks them")
             }
-            return .problem(
-                .audit,
-                nil,
-                AuditFinding(verdict).text.plain,
-                "Keep a copy of the store; see \"The audit was changed\" in docs/operations.md"
-            )
+            let advice = "Keep a copy of the store; see \"The audit was changed\" in docs/operations.md"
+            return .problem(.audit, nil, AuditFinding(verdict).text.plain, advice)
         }
-        return .warning(
-            .audit,
-            nil,
-            "\(seen); start \(first.writer) ended uncleanly, so that audit verify exits with 2",
-            "Start the gateway: that closes the chain. Then see in its log why it ended"
-        )
+        let end = "start \(first.writer) ended uncleanly, so that audit verify exits with 2"
+        let advice = "Start the gateway: that closes the chain. Then see in its log why it ended"
+        return .warning(.audit, nil, "\(seen); \(end)", advice)
     }
 
     private static func advice(_ error: GatewayError) -> String {

@@ -6,9 +6,7 @@ import StrictJSON
 
 /// How a verb prints its answer.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
-    /// Aligned columns, for people.
     case table
-    /// The API's JSON, for programs.
     case json
 
     /// Whether arguments ask for JSON, also where they are not right otherwise: failures are printed in the same form.
@@ -27,7 +25,6 @@ struct OutputOptions: ParsableArguments {
 
 /// What a verb has to say.
 struct CommandOutput: Sendable, Equatable {
-    /// The answer, for standard output; a newline is added unless it is empty.
     var answer: String
     /// The answer for a terminal that shows colours; nil where it is the same.
     var colouredAnswer: String?
@@ -49,27 +46,27 @@ struct CommandOutput: Sendable, Equatable {
         self.colouredAnswer = answer.coloured == answer.plain ? nil : answer.coloured
     }
 
-    /// JSON text, printed with indentation.
-    init(json: ByteBuffer, remark: String = "", isRefusal: Bool = false) {
+    /// JSON text, indented.
+    init(json: ByteBuffer, remark: String = "") {
         let value = try? JSONDocument(parsing: json, limits: .trusted).root
-        self.init(value?.prettyText() ?? String(buffer: json), remark: remark, isRefusal: isRefusal)
+        self.init(value?.prettyText() ?? String(buffer: json), remark: remark)
     }
 
-    /// A list, as a table of some members or as the API's object around it.
+    static func json(_ members: (inout JSONWriter) -> Void) -> CommandOutput {
+        CommandOutput(json: JSONWriter.object(members))
+    }
+
     static func list(_ elements: [JSONValue], member: String, columns: [String], json: Bool) -> CommandOutput {
         guard !json else {
-            return CommandOutput(
-                json: JSONWriter.object { writer in
-                    writer.key(member)
-                    writer.array(elements) { $0.value($1) }
-                }
-            )
+            return .json { writer in
+                writer.key(member)
+                writer.array(elements) { $0.value($1) }
+            }
         }
         guard !elements.isEmpty else { return CommandOutput("", remark: "no \(member)") }
         return CommandOutput(TextTable(columns: columns, objects: elements).styled)
     }
 
-    /// One object, as `name: value` lines of some members or as JSON.
     static func object(_ object: JSONValue?, columns: [String], json: Bool) -> CommandOutput {
         guard let object else { return CommandOutput("") }
         return json

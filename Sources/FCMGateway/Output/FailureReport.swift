@@ -39,8 +39,7 @@ struct FailureReport {
             self.problem = JSONWriter.object { writer in
                 writer.member("code", "invalid_configuration")
                 writer.member("detail", problems.description)
-                writer.key("errors")
-                writer.array(problems.problems) { $0.write($1) }
+                writer.array("errors", problems.problems) { $0.write($1) }
             }
         case let error as GatewayError:
             let cause = error.cause.map { ": \($0)" } ?? ""
@@ -70,7 +69,6 @@ struct FailureReport {
         CommandOutput.remark(isJSON ? CommandOutput(json: report.problem).answer : report.text)
     }
 
-    /// Prints the error that a body throws, and throws `ExitCode.failure` instead.
     static func reporting(_ body: () async throws -> Void) async throws {
         do {
             try await body()
@@ -109,17 +107,16 @@ extension APIError {
 }
 
 extension JSONWriter {
-    /// Writes a problem's parts by name.
     mutating func write(_ problem: ConfigurationProblem) {
         self.object { writer in
             writer.member("detail", problem.message)
-            switch problem.place {
+            switch problem.source {
             case .file(let name, let line):
                 writer.member("file", name)
                 if let line { writer.member("line", line) }
             case .variable(let name):
                 writer.member("variable", name)
-            case .unknown:
+            case .builtIn:
                 break
             }
             writer.member("key", ifPresent: problem.key)

@@ -7,7 +7,6 @@ extension JSONLimits {
 }
 
 extension JSONWriter {
-    /// The text of one object.
     static func object(_ members: (inout JSONWriter) -> Void) -> ByteBuffer {
         var writer = JSONWriter()
         writer.object(members)
@@ -26,9 +25,18 @@ extension JSONWriter {
         self.endArray()
     }
 
-    mutating func strings(_ key: StaticString, _ texts: some Sequence<String>) {
+    mutating func object(_ key: StaticString, _ members: (inout JSONWriter) -> Void) {
         self.key(key)
-        self.array(texts) { $0.string($1) }
+        self.object(members)
+    }
+
+    mutating func array<Element>(
+        _ key: StaticString,
+        _ elements: some Sequence<Element>,
+        _ write: (inout JSONWriter, Element) -> Void
+    ) {
+        self.key(key)
+        self.array(elements, write)
     }
 
     /// Writes a member that is left out where there is no value.
@@ -38,13 +46,10 @@ extension JSONWriter {
 }
 
 extension JSONValue {
-    /// A member that is a string; nil for another or none.
     func text(_ key: String) -> String? { self[key]?.string }
 
-    /// A member that is a whole number; nil for another or none.
     func integer(_ key: String) -> Int? { self[key]?.number?.integer }
 
-    /// The elements of a member; none where it is no list.
     func list(_ key: String) -> [JSONValue] {
         guard let elements = self[key]?.elements else { return [] }
         return Array(elements)

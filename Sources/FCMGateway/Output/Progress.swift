@@ -5,10 +5,7 @@ import Synchronization
 
 /// The option of verbs that may work for long.
 struct ProgressOptions: ParsableArguments {
-    @Flag(
-        inversion: .prefixedNo,
-        help: "Say on standard error how far the work has got (default: only on a terminal)."
-    )
+    @Flag(inversion: .prefixedNo, help: "Say on standard error how far the work has got (default: only on a terminal).")
     var progress: Bool?
 
     /// A reporter of work such as `audit records`.
@@ -30,13 +27,11 @@ final class ProgressReporter: Sendable {
         self.write = write
     }
 
-    /// Takes note of progress; without a total where it is not known.
     func report(_ done: Int, of total: Int?) {
         let text = self.pace.withLock { $0.text(done: done, of: total, at: .now) }
         if let text { self.write(text) }
     }
 
-    /// Leaves the line to what is written next.
     func finish() {
         let text = self.pace.withLock { $0.ending() }
         if let text { self.write(text) }
@@ -61,7 +56,6 @@ struct ProgressPace: Sendable {
             self = terminal.rewritesLines ? .oneLine : .lines
         }
 
-        /// How long a line stands before the next may come.
         fileprivate var interval: Duration {
             switch self {
             case .silent, .lines: .seconds(1)

@@ -2,11 +2,8 @@ import StrictJSON
 
 /// What a word says of the state of something, for its colour on a terminal.
 enum Tone: Sendable, Hashable {
-    /// All is well.
     case good
-    /// Worth a look.
     case caution
-    /// Something is wrong.
     case bad
 
     /// The tone of a word in a column of an answer; `nil` for what only informs.
@@ -25,7 +22,6 @@ enum Tone: Sendable, Hashable {
         }
     }
 
-    /// A text between the sequences that colour it and end the colour.
     func colour(_ text: String) -> String {
         text.isEmpty ? "" : "\u{1B}[\(self.parameter)m\(text)\u{1B}[0m"
     }
@@ -42,24 +38,19 @@ enum Tone: Sendable, Hashable {
 
 /// A text as it goes to files and programs, and as it goes to a terminal that shows colours.
 struct StyledText: Sendable, Hashable {
-    /// Without colours.
     private(set) var plain: String
-    /// With colours.
     private(set) var coloured: String
 
-    /// A text with one tone, or none.
     init(_ text: String, _ tone: Tone? = nil) {
         self.plain = text
         self.coloured = tone?.colour(text) ?? text
     }
 
-    /// Texts one below the other.
     init(lines: [StyledText]) {
         self.plain = lines.map(\.plain).joined(separator: "\n")
         self.coloured = lines.map(\.coloured).joined(separator: "\n")
     }
 
-    /// One text after another.
     static func + (left: StyledText, right: StyledText) -> StyledText {
         var sum = left
         sum.plain += right.plain
@@ -72,7 +63,6 @@ struct StyledText: Sendable, Hashable {
 struct TextTable {
     private let rows: [[StyledText]]
 
-    /// Creates a table with one row an object, whose members are the columns.
     init(columns: [String], objects: [JSONValue]) {
         let titles = columns.map { StyledText($0.uppercased()) }
         self.rows =
@@ -85,7 +75,6 @@ struct TextTable {
             }
     }
 
-    /// Creates a table with one row a member, for a single object.
     init(object: JSONValue, columns: [String]) {
         let members = columns.filter { object[$0] != nil }
         self.rows = members.map { column in
@@ -94,17 +83,14 @@ struct TextTable {
         }
     }
 
-    /// Creates a table of ready rows below titles.
     init(titles: [String], rows: [[String]]) {
         self.init(titles: titles, rows: rows.map { $0.map { StyledText($0) } })
     }
 
-    /// Creates a table of ready rows below titles, some of whose cells have a tone.
     init(titles: [String], rows: [[StyledText]]) {
         self.rows = [titles.map { StyledText($0) }] + rows
     }
 
-    /// The lines, without trailing blanks.
     var text: String { self.styled.plain }
 
     /// The lines, without trailing blanks, with the tones of their cells.

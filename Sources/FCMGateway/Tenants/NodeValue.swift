@@ -21,8 +21,7 @@ final class NodeProblems {
     }
 
     func report(line: Int?, _ key: String?, _ message: String) {
-        let place = ConfigurationProblem.Place.file(self.file, line: line)
-        self.problems.append((line, ConfigurationProblem(place: place, key: key, message: message)))
+        self.problems.append((line, ConfigurationProblem(.file(self.file, line: line), key: key, message: message)))
     }
 }
 
@@ -34,7 +33,6 @@ struct NodeValue {
     private let path: String
     private let problems: NodeProblems
 
-    /// The outermost value of a file.
     init(root: Node, problems: NodeProblems) {
         self.init(root, "", problems)
     }
@@ -47,7 +45,6 @@ struct NodeValue {
 
     var line: Int? { self.node.mark?.line }
 
-    /// Notes what is wrong with the value, or with a member that it lacks.
     func report(_ message: String, member: String? = nil) {
         let path = member.map { self.path.isEmpty ? $0 : "\(self.path).\($0)" } ?? self.path
         self.problems.report(line: self.line, path, message)
@@ -76,7 +73,6 @@ struct NodeValue {
         return members
     }
 
-    /// The elements of a list.
     func elements() -> [NodeValue]? {
         guard case .sequence(let sequence) = self.node else {
             self.report("expected a list, but found \(YAMLSource.kind(of: self.node))")
@@ -85,7 +81,6 @@ struct NodeValue {
         return sequence.enumerated().map { NodeValue($1, "\(self.path)[\($0)]", self.problems) }
     }
 
-    /// A text that is not empty.
     func text() -> String? {
         guard case .scalar(let scalar) = self.node, scalar.resolvedTagName == .str else {
             self.report("expected text\(YAMLSource.butFound(self.node))")
@@ -125,7 +120,6 @@ struct NodeValue {
         return time
     }
 
-    /// One of an enumeration's words.
     func word<Word: RawRepresentable<String> & CaseIterable>(as type: Word.Type = Word.self) -> Word? {
         guard let text = self.text() else { return nil }
         guard let word = Word(rawValue: text) else {

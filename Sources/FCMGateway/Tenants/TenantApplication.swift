@@ -5,26 +5,9 @@ import StrictJSON
 import Synchronization
 import UnixSignals
 
-/// A signal that asks a program to end.
-enum StopSignal: Int32, Sendable, CustomStringConvertible {
-    case hangup = 1
-    case interrupt = 2
-    case termination = 15
-
-    /// The signal's name in POSIX.
-    var description: String {
-        switch self {
-        case .hangup: "SIGHUP"
-        case .interrupt: "SIGINT"
-        case .termination: "SIGTERM"
-        }
-    }
-}
-
 /// A verb ended because a signal asked it to, where nothing is lost by that.
 struct Interruption: Error {
-    let signal: StopSignal
-    /// What was done and what was not, for people.
+    let signal: UnixSignal
     let message: String
 
     /// 128 and the signal's number, as shells report it.
@@ -33,10 +16,10 @@ struct Interruption: Error {
 
 /// The signals that ask a program to end, held back while it does what must not be cut short anywhere.
 final class StopSignals: Sendable {
-    private let earliest = Mutex<StopSignal?>(nil)
+    private let earliest = Mutex<UnixSignal?>(nil)
 
     /// The first signal that came, if any did.
-    var first: StopSignal? { self.earliest.withLock(\.self) }
+    var first: UnixSignal? { self.earliest.withLock(\.self) }
 
     /// Runs a body that looks at ``first`` wherever it can stop; from then on these signals do no more than show there.
     static func trapped<Result>(_ body: (StopSignals) async throws -> Result) async throws -> Result {
@@ -44,15 +27,11 @@ final class StopSignals: Sendable {
         let sequence = await UnixSignalsSequence(trapping: .sigint, .sigterm, .sighup)
         return try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
-                for await signal in sequence { signals.note(signal.rawValue) }
+                for await signal in sequence { signals.earliest.withLock { $0 = $0 ?? signal } }
             }
             defer { group.cancelAll() }
             return try await body(signals)
         }
-    }
-
-    private func note(_ number: Int32) {
-        self.earliest.withLock { $0 = $0 ?? StopSignal(rawValue: number) }
     }
 }
 
@@ -64,15 +43,12 @@ struct TenantApplication {
     /// Whether all is said in one object at the end, or each change as it is made.
     let isJSON: Bool
 
-    /// What was done so far.
     private struct Progress {
         var done: [TenantChange] = []
         var keys: [MadeKey] = []
-        /// Why a call failed.
         var failure: (any Error)?
-        /// Why what was made could not be said.
         var printFailure: (any Error)?
-        var signal: StopSignal?
+        var signal: UnixSignal?
     }
 
     /// A key that the gateway made, which it shows once.
@@ -82,7 +58,6 @@ struct TenantApplication {
         let id: String
         let text: String
 
-        /// The key in the answer to a change that makes one.
         init?(_ answer: JSONValue?, _ change: TenantChange) {
             guard change.makesKey, let text = answer?.text("key"), let id = answer?.text("id") else { return nil }
             (self.tenant, self.name, self.id, self.text) = (change.tenant, change.name ?? "", id, text)
@@ -105,7 +80,7 @@ struct TenantApplication {
     /// Throws what the first failed call threw, `Interruption`, or why something could not be printed.
     func run(
         reporter: ProgressReporter,
-        stop: () -> StopSignal?,
+        stop: () -> UnixSignal?,
         print: (CommandOutput) throws -> Void,
         call: (TenantChange) async throws -> JSONValue?
     ) async throws {
@@ -178,19 +153,14 @@ struct TenantApplication {
     }
 
     private func object(_ progress: Progress, missing: [TenantChange]) -> CommandOutput {
-        var output = CommandOutput(
-            json: JSONWriter.object { writer in
-                writer.member("dry_run", false)
-                writer.key("changes")
-                writer.array(progress.done) { $1.write(to: &$0) }
-                writer.key("keys")
-                writer.array(progress.keys) { $1.write(to: &$0) }
-                writer.key("not_made")
-                writer.array(missing) { $1.write(to: &$0) }
-                writer.strings("remarks", self.plan.remarks)
-                writer.member("interrupted_by", ifPresent: progress.signal?.description)
-            }
-        )
+        var output = CommandOutput.json { writer in
+            writer.member("dry_run", false)
+            writer.array("changes", progress.done) { $1.write(to: &$0) }
+            writer.array("keys", progress.keys) { $1.write(to: &$0) }
+            writer.array("not_made", missing) { $1.write(to: &$0) }
+            writer.member("remarks", self.plan.remarks)
+            writer.member("interrupted_by", ifPresent: progress.signal?.description)
+        }
         if !progress.keys.isEmpty {
             output.adviceIfLost = progress.keys.map(\.adviceIfLost).joined(separator: ". ")
         }

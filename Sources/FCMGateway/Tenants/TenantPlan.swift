@@ -10,7 +10,6 @@ struct TenantChange: Sendable {
         case change
         case delete
 
-        /// How a diff marks it.
         var mark: String {
             switch self {
             case .create: "+"
@@ -54,7 +53,6 @@ struct TenantChange: Sendable {
     /// Whether the gateway makes a key by it, which it shows in its answer and never again.
     var makesKey = false
 
-    /// The method of the admin API's call that makes the change.
     var method: APIClient.Method {
         switch (self.object, self.action) {
         case (.key, _): .post
@@ -63,7 +61,6 @@ struct TenantChange: Sendable {
         }
     }
 
-    /// The path of that call, behind `/admin/v1`.
     var path: [String] {
         let tenant = ["tenants", self.tenant.text]
         return switch self.object {
@@ -99,7 +96,6 @@ struct TenantChange: Sendable {
         }
     }
 
-    /// Writes the change for programs.
     func write(to writer: inout JSONWriter) {
         func write(_ text: String?, to writer: inout JSONWriter) {
             if let text { writer.string(text) } else { writer.null() }
@@ -109,8 +105,7 @@ struct TenantChange: Sendable {
             writer.member("object", self.object.rawValue)
             writer.member("tenant", self.tenant.text)
             writer.member("name", ifPresent: self.name)
-            writer.key("fields")
-            writer.array(self.fields) { writer, field in
+            writer.array("fields", self.fields) { writer, field in
                 writer.object { writer in
                     writer.member("name", field.name)
                     writer.key("old")
@@ -125,7 +120,6 @@ struct TenantChange: Sendable {
 
 /// What is to be done so that a gateway has what a file declares; reads nothing and changes nothing.
 struct TenantPlan: Sendable {
-    /// In the order they are made.
     private(set) var changes: [TenantChange] = []
     /// What stands in the way of the whole plan, in words.
     private(set) var conflicts: [String] = []
@@ -175,12 +169,10 @@ struct TenantPlan: Sendable {
         return Dictionary(pairs) { first, _ in first }
     }
 
-    /// A number of changes in words.
     static func count(_ count: Int) -> String {
         count == 1 ? "1 change" : "\(count) changes"
     }
 
-    /// Finds calls that the gateway would refuse for their size.
     private mutating func checkSizes() {
         for change in self.changes {
             let bytes = change.body?.revealed.readableBytes ?? 0
@@ -341,7 +333,6 @@ struct TenantPlan: Sendable {
         return "the key \(name) of tenant \(tenant) (\(id)) belongs to tenant \(owner): \(advice)"
     }
 
-    /// The names of the properties in which a key differs from the one that the gateway has.
     private static func differences(_ key: APIKeyDraft, from known: APIKeyDraft) -> [String] {
         [
             ("name", known.name == key.name), ("scopes", known.scopes == key.scopes),

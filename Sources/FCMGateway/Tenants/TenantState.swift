@@ -94,13 +94,11 @@ struct PresentTenant: Sendable {
         if !declared.keys.isEmpty { try await self.readKeys(client) }
     }
 
-    /// Asks a gateway for the tenant's keys.
     mutating func readKeys(_ client: AdminClient) async throws {
         let keys = try await client.list(["tenants", self.id.text, "keys"], member: "keys")
         self.keys = try keys.map { try Key($0) }
     }
 
-    /// The limits that are a tenant's own, of all that are in force.
     static func limits(_ json: JSONValue) throws(CommandFailure) -> [LimitScope: [RatePolicy]] {
         var limits: [LimitScope: [RatePolicy]] = [:]
         for scope in json.list("own").compactMap(\.string).compactMap({ LimitScope(rawValue: $0) }) {

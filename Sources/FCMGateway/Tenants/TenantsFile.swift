@@ -14,11 +14,9 @@ struct TenantsFile {
     /// The largest file read; a tenant takes some hundred bytes.
     private static let maxBytes = 16 << 20
 
-    /// In the file's order.
     private(set) var tenants: [DeclaredTenant] = []
 
     private let secrets: DeclaredSecrets
-    /// The ids of the imported keys so far.
     private var keyIDs: Set<String> = []
 
     /// Reads a file; throws everything wrong with it.
@@ -26,7 +24,6 @@ struct TenantsFile {
         try self.init(YAMLSource(path: path, maxBytes: Self.maxBytes))
     }
 
-    /// Reads text under a file's name.
     init(name: String, text: String) throws(ConfigurationProblems) {
         try self.init(YAMLSource(name: name, text: text))
     }
@@ -249,7 +246,6 @@ private struct DeclaredSecrets {
         }
     }
 
-    /// A key that exists already.
     func key(_ file: NodeValue) -> DeclaredTenant.Imported? {
         guard let text = self.secret(file) else { return nil }
         guard let key = APIKey(text) else {

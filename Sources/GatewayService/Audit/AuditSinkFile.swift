@@ -15,9 +15,7 @@ final class AuditSinkFile: AuditSink {
         var last: SignedCheckpoint?
         /// Whether something stands behind it that no checkpoint has yet.
         var isHalfWritten = false
-        /// Whether the last line was broken off.
         var isMidLine = false
-        /// Whether there was a whole line when the file was opened.
         var hasLine = false
     }
 
@@ -26,7 +24,6 @@ final class AuditSinkFile: AuditSink {
     private static let newline = UInt8(ascii: "\n")
 
     private let path: String
-    /// Held while the file is worked on, by a thread that may wait.
     private let state = BlockingState(State())
     private let wantsReopening = Atomic(false)
 
@@ -91,7 +88,6 @@ final class AuditSinkFile: AuditSink {
 
     // MARK: Opening
 
-    /// Opens the file and finds its last checkpoint.
     private func openFile(_ state: inout State) throws {
         // Closed first: the file of that name may be another by now.
         try? state.handle?.close()
@@ -100,11 +96,8 @@ final class AuditSinkFile: AuditSink {
         // POSIX takes the path as a pointer, valid during the call.
         let descriptor = unsafe open(self.path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw GatewayError(
-                .storeUnavailable,
-                "\(self.path) can't be opened",
-                cause: POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
-            )
+            let cause = POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+            throw GatewayError(.storeUnavailable, "\(self.path) can't be opened", cause: cause)
         }
         let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         if isNew { try Self.makeDurable(URL(fileURLWithPath: self.path).deletingLastPathComponent().path) }
@@ -196,13 +189,8 @@ final class BlockingState<State: Sendable>: Sendable {
         self.state = Mutex(state)
     }
 
-    /// Works on the state, on a thread that may wait.
-    ///
-    /// - Parameters:
-    ///   - failure: what an error is called that has no name of its own.
-    ///   - body: the work.
-    /// - Returns: what the work brought.
-    /// - Throws: errors of the gateway as they are, any other as `storeUnavailable`.
+    /// Works on the state, on a thread that may wait; throws errors of the gateway as they are, any other as
+    /// `storeUnavailable` with the failure's text.
     func blocking<T: Sendable>(
         _ failure: @autoclosure () -> String,
         _ body: @escaping @Sendable (inout State) throws -> T

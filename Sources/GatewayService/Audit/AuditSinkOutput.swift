@@ -16,10 +16,8 @@ final class AuditSinkOutput: AuditSink {
     }
 
     private let output: TimedOutput
-    /// Held while something is written, by a thread that may wait.
     private let state = BlockingState(State())
 
-    /// Standard output, or another descriptor.
     init(_ output: TimedOutput = TimedOutput(descriptor: STDOUT_FILENO, timeoutMs: 1_000)) {
         self.output = output
     }
@@ -57,15 +55,12 @@ struct TimedOutput: Sendable {
     /// What a pipe takes at once when it takes anything (`PIPE_BUF`).
     private static let pieceBytes = 4_096
 
-    /// What is written to; never closed.
     let descriptor: Int32
     /// How long a reader may keep a piece waiting.
     let timeoutMs: Int32
 
-    /// Writes as many of the first bytes as the reader takes at once.
-    ///
-    /// - Returns: how many were written: one at least, unless there are none.
-    /// - Throws: `storeUnavailable` when nobody reads; then nothing was written.
+    /// Writes as many of the first bytes as the reader takes at once, and returns how many: one at least, unless there
+    /// are none. Throws `storeUnavailable` when nobody reads; then nothing was written.
     func put(_ bytes: ArraySlice<UInt8>) throws(GatewayError) -> Int {
         let piece = bytes.prefix(Self.pieceBytes)
         while !piece.isEmpty {

@@ -19,7 +19,6 @@ package struct LineInput {
     /// Whether the last line that was read had an end.
     package private(set) var isWhole = true
 
-    /// The lines of a file, or of standard input for `-`.
     package init(_ path: String) throws {
         if path == "-" {
             self.handle = .standardInput
@@ -28,10 +27,8 @@ package struct LineInput {
         }
     }
 
-    /// The next line without its end.
-    ///
-    /// - Returns: `nil` at the end; what follows the last line's end is no line unless it holds something.
-    /// - Throws: ``TooLong``, and what keeps the file from being read.
+    /// The next line without its end; `nil` at the end: what follows the last line's end is no line unless it holds
+    /// something.
     package mutating func next() throws -> ByteBuffer? {
         while true {
             let view = self.buffer.readableBytesView
@@ -63,8 +60,6 @@ extension AuditSinkVerifier {
     ///
     /// A last line without an end is one that is being written, or that was broken off. What the last file leaves open,
     /// ``finding`` tells.
-    ///
-    /// - Throws: ``Failure``, or why the file can't be read.
     package mutating func read(_ path: String) throws {
         var lines = try LineInput(path)
         self.begin(path)
@@ -79,7 +74,6 @@ extension AuditExportVerifier {
         /// Whose records can be read, as the export says; `nil` for everybody's.
         package var tenant: String?
         package var summary: AuditExportSummary
-        /// The latest checkpoint; `nil` for none.
         package var checkpoint: Int?
 
         package init(verdict: Verdict, tenant: String?, summary: AuditExportSummary, checkpoint: Int?) {
@@ -87,9 +81,7 @@ extension AuditExportVerifier {
         }
     }
 
-    /// Reads an export in a file, or from standard input for `-`.
-    ///
-    /// - Throws: `notFound` when the file can't be read, or holds no export.
+    /// Reads an export in a file, or from standard input for `-`; `notFound` when it can't be read, or holds no export.
     package static func verify(
         _ path: String,
         sealer: AuditSealer?,

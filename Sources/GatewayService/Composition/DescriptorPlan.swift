@@ -1,13 +1,6 @@
 import EventLoopHTTP
+import Foundation
 import GatewayUpstream
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// How many connections of each kind there may be, so that together they leave the process the descriptors it needs.
 ///
@@ -15,22 +8,14 @@ import Musl
 /// log, the loops, the resolver. Operators have a sixteenth, upstreams a quarter, callers what is left; what callers do not
 /// want is for upstreams as well. All of it is bounded by what is configured.
 package struct DescriptorPlan: Equatable {
-    /// Connections of the data listener.
     package let dataConnections: Int
-    /// Connections of the admin listener.
     package let adminConnections: Int
-    /// Connections to all upstreams together.
     package let upstreamConnections: Int
-    /// HTTP/1.1 connections of one event loop to one upstream.
-    ///
-    /// The loops together get half of ``upstreamConnections``, so that a slow upstream keeps nobody's calls from another.
+    /// HTTP/1.1 connections of one event loop to one upstream: the loops together get half of ``upstreamConnections``,
+    /// so that a slow upstream keeps nobody's calls from another.
     package let upstreamConnectionsPerLoop: Int
 
-    /// Plans for a configuration.
-    ///
-    /// - Parameters:
-    ///   - configuration: what is wanted.
-    ///   - limit: the descriptors that the process may have; `nil` for no limit.
+    /// The limit is that of the process; `nil` for none.
     package init(_ configuration: GatewayConfiguration, limit: Int?) {
         let loops = configuration.eventLoops
         // Far from overflow, and more than any configuration asks for.

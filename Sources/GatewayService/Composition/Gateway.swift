@@ -15,13 +15,9 @@ package import UnixSignals
 package struct Gateway: Sendable {
     /// Changes the directory, for `dev`, which sets itself up.
     package let administration: Administration
-    /// Serves tenants' services.
     package let dataListener: ListenerService
-    /// Serves operators, probes and Prometheus.
     package let adminListener: ListenerService
-    /// Whether traffic is welcome.
     package let readiness: Readiness
-    /// What takes other settings while the gateway runs.
     let reloadable: ReloadableParts
     /// The audit's second sink, if it is a file.
     let auditSinkFile: AuditSinkFile?
@@ -31,14 +27,8 @@ package struct Gateway: Sendable {
 
     /// Opens the store and puts the parts together; nothing listens yet.
     ///
-    /// - Parameters:
-    ///   - configuration: all settings.
-    ///   - secrets: what it opens the store's secrets with, and operators' token.
-    ///   - certificates: what the listeners prove themselves with.
-    ///   - tokenHosts: where access tokens may be asked for; `nil` for what the configuration says.
-    ///   - tracing: records spans.
-    ///   - logger: hears of everything.
-    /// - Throws: what is wrong with the store, the secrets or the configuration, in words for an operator.
+    /// Without token hosts, access tokens may be asked for where the configuration says. Throws what is wrong with the
+    /// store, the secrets or the configuration, in words for an operator.
     package init(
         _ configuration: GatewayConfiguration,
         secrets: ServingSecrets,
@@ -94,15 +84,36 @@ package struct Gateway: Sendable {
         )
         try await directory.reload()
 
-        let trail = try AuditTrailParts(
-            configuration,
-            database: database,
-            secrets: ownSecrets,
+        let signer = try ownSecrets.auditSigner()
+        let auditSealer = AuditSealer(auditKey: ownSecrets.auditKey)
+        let retentionDays = configuration.audit.retentionDays
+        let checkpointer = AuditCheckpointer(
+            store: auditStore,
+            signer: signer,
+            sealer: auditSealer,
             clock: clock,
+            // As many as there are in the time that records are kept, when something happens all the time.
+            keptCount: retentionDays * 24 * AuditCheckpoint.anchorInterval,
             metrics: metrics,
             logger: logger
         )
-        self.auditSinkFile = trail.sinkFile
+        self.auditSinkFile = configuration.auditSinkPath.map { AuditSinkFile(path: $0) }
+        var sink: (any AuditSink)? = self.auditSinkFile
+        if configuration.audit.sink == AuditConfiguration.sinkOutput { sink = AuditSinkOutput() }
+        let checkpoints = AuditCheckpointService(
+            checkpointer: checkpointer,
+            feeder: sink.map { sink in
+                AuditSinkFeeder(
+                    sink: sink,
+                    store: auditStore,
+                    publicKey: signer.publicKey,
+                    metrics: metrics,
+                    logger: logger
+                )
+            },
+            interval: configuration.audit.checkpointInterval,
+            metrics: metrics
+        )
         let audit = AuditLog(
             store: auditStore,
             spool: AuditSpool(
@@ -110,12 +121,22 @@ package struct Gateway: Sendable {
                 auditKey: ownSecrets.auditKey,
                 maxBytes: configuration.audit.spoolBytes
             ),
-            sealer: AuditSealer(auditKey: ownSecrets.auditKey),
+            sealer: auditSealer,
             clock: clock,
             configuration: configuration.audit,
             metrics: metrics,
             logger: logger.part(.audit),
-            openingNote: AuditCheckpoint.openingNote(after: try await trail.checkpointer.prepare())
+            openingNote: AuditCheckpoint.openingNote(after: try await checkpointer.prepare())
+        )
+        let retention = AuditRetentionService(
+            store: auditStore,
+            signer: signer,
+            sealer: auditSealer,
+            audit: audit,
+            clock: clock,
+            retention: .seconds(retentionDays * 86_400),
+            metrics: metrics,
+            logger: logger
         )
         let retired = RetiredTokens(
             store: SQLRetiredTokenStore(database: database),
@@ -192,13 +213,7 @@ package struct Gateway: Sendable {
             authenticator: Authenticator(directory: directory, pepper: pepper),
             pipeline: pipeline,
             idempotent: idempotent,
-            topics: TopicPipeline(
-                limiter: limiter,
-                upstream: upstream,
-                audit: audit,
-                clock: clock,
-                metrics: metrics
-            ),
+            topics: TopicPipeline(limiter: limiter, upstream: upstream, audit: audit, clock: clock, metrics: metrics),
             groups: groups,
             retired: RetiredTokenAccess(retired: retired, audit: audit, clock: clock),
             audit: auditAccess,
@@ -233,24 +248,33 @@ package struct Gateway: Sendable {
         )
         // The admin listener has a loop of its own, so that a long list of metrics never holds up a send.
         let adminLoop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        var dataConfiguration = HTTPServerConfiguration(
+            "data",
+            configuration.http.server,
+            maxConnections: plan.dataConnections,
+            certificate: certificates.data,
+            serving: data
+        )
+        // A message has 4 KiB, and what it is wrapped in.
+        dataConfiguration.uncountedBodyBytes = 8 * 1024
+        dataConfiguration.measuresLag = true
+        dataConfiguration.bodyLimit = data.bodyLimit(of:)
         let dataServer = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                configuration.http,
-                maxConnections: plan.dataConnections,
-                certificate: certificates.data,
-                serving: data
-            ),
+            configuration: dataConfiguration,
             responder: data,
             eventLoopGroup: eventLoops,
             logger: logger.part(.http)
         )
+        var adminConfiguration = HTTPServerConfiguration(
+            "admin",
+            configuration.admin.server,
+            maxConnections: plan.adminConnections,
+            certificate: certificates.admin,
+            serving: admin
+        )
+        adminConfiguration.bodyLimit = { _ in Administration.maxBodyBytes }
         let adminServer = HTTPServer(
-            configuration: HTTPServerConfiguration(
-                configuration.admin,
-                maxConnections: plan.adminConnections,
-                certificate: certificates.admin,
-                serving: admin
-            ),
+            configuration: adminConfiguration,
             responder: admin,
             eventLoopGroup: adminLoop,
             logger: logger.part(.http)
@@ -288,7 +312,7 @@ package struct Gateway: Sendable {
             tracing.services + [
                 ForcedShutdownService(forced: forced), ClosingService("store") { try database.close() },
                 ClosingService("limits") { limitSnapshot.save(under: directory.snapshot) }, directory,
-                trail.checkpoints, audit, trail.retention(audit), retired,
+                checkpoints, audit, retention, retired,
                 ClosingService("upstream", close: upstream.shutdown), upstream.tokens, idempotent,
                 self.adminListener, self.dataListener,
             ]
@@ -299,13 +323,7 @@ package struct Gateway: Sendable {
     /// How long everything behind the listeners may take to end.
     private static let closingLimit = Duration.seconds(5)
 
-    /// A group that runs this gateway and whatever comes beside it.
-    ///
-    /// - Parameters:
-    ///   - others: what comes beside it; ends first.
-    ///   - signals: what stops it.
-    ///   - logger: hears of services that start and stop.
-    /// - Returns: the group, not started.
+    /// A group, not started, that runs this gateway and what comes beside it, which ends first.
     package func group(
         with others: [any Service] = [],
         stoppedBy signals: [UnixSignal] = [.sigterm, .sigint],
@@ -329,10 +347,50 @@ package struct Gateway: Sendable {
         configuration.maximumCancellationDuration = .seconds(5)
         return ServiceGroup(configuration: configuration)
     }
+
+    // MARK: Serving
+
+    /// Runs a gateway until SIGTERM or SIGINT; a SIGHUP reads the configuration again.
+    ///
+    /// Throws `ConfigurationProblems` before anything was started; else what a service threw, after the log was flushed.
+    package static func serve(reading input: @escaping @Sendable () -> ConfigurationInput) async throws {
+        let (started, secrets) = try LoadedConfiguration.read(input())
+        // From here on a SIGHUP must not end the process, whatever it is at.
+        let signals = await UnixSignalsSequence(trapping: .sighup)
+        let logLevel = LogLevelSetting(started.configuration.log)
+        let logger = started.configuration.log.bootstrap(logLevel)
+        defer { logger.flush() }
+        let stop = await StartupStop(logger: logger)
+        logger.debug("Starting.")
+        try await stop.watching {
+            let gateway = try await Gateway(
+                started.configuration,
+                secrets: secrets,
+                certificates: started.certificates,
+                tracing: try .installed(),
+                logger: logger
+            )
+            let reloader = ConfigurationReloader(
+                started: started,
+                parts: gateway.reloadable,
+                logLevel: logLevel,
+                clock: SystemWallClock(),
+                logger: logger
+            ) { () throws(ConfigurationProblems) in
+                try LoadedConfiguration.read(input()).0
+            }
+            let reloads = ReloadService(signals: signals, reloader: reloader) {
+                await gateway.auditSinkFile?.reopen()
+            }
+            let group = gateway.group(with: [reloads], logger: logger)
+            stop.arm(group)
+            try await group.run()
+        }
+        withExtendedLifetime(signals) {}
+    }
 }
 
 extension MetricDescription {
-    /// A row of the table, as the exposition shows it.
     init(_ metric: GatewayMetric) {
         let row = metric.row
         switch row.kind {
@@ -342,4 +400,9 @@ extension MetricDescription {
             self.init(name: metric.rawValue, help: row.help, kind: .histogram, buckets: seconds)
         }
     }
+}
+
+/// The version of this build, as `--version` prints it and `build_info` carries it.
+package enum GatewayVersion {
+    package static let current = "0.1.0"
 }

@@ -18,9 +18,7 @@ struct LimitSnapshotFile: Sendable {
         self.logger = logger
     }
 
-    /// Takes back what the last orderly end saved.
-    ///
-    /// - Returns: the limits that were in force then, by tenants' keys.
+    /// Takes back what the last orderly end saved, and returns the limits that were in force then, by tenants' keys.
     func load() -> [LimitKey: PolicyHistory] {
         do {
             guard let bytes = try self.file.read(maxBytes: MemoryRateLimiter.maxSnapshotBytes) else { return [:] }
@@ -44,7 +42,6 @@ struct LimitSnapshotFile: Sendable {
         return [:]
     }
 
-    /// Saves what is used up at this moment, with the limits that are in force.
     func save(under tenants: DirectorySnapshot) {
         let policies = Dictionary(tenants.tenants.values.map { ($0.limitKey, $0.policyHistory) }) { $1 }
         let (bytes, saved) = self.limiter.save(policies: policies, now: self.clock.now())

@@ -9,10 +9,8 @@ package struct ListenerCertificate: Sendable {
     private let file: String
     private let key: String
 
-    /// Reads the files of a listener, nil where it speaks plain HTTP; with authorities, only clients with a certificate of
-    /// theirs are let in.
-    ///
-    /// Throws what is wrong with one of them, by its key in the listener's section.
+    /// Reads the files of a listener, nil where it speaks plain HTTP; with authorities, only clients with a certificate
+    /// of theirs are let in. Throws what is wrong with one of them, by its key in the listener's section.
     init?(_ files: GatewayConfiguration.TLSFiles, section: String) throws(ConfigurationProblems) {
         guard let certificateFile = files.certificateFile, let privateKeyFile = files.privateKeyFile else { return nil }
         let key = "\(section).tls.certificateFile"
@@ -53,10 +51,10 @@ package struct ListenerCertificate: Sendable {
             return nil
         }
         let message = "the certificate in \(self.file) \(text)"
-        return ConfigurationProblem(place: .unknown, key: self.key, message: message)
+        return ConfigurationProblem(key: self.key, message: message)
     }
 
-    /// From when on clients will not accept the certificate, in seconds since 1970.
+    /// In seconds since 1970.
     package var notValidAfter: Int { Int(self.leaf.notValidAfter) }
 
     /// Whether it is the same certificate as another, whatever its key's file and its chain say.
@@ -78,9 +76,7 @@ package struct ListenerCertificate: Sendable {
         throw self.problem(key, "\(file) holds no certificate in PEM, or one that is cut off")
     }
 
-    /// Whether every block of a PEM file has its end.
-    ///
-    /// The library takes what is left of a block behind the last whole one for text that does not matter.
+    /// Whether every block of a PEM file has its end: the library takes one that is cut off for text without meaning.
     private static func isWhole(_ data: Data) -> Bool {
         let lines = String(decoding: data, as: UTF8.self).split(whereSeparator: \.isNewline)
             .map { $0.trimmingCharacters(in: .whitespaces) }
@@ -100,21 +96,18 @@ package struct ListenerCertificate: Sendable {
     }
 
     private static func problem(_ key: String, _ message: String) -> ConfigurationProblems {
-        ConfigurationProblems([ConfigurationProblem(place: .unknown, key: key, message: message)])
+        ConfigurationProblems([ConfigurationProblem(key: key, message: message)])
     }
 }
 
-/// What both listeners prove themselves with.
+/// What both listeners prove themselves with; `nil` for one that speaks plain HTTP.
 package struct ListenerCertificates: Sendable {
-    /// The data listener's; `nil` where it speaks plain HTTP.
     package var data: ListenerCertificate?
-    /// The admin listener's; `nil` where it speaks plain HTTP.
     package var admin: ListenerCertificate?
 
-    /// Two listeners that speak plain HTTP.
     package init() {}
 
-    /// Reads the files that a configuration names; throws what is wrong with the files, of each listener the first fault.
+    /// Reads the files that a configuration names; throws what is wrong with them, of each listener the first fault.
     package init(_ configuration: GatewayConfiguration) throws(ConfigurationProblems) {
         var problems: [ConfigurationProblem] = []
         func read(_ files: GatewayConfiguration.TLSFiles, _ section: String) -> ListenerCertificate? {

@@ -7,13 +7,11 @@ import ServiceLifecycle
 
 /// Runs one server: listens at once, and drains at shutdown.
 package struct ListenerService: Service {
-    /// How a listener leaves.
     struct Drain: Sendable {
         /// How long new connections are still accepted after the balancer was told.
         var grace: Duration
         /// How long running requests may take after that.
         var timeout: Duration
-        /// Cuts both short.
         var forced = ForcedShutdown()
         /// Is 1 from the moment the balancer is told.
         var gauge: Meter?
@@ -29,12 +27,8 @@ package struct ListenerService: Service {
     private let ports: AsyncStream<Int>
     private let portsContinuation: AsyncStream<Int>.Continuation
 
-    /// - Parameters:
-    ///   - server: the server, not started.
-    ///   - address: where it will listen, for an operator who must find out why it can't.
-    ///   - readiness: told when the listener begins and ends to welcome traffic; `nil` for one that no balancer watches.
-    ///   - drain: how it leaves.
-    ///   - mayBegin: waits for what has to be there before anybody is served, and says whether it is.
+    /// No balancer watches a listener without readiness. `mayBegin` waits for what has to be there before anybody is
+    /// served, and says whether it is.
     init(
         server: HTTPServer,
         address: String,
@@ -51,11 +45,7 @@ package struct ListenerService: Service {
         drain.gauge?.set(0)
     }
 
-    /// The port in use; waits until there is one.
-    ///
-    /// One caller may ask, once.
-    ///
-    /// - Throws: `cancelled` when the server did not start.
+    /// Waits for the port in use; throws `cancelled` when the server did not start. One caller may ask, once.
     package func boundPort() async throws(GatewayError) -> Int {
         for await port in self.ports { return port }
         throw GatewayError(.cancelled, "The listener did not start")
@@ -97,41 +87,16 @@ package struct ListenerService: Service {
 }
 
 extension HTTPServerConfiguration {
-    /// The data listener's server.
+    /// A server as configured, with what no key sets: connections as planned, and who answers and counts refusals.
     init(
-        _ listener: GatewayConfiguration.DataListener,
+        _ name: String,
+        _ configured: HTTPServerConfiguration,
         maxConnections: Int,
         certificate: ListenerCertificate?,
         serving served: Listener
     ) {
-        self = listener.server
-        self.name = "data"
-        self.complete(maxConnections: maxConnections, certificate: certificate, serving: served)
-        // A message has 4 KiB, and what it is wrapped in.
-        self.uncountedBodyBytes = 8 * 1024
-        self.measuresLag = true
-        self.bodyLimit = served.bodyLimit(of:)
-    }
-
-    /// The admin listener's server.
-    init(
-        _ listener: GatewayConfiguration.AdminListener,
-        maxConnections: Int,
-        certificate: ListenerCertificate?,
-        serving served: Listener
-    ) {
-        self = listener.server
-        self.name = "admin"
-        self.complete(maxConnections: maxConnections, certificate: certificate, serving: served)
-        self.bodyLimit = { _ in Administration.maxBodyBytes }
-    }
-
-    /// Adds what no key sets: connections as planned, the certificate, and who answers and counts refusals.
-    private mutating func complete(
-        maxConnections: Int,
-        certificate: ListenerCertificate?,
-        serving served: Listener
-    ) {
+        self = configured
+        self.name = name
         self.maxConnections = maxConnections
         self.tls = certificate?.configuration
         self.refusalResponse = served.response(to:_:)

@@ -12,16 +12,13 @@ import UnixSignals
 /// A configuration with everything that it names read and checked: what `serve` starts with, and what a reload brings.
 struct LoadedConfiguration: Sendable {
     /// All settings, without the secrets.
-    let configuration: GatewayConfiguration
-    /// The listeners' certificates.
-    let certificates: ListenerCertificates
+    var configuration: GatewayConfiguration
+    var certificates: ListenerCertificates
     /// Tells values apart, by the keys' paths; of secrets, digests.
-    let fingerprints: [String: String]
+    var fingerprints: [String: String]
     let sources: ConfigurationInput.Sources
 
-    /// Reads and checks everything; the secrets are not kept with the rest.
-    ///
-    /// Throws everything that would keep `serve` from starting, by place and key.
+    /// Reads and checks everything; throws everything that would keep `serve` from starting, by place and key.
     static func read(
         _ input: ConfigurationInput
     ) throws(ConfigurationProblems) -> (LoadedConfiguration, ServingSecrets) {
@@ -46,7 +43,7 @@ struct LoadedConfiguration: Sendable {
 }
 
 extension ConfigurationInput {
-    /// The certificates in the files that the configuration names; throws what is wrong with them, by place and key.
+    /// The listeners' certificates; throws what is wrong with their files, by place and key.
     package func certificates(_ configuration: GatewayConfiguration) throws(ConfigurationProblems)
         -> ListenerCertificates
     {
@@ -62,7 +59,7 @@ extension ConfigurationInput {
         do throws(GatewayError) {
             _ = try configuration.upstream.tls()
         } catch {
-            let problem = ConfigurationProblem(place: .unknown, key: "upstream.caFile", message: error.message)
+            let problem = ConfigurationProblem(key: "upstream.caFile", message: error.message)
             throw ConfigurationProblems([self.sources.locate(problem)])
         }
     }
@@ -70,18 +67,13 @@ extension ConfigurationInput {
 
 /// The parts of a gateway that take other settings while they work.
 struct ReloadableParts: Sendable {
-    /// Knows the limits of tenants that have none of their own.
     let directory: Directory
-    /// Serves tenants' services.
     let dataServer: HTTPServer
-    /// Serves operators.
     let adminServer: HTTPServer
-    /// What calls to FCM go by.
     let upstream: UpstreamSettings
-    /// Says whether the last reload was good.
+    /// Whether the last reload was good.
     let lastReload: Meter
 
-    /// Hands each part the values that it may change to.
     fileprivate func reload(_ configuration: GatewayConfiguration) {
         self.directory.use(defaultLimits: configuration.limits.defaults)
         self.upstream.reload(configuration.upstream)
@@ -93,19 +85,13 @@ struct ReloadableParts: Sendable {
 /// Nothing is changed before everything was read and checked. Settings that only a start can take keep their values and
 /// are named in the log.
 final class ConfigurationReloader: Sendable {
-    private struct State {
-        /// What is in force, without the secrets.
-        var configuration: GatewayConfiguration
-        var certificates: ListenerCertificates
-        var fingerprints: [String: String]
-    }
-
     private let parts: ReloadableParts
     private let logLevel: LogLevelSetting
     private let clock: any WallClock
     private let logger: Logger
     private let load: @Sendable () throws(ConfigurationProblems) -> LoadedConfiguration
-    private let state: Mutex<State>
+    /// What is in force.
+    private let state: Mutex<LoadedConfiguration>
 
     init(
         started: LoadedConfiguration,
@@ -120,19 +106,11 @@ final class ConfigurationReloader: Sendable {
         self.clock = clock
         self.logger = logger
         self.load = load
-        self.state = Mutex(
-            State(
-                configuration: started.configuration,
-                certificates: started.certificates,
-                fingerprints: started.fingerprints
-            )
-        )
+        self.state = Mutex(started)
         self.warnOfTime(started)
     }
 
-    /// Reads the configuration anew and puts it in force; what is wrong with it is logged, and nothing changes.
-    ///
-    /// One caller at a time: reloads are not meant to overtake each other.
+    /// Logs what is wrong, and then changes nothing. One caller at a time: reloads must not overtake each other.
     func reload() {
         do {
             let loaded = try self.load()
@@ -154,9 +132,8 @@ final class ConfigurationReloader: Sendable {
 
     // MARK: Certificates
 
-    /// A certificate whose time is over, or has not come, does not take the place of another.
-    ///
-    /// The one in use may expire: then the files say nothing new, and the rest of the configuration is as good as ever.
+    /// A certificate whose time is over, or has not come, does not take the place of another. The one in use may expire:
+    /// then the files say nothing new, and the rest of the configuration is as good as ever.
     private func refuseUntimely(
         _ loaded: LoadedConfiguration,
         instead current: ListenerCertificates
@@ -194,15 +171,13 @@ final class ConfigurationReloader: Sendable {
                 try self.parts.adminServer.reload(tls: admin.configuration)
             }
         } catch {
-            throw ConfigurationProblems([
-                ConfigurationProblem(place: .unknown, message: "TLS can't be set up: \(error)")
-            ])
+            throw ConfigurationProblems([ConfigurationProblem(message: "TLS can't be set up: \(error)")])
         }
     }
 
     // MARK: What has changed
 
-    private func use(_ loaded: LoadedConfiguration, instead current: State) {
+    private func use(_ loaded: LoadedConfiguration, instead current: LoadedConfiguration) {
         var next = current
         next.certificates = loaded.certificates
         var postponed: Set<String> = []
@@ -220,7 +195,7 @@ final class ConfigurationReloader: Sendable {
         for key in ConfigurationTable.keys where loaded.fingerprints[key.path] != current.fingerprints[key.path] {
             if key.isReloadable, !postponed.contains(key.path) {
                 changed.append(key.path)
-                key.copy(from: loaded.configuration, to: &next.configuration)
+                key.copy(&next.configuration, loaded.configuration)
                 next.fingerprints[key.path] = loaded.fingerprints[key.path]
             } else {
                 waiting.append(key.path)
@@ -251,7 +226,6 @@ final class ConfigurationReloader: Sendable {
 struct ReloadService: Service {
     /// The signals, trapped since before the gateway began to start: a SIGHUP must not end it then either.
     let signals: UnixSignalsSequence
-    /// Reloads.
     let reloader: ConfigurationReloader
     /// Opens what was moved away anew; done even when the configuration can't be read.
     let reopen: @Sendable () async -> Void
@@ -274,14 +248,12 @@ extension ConfigurationProblem {
     fileprivate var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = ["problem": "\(self.message)"]
         if let key = self.key { metadata["key"] = "\(key)" }
-        switch self.place {
+        switch self.source {
         case .file(let name, let line):
             metadata["file"] = "\(name)"
             if let line { metadata["line"] = "\(line)" }
-        case .variable(let name):
-            metadata["variable"] = "\(name)"
-        case .unknown:
-            break
+        case .variable(let name): metadata["variable"] = "\(name)"
+        case .builtIn: break
         }
         return metadata
     }

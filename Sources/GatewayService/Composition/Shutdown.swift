@@ -36,12 +36,10 @@ final class StartupStop: Sendable {
     }
 
     /// Has a group take the signals from now on, whether it runs already or is about to.
-    func arm(_ group: ServiceGroup) {
-        self.group.withLock { $0 = group }
-    }
+    func arm(_ group: ServiceGroup) { self.group.withLock { $0 = group } }
 }
 
-/// Whether a second signal asks a draining gateway to end at once.
+/// Whether a second SIGTERM or SIGINT asks a draining gateway to end at once.
 final class ForcedShutdown: Sendable {
     private struct State {
         var isRequested = false
@@ -75,7 +73,7 @@ final class ForcedShutdown: Sendable {
     }
 }
 
-/// Requests a forced shutdown at the second SIGTERM or SIGINT.
+/// Waits for the second signal.
 struct ForcedShutdownService: Service {
     let forced: ForcedShutdown
 

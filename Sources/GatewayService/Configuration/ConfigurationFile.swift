@@ -1,29 +1,17 @@
 import Yams
 
 /// A YAML file walked against the table: the values of its keys, their lines, and everything that does not belong.
-package struct ConfigurationFile {
+struct ConfigurationFile {
     /// The largest file read; a configuration is a few hundred lines.
     static let maxBytes = 1 << 20
 
-    /// The path as the operator wrote it.
     let name: String
     /// The values that could be read, by path.
     private(set) var values: [String: ConfigurationKey.Assignment] = [:]
-    /// The line of each key that was set, by path.
     private(set) var lines: [String: Int] = [:]
-    /// Everything wrong with the file.
     private(set) var problems: [ConfigurationProblem] = []
 
-    package init(path: String) {
-        self.init(YAMLSource(path: path, maxBytes: Self.maxBytes))
-    }
-
-    /// Reads text under a file's name.
-    init(name: String, text: String) {
-        self.init(YAMLSource(name: name, text: text))
-    }
-
-    private init(_ source: YAMLSource) {
+    init(_ source: YAMLSource) {
         self.name = source.name
         self.problems = source.problem.map { [$0] } ?? []
         if let root = source.root { self.walkSection(root, path: nil) }
@@ -58,7 +46,7 @@ package struct ConfigurationFile {
                 return
             }
             do throws(ConfigurationFaults) {
-                self.values[path] = try known.assignment(of: value)
+                self.values[path] = try known.assignmentOfNode(value)
             } catch {
                 for fault in error.faults { self.report(fault.line, path, fault.message) }
             }
@@ -69,6 +57,6 @@ package struct ConfigurationFile {
     }
 
     private mutating func report(_ line: Int?, _ key: String?, _ message: String) {
-        self.problems.append(ConfigurationProblem(place: .file(self.name, line: line), key: key, message: message))
+        self.problems.append(ConfigurationProblem(.file(self.name, line: line), key: key, message: message))
     }
 }

@@ -6,42 +6,17 @@ package struct ConfigurationInput {
         "GATEWAY_ADMIN_TOKEN_FILE",
     ]
 
-    /// Where a value in force comes from.
-    package enum Source: Sendable, Equatable, CustomStringConvertible {
-        case builtIn
-        /// The file, at a line from 1.
-        case file(String, line: Int)
-        /// The environment, by the variable's name.
-        case variable(String)
-
-        /// `default`, `file:line` or the variable's name.
-        package var description: String {
-            switch self {
-            case .builtIn: "default"
-            case .file(let name, let line): "\(name):\(line)"
-            case .variable(let name): name
-            }
-        }
-    }
-
     /// Where the values in force come from, by path; a key that nothing sets has its default.
     package struct Sources: Sendable {
-        fileprivate var byPath: [String: Source] = [:]
+        fileprivate var byPath: [String: ConfigurationSource] = [:]
 
-        package subscript(path: String) -> Source { self.byPath[path] ?? .builtIn }
+        package subscript(path: String) -> ConfigurationSource { self.byPath[path] ?? .builtIn }
 
         /// A problem with where its key was set, or the other key that takes part.
         package func locate(_ problem: ConfigurationProblem) -> ConfigurationProblem {
             var located = problem
-            for path in [problem.key, problem.otherKey].compactMap(\.self) {
-                switch self[path] {
-                case .builtIn: continue
-                case .file(let name, let line): located.place = .file(name, line: line)
-                case .variable(let name): located.place = .variable(name)
-                }
-                located.key = path
-                return located
-            }
+            let path = [problem.key, problem.otherKey].compactMap(\.self).first { self[$0] != .builtIn }
+            if let path { (located.source, located.key) = (self[path], path) }
             return located
         }
     }
@@ -51,7 +26,7 @@ package struct ConfigurationInput {
         package let key: ConfigurationKey
         /// The value in force as text: empty when there is none, `<redacted>` for a secret.
         package let value: String
-        package let source: Source
+        package let source: ConfigurationSource
     }
 
     package private(set) var sources = Sources()
@@ -61,10 +36,10 @@ package struct ConfigurationInput {
 
     /// Reads the file, if there is one, and the environment; what is wrong with them comes out of ``configuration()``.
     package init(file path: String?, environment: [String: String]) {
-        self.init(file: path.map { ConfigurationFile(path: $0) }, environment: environment)
+        let file = path.map { ConfigurationFile(YAMLSource(path: $0, maxBytes: ConfigurationFile.maxBytes)) }
+        self.init(file: file, environment: environment)
     }
 
-    /// Brings a file that was already read and the environment together.
     init(file: ConfigurationFile?, environment: [String: String]) {
         self.problems = file?.problems ?? []
         var assignments = file?.values ?? [:]
@@ -72,7 +47,7 @@ package struct ConfigurationInput {
         for key in ConfigurationTable.keys {
             do throws(ConfigurationProblems) {
                 guard let (text, variable) = try Self.text(of: key, in: environment) else { continue }
-                assignments[key.path] = key.assignment(of: text)
+                assignments[key.path] = key.assignmentOfText(text)
                 self.sources.byPath[key.path] = .variable(variable)
             } catch {
                 self.problems += error.problems
@@ -81,13 +56,11 @@ package struct ConfigurationInput {
         let known = Self.clientVariables.union(ConfigurationTable.keys.flatMap(\.variables))
         for name in environment.keys.sorted() where name.hasPrefix("GATEWAY_") && !known.contains(name) {
             let message = "is not known\(NearestName.hint(for: name, among: known))"
-            self.problems.append(ConfigurationProblem(place: .variable(name), message: message))
+            self.problems.append(ConfigurationProblem(.variable(name), message: message))
         }
         for key in ConfigurationTable.keys {
             for message in assignments[key.path]?(&self.values) ?? [] {
-                self.problems.append(
-                    self.sources.locate(ConfigurationProblem(place: .unknown, key: key.path, message: message))
-                )
+                self.problems.append(self.sources.locate(ConfigurationProblem(key: key.path, message: message)))
             }
         }
         self.problems += self.values.problems.map(self.sources.locate)
@@ -108,7 +81,6 @@ package struct ConfigurationInput {
         return self.values
     }
 
-    /// The values in force, one row a key, secrets masked.
     package func describe() -> [Row] {
         ConfigurationTable.keys.map { key in
             Row(key: key, value: key.shown(self.values), source: self.sources[key.path])

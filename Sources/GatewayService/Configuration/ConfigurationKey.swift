@@ -9,21 +9,20 @@ package struct ConfigurationKey: Sendable {
     /// Puts a value in a configuration, or says why it can't be used and leaves the property as it is.
     typealias Assignment = @Sendable (inout GatewayConfiguration) -> [String]
 
-    /// The path, with dots.
     package let path: String
-    /// What may be written, for documents.
+    /// What may be written, for documents; ``doc`` is what the key sets.
     package let values: String
-    /// What the key sets, for documents.
     package let doc: String
     /// Whether a reload puts another value in force; without it, only a start does.
     package let isReloadable: Bool
-    /// Whether the value must never be shown nor stand in the file.
     package let isSecret: Bool
 
-    private let assignmentOfNode: @Sendable (Node) throws(ConfigurationFaults) -> Assignment
-    private let assignmentOfText: @Sendable (String) -> Assignment
+    /// Reads a node of the file; ranges are checked by the assignment, since a variable may take its place.
+    let assignmentOfNode: @Sendable (Node) throws(ConfigurationFaults) -> Assignment
+    let assignmentOfText: @Sendable (String) -> Assignment
     private let text: @Sendable (GatewayConfiguration) -> String
-    private let take: @Sendable (inout GatewayConfiguration, GatewayConfiguration) -> Void
+    /// Takes another configuration's value of this key.
+    let copy: @Sendable (inout GatewayConfiguration, GatewayConfiguration) -> Void
 
     init<Written: ConfigurationValue, Value>(
         _ path: String,
@@ -68,14 +67,8 @@ package struct ConfigurationKey: Sendable {
             }
         }
         self.text = { format.text($0[keyPath: part][keyPath: property]) }
-        self.take = { $0[keyPath: part][keyPath: property] = $1[keyPath: part][keyPath: property] }
+        self.copy = { $0[keyPath: part][keyPath: property] = $1[keyPath: part][keyPath: property] }
     }
-
-    /// Reads a node of the file; ranges are checked by the assignment, since a variable may take its place.
-    func assignment(of node: Node) throws(ConfigurationFaults) -> Assignment { try self.assignmentOfNode(node) }
-
-    /// Reads a variable's text.
-    func assignment(of text: String) -> Assignment { self.assignmentOfText(text) }
 
     /// The value as the file or a variable would hold it: empty when there is none, masked when it is secret.
     package func shown(_ configuration: GatewayConfiguration) -> String {
@@ -83,18 +76,11 @@ package struct ConfigurationKey: Sendable {
         return self.isSecret && !text.isEmpty ? Redacted("").description : text
     }
 
-    /// Tells values apart without showing a secret.
     func fingerprint(_ configuration: GatewayConfiguration) -> String {
         let text = self.text(configuration)
         return self.isSecret ? SHA256.hash(data: Array(text.utf8)).description : text
     }
 
-    /// Takes another configuration's value of this key.
-    func copy(from other: GatewayConfiguration, to configuration: inout GatewayConfiguration) {
-        self.take(&configuration, other)
-    }
-
-    /// The key's variable.
     package var variable: String { Self.variable(self.path) }
 
     /// The environment variables that set the key: for a secret also the one that names a file.
@@ -122,12 +108,10 @@ package struct ConfigurationKey: Sendable {
 
 /// Between what an operator writes and the value of a property.
 struct ConfigurationFormat<Written: ConfigurationValue, Value: Sendable>: Sendable {
-    /// What may be written, for documents.
     let values: String
     var isSecret = false
     /// Why what was written can't be used; never repeats a secret.
     let problems: @Sendable (Written) -> [String]
-    /// The value of what was found without problems.
     let value: @Sendable (Written) -> Value?
     /// The value as an operator would write it in a variable.
     let text: @Sendable (Value) -> String
@@ -135,12 +119,7 @@ struct ConfigurationFormat<Written: ConfigurationValue, Value: Sendable>: Sendab
 
 extension ConfigurationFormat where Written == Int, Value == Int {
     static func wholeNumber(_ range: ClosedRange<Int>) -> Self {
-        Self(
-            values: Self.readable(range),
-            problems: { Self.problems($0, range) },
-            value: { $0 },
-            text: { "\($0)" }
-        )
+        Self(values: Self.readable(range), problems: { Self.problems($0, range) }, value: { $0 }, text: { "\($0)" })
     }
 }
 
@@ -178,34 +157,23 @@ extension ConfigurationFormat where Written == Int {
 }
 
 extension ConfigurationFormat where Written == String, Value == String {
-    static func text(_ values: String, problem: @escaping @Sendable (String) -> String? = { _ in nil }) -> Self {
-        .text(values, problem: problem) { $0 }
-    }
-
-    /// Text that another form is made of once it is found good.
+    /// Text, which another form may be made of once it is found good.
     static func text(
         _ values: String,
-        problem: @escaping @Sendable (String) -> String?,
-        value: @escaping @Sendable (String) -> String
+        problem: @escaping @Sendable (String) -> String? = { _ in nil },
+        value: @escaping @Sendable (String) -> String = { $0 }
     ) -> Self {
         Self(values: values, problems: { problem($0).map { [$0] } ?? [] }, value: value, text: { $0 })
     }
 }
 
 extension ConfigurationFormat where Written == String, Value == String? {
-    /// A file's path; empty for none.
     static var file: Self {
-        Self(
-            values: "path",
-            problems: { _ in [] },
-            value: { .some($0.isEmpty ? nil : $0) },
-            text: { $0 ?? "" }
-        )
+        Self(values: "path", problems: { _ in [] }, value: { .some($0.isEmpty ? nil : $0) }, text: { $0 ?? "" })
     }
 }
 
 extension ConfigurationFormat where Written == String, Value: RawRepresentable<String> & CaseIterable {
-    /// One of a closed set of names.
     static var choice: Self {
         Self(
             values: Value.names.map { "`\($0)`" }.joined(separator: ", "),
@@ -255,7 +223,6 @@ extension RawRepresentable<String> where Self: CaseIterable {
 }
 
 extension ConfigurationFormat where Written == [String], Value == [String] {
-    /// Names of hosts, taken in lower case.
     static func hosts(_ values: String, problem: @escaping @Sendable (String) -> String?) -> Self {
         Self(
             values: values,

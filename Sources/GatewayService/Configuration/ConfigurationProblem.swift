@@ -1,16 +1,24 @@
+/// Where a value of the configuration comes from.
+package enum ConfigurationSource: Sendable, Equatable, CustomStringConvertible {
+    /// The default; of a problem also: not known yet.
+    case builtIn
+    /// A file, and the line where there is one, from 1.
+    case file(String, line: Int?)
+    case variable(String)
+
+    /// `default`, `file:line` or the variable's name.
+    package var description: String {
+        switch self {
+        case .builtIn: "default"
+        case .file(let name, let line): line.map { "\(name):\($0)" } ?? name
+        case .variable(let name): name
+        }
+    }
+}
+
 /// One thing that is wrong with the configuration.
 package struct ConfigurationProblem: Sendable, Equatable {
-    /// Where the value comes from.
-    package enum Place: Sendable, Equatable {
-        /// A file, and the line where there is one, from 1.
-        case file(String, line: Int?)
-        /// An environment variable.
-        case variable(String)
-        /// Not known yet, or a default.
-        case unknown
-    }
-
-    package var place: Place
+    package var source: ConfigurationSource
     /// The key's path; nil when the problem is the whole file's or no key's.
     package var key: String?
     /// Another key that takes part; the problem is shown there when only that one was set.
@@ -18,8 +26,13 @@ package struct ConfigurationProblem: Sendable, Equatable {
     /// What is wrong; never holds a secret.
     package var message: String
 
-    package init(place: Place, key: String? = nil, otherKey: String? = nil, message: String) {
-        self.place = place
+    package init(
+        _ source: ConfigurationSource = .builtIn,
+        key: String? = nil,
+        otherKey: String? = nil,
+        message: String
+    ) {
+        self.source = source
         self.key = key
         self.otherKey = otherKey
         self.message = message
@@ -29,17 +42,10 @@ package struct ConfigurationProblem: Sendable, Equatable {
 extension ConfigurationProblem: CustomStringConvertible {
     /// The problem on one line: `file:line: key: message` or `GATEWAY_X: message`.
     package var description: String {
-        var parts: [String] = []
-        switch self.place {
-        case .file(let name, let line):
-            parts.append(line.map { "\(name):\($0)" } ?? name)
-            if let key = self.key { parts.append(key) }
-        case .variable(let name):
-            parts.append(name)
-        case .unknown:
-            if let key = self.key { parts.append(key) }
-        }
-        return (parts + [self.message]).joined(separator: ": ")
+        let source = self.source == .builtIn ? nil : self.source.description
+        var key = self.key
+        if case .variable = self.source { key = nil }
+        return [source, key, self.message].compactMap(\.self).joined(separator: ": ")
     }
 }
 
@@ -54,10 +60,7 @@ package struct ConfigurationProblems: Error, Sendable, Equatable {
 }
 
 extension ConfigurationProblems: CustomStringConvertible {
-    /// One problem a line.
-    package var description: String {
-        self.problems.map(\.description).joined(separator: "\n")
-    }
+    package var description: String { self.problems.map(\.description).joined(separator: "\n") }
 }
 
 /// Finds the name somebody probably meant.
@@ -80,7 +83,6 @@ package enum NearestName {
         return best.candidate
     }
 
-    /// The Levenshtein distance: insertions, deletions and replacements of one character.
     private static func distance(_ left: String, _ right: String) -> Int {
         let left = Array(left)
         let right = Array(right)

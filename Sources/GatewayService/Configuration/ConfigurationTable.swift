@@ -126,7 +126,6 @@ package enum ConfigurationTable {
             Key("tracing.propagate", \.tracePropagation, .choice, "whether callers' traces go with calls to FCM"),
         ]
 
-    /// The keys by path.
     static let keysByPath = Dictionary(uniqueKeysWithValues: Self.keys.map { ($0.path, $0) })
 
     /// The paths that hold further keys.
@@ -138,7 +137,6 @@ package enum ConfigurationTable {
     )
 
     // swift-format-ignore
-    /// The keys that both listeners have.
     private static func listener(
         _ name: String,
         _ server: any WritableKeyPath<GatewayConfiguration, HTTPServerConfiguration> & Sendable,

@@ -5,7 +5,7 @@ import NIOCore
 
 /// Everything an operator can set, in sections; a section that one part reads is that part's own struct.
 ///
-/// The initial values are the defaults. ``ConfigurationTable`` says by which keys the properties are set, and
+/// The initial values are the defaults. ``ConfigurationTable`` says by which keys they are set and what they mean, and
 /// ``ConfigurationInput`` reads them.
 package struct GatewayConfiguration: Sendable {
     /// The data listener, where tenants' services connect.
@@ -15,11 +15,8 @@ package struct GatewayConfiguration: Sendable {
         package var tls = TLSFiles()
         /// Requests in flight at once; one tenant gets half of them, messages without high priority four fifths.
         package var maxInFlight = 1_024
-        /// How long requests may have waited for a loop that is behind all the time before it sheds them.
         package var maxLag = Duration.milliseconds(4)
-        /// How long after SIGTERM new requests are still accepted while `/readyz` answers 503.
         package var drainGrace = Duration.seconds(5)
-        /// How long requests in flight may take to finish once the grace is over.
         package var shutdownTimeout = Duration.seconds(25)
 
         fileprivate init() { self.server.maxBufferedBytes = 64 << 20 }
@@ -37,10 +34,8 @@ package struct GatewayConfiguration: Sendable {
 
     /// The PEM files that make a listener speak TLS.
     package struct TLSFiles: Sendable, Equatable {
-        /// The certificate chain's path, leaf first.
         package var certificateFile: String?
         package var privateKeyFile: String?
-        /// The path of the authorities whose client certificates are demanded; nil asks for none.
         package var clientCAFile: String?
 
         package init(certificateFile: String? = nil, privateKeyFile: String? = nil, clientCAFile: String? = nil) {
@@ -49,7 +44,6 @@ package struct GatewayConfiguration: Sendable {
             self.clientCAFile = clientCAFile
         }
 
-        /// Whether the listener speaks plain HTTP.
         package var isPlain: Bool { self.certificateFile == nil }
     }
 
@@ -57,7 +51,6 @@ package struct GatewayConfiguration: Sendable {
     package struct Limits: Sendable {
         /// Not supported yet: a known key, so that setting it is refused by name.
         var redisURL = ""
-        /// The policies of tenants that have none of their own.
         package var defaults = LimitPolicies()
     }
 
@@ -69,31 +62,24 @@ package struct GatewayConfiguration: Sendable {
 
     package var http = DataListener()
     package var admin = AdminListener()
-    /// The store's address: `sqlite:` and a path, relative to ``dataDir`` unless absolute.
     package var storeURL = "sqlite:gateway.sqlite"
     package var limits = Limits()
     package var upstream = UpstreamConfiguration()
     package var audit = AuditConfiguration()
     package var log = LogConfiguration()
     package var tracePropagation = TracePropagation.all
-    /// How many event loops serve requests; the number of cores unless told otherwise.
     package var eventLoops = System.coreCount
-    /// The directory of the gateway's own files.
     package var dataDir = "/var/lib/fcm-gateway"
     /// The key that seals all other secrets, 32 bytes; only `config check` and `config show` do without one.
     package var masterKey: Redacted<[UInt8]>?
-    /// The master key before this one, while stored secrets may still be sealed by it.
     package var previousMasterKey: Redacted<[UInt8]>?
 
     package init() {}
 
-    /// The scheme of the embedded store.
     static let sqliteScheme = "sqlite:"
 
-    /// The database file's path.
     package var databasePath: String { self.path(String(self.storeURL.dropFirst(Self.sqliteScheme.count))) }
 
-    /// The directory of the audit's spool.
     package var spoolDirectory: String {
         self.audit.spoolDir.isEmpty ? self.dataDir : self.path(self.audit.spoolDir)
     }
@@ -113,7 +99,7 @@ package struct GatewayConfiguration: Sendable {
     var problems: [ConfigurationProblem] {
         var problems = Self.problems(self.http.tls, "http") + Self.problems(self.admin.tls, "admin")
         func report(_ key: String, or other: String? = nil, _ message: String) {
-            problems.append(ConfigurationProblem(place: .unknown, key: key, otherKey: other, message: message))
+            problems.append(ConfigurationProblem(key: key, otherKey: other, message: message))
         }
         let plainHTTP = PlainHTTP(hosts: self.upstream.allowPlainHTTP)
         let endpoints = [
@@ -157,13 +143,7 @@ package struct GatewayConfiguration: Sendable {
             case (.some, .some): nil
             }
         guard let problem else { return [] }
-        return [
-            ConfigurationProblem(
-                place: .unknown,
-                key: "\(section).\(problem.name)",
-                message: "needs \(problem.missing)"
-            )
-        ]
+        return [ConfigurationProblem(key: "\(section).\(problem.name)", message: "needs \(problem.missing)")]
     }
 
     // MARK: Secrets
@@ -190,7 +170,7 @@ package struct GatewayConfiguration: Sendable {
     private static func missingSecret(_ path: String) -> ConfigurationProblem {
         let variable = ConfigurationKey.variable(path)
         return ConfigurationProblem(
-            place: .variable(variable),
+            .variable(variable),
             key: path,
             message: "is not set, nor is \(variable)_FILE; serve does not start without it"
         )

@@ -3,7 +3,6 @@ package import GatewayCore
 
 /// A secret that prints, reflects and interpolates as `<redacted>`; `revealed` is easy to find in a review.
 package struct Redacted<Value: Sendable>: Sendable {
-    /// The secret itself.
     package let revealed: Value
 
     package init(_ revealed: Value) {
@@ -20,11 +19,9 @@ extension Redacted: CustomStringConvertible, CustomDebugStringConvertible, Custo
 
 /// The secrets without which the gateway does not start.
 package struct ServingSecrets: Sendable {
-    /// The key that seals all other secrets, 32 bytes.
     package let masterKey: Redacted<[UInt8]>
-    /// The master key before it, while something may still be sealed by that.
+    /// While something may still be sealed by it.
     package var previousMasterKey: Redacted<[UInt8]>?
-    /// The operators' token.
     package let adminToken: Redacted<String>
 
     package init(
@@ -71,10 +68,7 @@ package enum SecretVariable {
 
     /// Finds a secret by its variable's name, or by the file's that the variable with `_FILE` behind it names; nil when
     /// neither is set.
-    package static func find(
-        _ name: String,
-        in environment: [String: String]
-    ) throws(ConfigurationProblems) -> Found? {
+    package static func find(_ name: String, in environment: [String: String]) throws(ConfigurationProblems) -> Found? {
         let fileVariable = "\(name)_FILE"
         switch (environment[name], environment[fileVariable]) {
         case (nil, nil):
@@ -117,6 +111,6 @@ package enum SecretVariable {
     }
 
     private static func problem(_ variable: String, _ message: String) -> ConfigurationProblems {
-        ConfigurationProblems([ConfigurationProblem(place: .variable(variable), message: message)])
+        ConfigurationProblems([ConfigurationProblem(.variable(variable), message: message)])
     }
 }

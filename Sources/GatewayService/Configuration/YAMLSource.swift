@@ -9,27 +9,23 @@ package struct YAMLSource {
 
     /// The path as the operator wrote it.
     package let name: String
-
     /// The outermost node; nil for an empty file, or one with a problem.
     package private(set) var root: Node?
-
     /// Why the file can't be read; nil for one that could.
     package private(set) var problem: ConfigurationProblem?
 
     package init(path: String, maxBytes: Int) {
-        guard let data = FileManager.default.contents(atPath: path) else {
+        if let data = FileManager.default.contents(atPath: path) {
+            if data.count > maxBytes {
+                self.init(path, "is larger than \(maxBytes) bytes")
+            } else if let text = String(bytes: data, encoding: .utf8) {
+                self.init(name: path, text: text)
+            } else {
+                self.init(path, "is not UTF-8")
+            }
+        } else {
             self.init(path, "cannot be read")
-            return
         }
-        guard data.count <= maxBytes else {
-            self.init(path, "is larger than \(maxBytes) bytes")
-            return
-        }
-        guard let text = String(bytes: data, encoding: .utf8) else {
-            self.init(path, "is not UTF-8")
-            return
-        }
-        self.init(name: path, text: text)
     }
 
     /// Reads text under a file's name.
@@ -37,7 +33,7 @@ package struct YAMLSource {
         self.name = name
         if let line = Self.lineOfExcessAlias(in: text) {
             let message = "holds more than \(Self.maxAliases) uses of anchors (such as *name)"
-            self.problem = ConfigurationProblem(place: .file(name, line: line), message: message)
+            self.problem = ConfigurationProblem(.file(name, line: line), message: message)
             return
         }
         do {
@@ -46,13 +42,13 @@ package struct YAMLSource {
             self.problem = Self.problem(error, in: text, name)
         } catch {
             let message = "cannot be parsed: \(error)"
-            self.problem = ConfigurationProblem(place: .file(name, line: nil), message: message)
+            self.problem = ConfigurationProblem(.file(name, line: nil), message: message)
         }
     }
 
     private init(_ name: String, _ message: String) {
         self.name = name
-        self.problem = ConfigurationProblem(place: .file(name, line: nil), message: message)
+        self.problem = ConfigurationProblem(.file(name, line: nil), message: message)
     }
 
     /// What kind of node one is, in words that quote nothing of it: it may be a secret in the wrong place.
@@ -102,7 +98,7 @@ package struct YAMLSource {
             line = nil
             message = "cannot be parsed"
         }
-        return ConfigurationProblem(place: .file(name, line: line), key: key, message: message)
+        return ConfigurationProblem(.file(name, line: line), key: key, message: message)
     }
 
     /// The lines of a text, as YAML breaks them; an empty text has one.

@@ -32,19 +32,16 @@ extension LogConfiguration {
         return Logger(label: LogPart.gateway.rawValue)
     }
 
-    /// How lines look: in colour where the commands' output would be.
     func lineFormat(environment: [String: String], isTerminal: Bool) -> LogLine.Format {
         switch self.format {
         case .json: .json
-        case .text:
-            .text(isColoured: Terminal(isTerminal: isTerminal, environment: environment).showsColour)
+        case .text: .text(isColoured: Terminal(isTerminal: isTerminal, environment: environment).showsColour)
         }
     }
 }
 
 /// Writes what is logged as lines, at levels that may change for all loggers at once.
 struct LineLogHandler: LogHandler {
-    /// What all handlers of a process share.
     struct Shared: Sendable {
         let levels: LogLevelSetting
         let format: LogLine.Format
@@ -70,7 +67,6 @@ struct LineLogHandler: LogHandler {
         self.shared = shared
     }
 
-    /// The same handler for a part.
     func handler(for part: LogPart) -> LineLogHandler {
         var handler = LineLogHandler(label: part.rawValue, shared: self.shared)
         handler.metadata = self.metadata
@@ -134,7 +130,6 @@ struct LineAccessLog: AccessLogSink {
         self.init(handler.shared)
     }
 
-    /// A log that shares a handler's output.
     init(_ shared: LineLogHandler.Shared) {
         self.shared = shared
     }

@@ -3,17 +3,13 @@ import Synchronization
 
 /// The section `log`: what is logged, and how a line looks.
 package struct LogConfiguration: Sendable, Equatable {
-    /// The form of a line.
+    /// One JSON object a line, for collectors, or plain text, for people.
     package enum Format: String, Sendable, CaseIterable {
-        /// One JSON object a line, for collectors.
         case json
-        /// Plain text, for people.
         case text
     }
 
-    /// The least severe level that is logged.
     package var level: Logger.Level
-    /// The levels of parts that have one of their own.
     package var levels: [LogPart: Logger.Level]
     package var format: Format
 
@@ -50,13 +46,10 @@ package final class LogLevelSetting: Sendable {
         self.indices = Atomic(Self.indices(of: configuration))
     }
 
-    /// The general level, of whatever belongs to no part.
     var current: Logger.Level { self.level(at: 0) }
 
-    /// What is in force for a part.
     func current(for part: LogPart) -> Logger.Level { self.level(at: Self.position(of: part)) }
 
-    /// Puts a configuration's levels in force.
     func change(to configuration: LogConfiguration) {
         self.indices.store(Self.indices(of: configuration), ordering: .relaxed)
     }

@@ -7,16 +7,13 @@ import Synchronization
 /// Nothing that a line tells can end it or begin another: whatever is no plain text is escaped.
 struct LogLine {
     enum Format: Sendable, Hashable {
-        /// A JSON object.
         case json
-        /// Words for people, the level in colour where a terminal shows them.
         case text(isColoured: Bool)
     }
 
     private let format: Format
     private var bytes: [UInt8] = []
 
-    /// Begins a line; the time is in RFC 3339 form.
     init(_ format: Format, time: [UInt8], level: Logger.Level, logger: String, message: String) {
         self.format = format
         self.bytes.reserveCapacity(512)
@@ -42,7 +39,6 @@ struct LogLine {
         }
     }
 
-    /// Adds a field of text by any name.
     mutating func add(_ name: String, _ text: String) {
         let format = self.format
         self.begin { bytes in
@@ -60,7 +56,6 @@ struct LogLine {
         self.end(text)
     }
 
-    /// Adds a field of a whole number by one of the gateway's own names.
     mutating func add(plain name: String, _ number: Int) {
         self.begin { $0.append(utf8: name) }
         self.bytes.append(utf8: String(number))
@@ -73,7 +68,6 @@ struct LogLine {
         }
     }
 
-    /// The line's bytes, its end among them.
     consuming func finish() -> [UInt8] {
         if case .json = self.format { self.bytes.append(UInt8(ascii: "}")) }
         self.bytes.append(UInt8(ascii: "\n"))
@@ -99,7 +93,6 @@ struct LogLine {
 }
 
 extension Logger.Level {
-    /// The sequence that has a terminal write the level's name in its colour.
     fileprivate var colour: String {
         switch self {
         case .trace, .debug: "\u{1B}[2m"
@@ -113,7 +106,6 @@ extension Logger.Level {
 
 /// Writes texts into lines so that they stay what they are: text within one line.
 private enum LogText {
-    /// Appends text as a JSON string.
     static func appendQuoted(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         Self.append(text, to: &bytes)

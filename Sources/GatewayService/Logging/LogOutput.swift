@@ -11,9 +11,7 @@ final class LogOutput: Sendable {
     static let maxBytes = 8 * 1_024 * 1_024
     /// What is left for lines that tell of trouble, in bytes: a flood of others must not hide its cause.
     private static let urgentBytes = 1_024 * 1_024
-    /// What is written without waiting for more, in bytes.
     private static let fullBytes = 64 * 1_024
-    /// How long a line may wait for others.
     private static let delay = DispatchTimeInterval.milliseconds(5)
 
     private struct State {
@@ -99,14 +97,12 @@ private struct LineFile {
     /// Whether the last line was cut off, so that the next must not follow it.
     private var isCut = false
 
-    /// A file that is open.
     init(_ handle: FileHandle) {
         self.handle = handle
     }
 
-    /// Writes lines, and waits while the file takes nothing.
-    ///
-    /// - Returns: how many lines at the end could not be written, one that was cut off included.
+    /// Writes lines, and waits while the file takes nothing; returns how many at the end could not be written, one that
+    /// was cut off included.
     mutating func append(_ lines: Span<UInt8>) -> Int {
         if self.isCut {
             guard self.put([UInt8(ascii: "\n")].span) == 1 else { return Self.count(lines, from: 0) }
@@ -117,7 +113,6 @@ private struct LineFile {
         return Self.count(lines, from: written)
     }
 
-    /// Writes bytes until there are none left, or the file refuses them; returns how many were written.
     private func put(_ bytes: Span<UInt8>) -> Int {
         StandardStream.write(bytes, to: self.handle.fileDescriptor).count
     }

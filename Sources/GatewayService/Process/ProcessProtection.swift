@@ -40,12 +40,9 @@ package enum ProcessProtection {
         #endif
     }
 
-    /// The settings to start anew with.
+    /// The settings to start anew with; `nil` where the variable's current ones already print no memory.
     ///
     /// Later settings win over earlier ones, so what an operator chose stays in force as far as it prints no memory.
-    ///
-    /// - Parameter current: the variable's value.
-    /// - Returns: `nil` where the current ones already print no memory.
     static func settings(instead current: String?) -> String? {
         guard let current, !current.isEmpty else { return self.backtraceSettings }
         return current.hasSuffix(self.backtraceSettings) ? nil : "\(current),\(self.backtraceSettings)"

@@ -1,38 +1,24 @@
 package import Foundation
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// A standard stream of this process, written so that no failure goes unnoticed.
 package enum StandardStream: Int32, Sendable {
-    /// Where answers go.
     case output = 1
-    /// Where remarks go.
     case errors = 2
 
-    /// Why a stream took no more.
+    /// Why a stream took no more, by the system's number of the error.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// The system's number of the error.
         package let number: Int32
 
         /// Whether whoever read it has gone, as `| head` does when it has enough.
         package var isClosedPipe: Bool { self.number == EPIPE }
 
-        /// What the system says of it.
         package var description: String {
             // The text belongs to the system and is copied at once.
             unsafe String(cString: strerror(self.number))
         }
     }
 
-    /// Writes a text whole.
-    ///
-    /// - Throws: `Failure` when not all of it was taken.
+    /// Writes a text; throws when not all of it was taken.
     package func write(_ text: String) throws(Failure) {
         _ = Self.ignoresClosedPipes
         let bytes = Array(text.utf8)
@@ -40,9 +26,8 @@ package enum StandardStream: Int32, Sendable {
         if count < bytes.count { throw Failure(number: error) }
     }
 
-    /// Writes bytes to a descriptor until there are none left or it refuses them, and waits while it takes none.
-    ///
-    /// - Returns: how many were written, and the system's number of the error where that are not all.
+    /// Writes bytes to a descriptor until there are none left or it refuses them, and waits while it takes none; returns
+    /// how many were written, and the system's number of the error where that are not all.
     static func write(_ bytes: Span<UInt8>, to descriptor: Int32) -> (count: Int, error: Int32) {
         var written = 0
         while written < bytes.count {
@@ -80,16 +65,10 @@ package struct Terminal: Sendable {
     package let isTerminal: Bool
     private let environment: [String: String]
 
-    /// Looks at a stream.
-    ///
-    /// - Parameters:
-    ///   - handle: the stream.
-    ///   - environment: the process's variables.
     package init(_ handle: FileHandle, environment: [String: String]) {
         self.init(isTerminal: isatty(handle.fileDescriptor) == 1, environment: environment)
     }
 
-    /// States what a stream is.
     package init(isTerminal: Bool, environment: [String: String]) {
         self.isTerminal = isTerminal
         self.environment = environment

@@ -9,180 +9,115 @@ import Testing
 struct AdminVerbTests {
     /// One verb, the request it must make, and what it must print of the answer.
     struct Case: Sendable, CustomTestStringConvertible {
-        var arguments: String
-        var request: String
-        var body = ""
-        var reply = "{}"
-        var status = 200
-        var answer = ""
-        var remark = ""
+        let arguments: String
+        let request: String
+        let body: String
+        let status: Int
+        let reply: String
+        let answer: String
+        let remark: String
 
         var testDescription: String { self.arguments }
+
+        init(
+            _ arguments: String,
+            _ request: String,
+            body: String = "",
+            status: Int = 200,
+            reply: String = "{}",
+            answer: String = "",
+            remark: String = ""
+        ) {
+            (self.arguments, self.request, self.body, self.status) = (arguments, request, body, status)
+            (self.reply, self.answer, self.remark) = (reply, answer, remark)
+        }
     }
 
-    @Test(
-        "Each verb makes its request and prints the answer",
-        arguments: [
-            Case(
-                arguments: "tenant list",
-                request: "GET /admin/v1/tenants?limit=500",
-                reply: #"{"tenants":[{"tenant":"a","upstream":"legacy","disabled":false},{"tenant":"bcd"}]}"#,
-                answer: """
-                    TENANT  DISPLAY_NAME  UPSTREAM  PROJECT_ID  DISABLED  UPDATED_AT
-                    a                     legacy                false
-                    bcd
-                    """
-            ),
-            Case(
-                arguments: "tenant list --limit 2",
-                request: "GET /admin/v1/tenants?limit=2",
-                reply: #"{"tenants":[]}"#,
-                remark: "no tenants"
-            ),
-            Case(
-                arguments: "tenant get demo",
-                request: "GET /admin/v1/tenants/demo",
-                reply: #"{"tenant":"demo","display_name":"D\u001b[1m","disabled":true}"#,
-                answer: """
-                    tenant:        demo
-                    display_name:  D\\u{1b}[1m
-                    disabled:      true
-                    """
-            ),
-            Case(
-                arguments: "tenant put demo --display-name Demo --sender-id 7 --output json",
-                request: "PUT /admin/v1/tenants/demo",
-                body: #"{"disabled":false,"display_name":"Demo","sender_id":"7","upstream":"legacy"}"#,
-                reply: #"{"tenant":"demo"}"#,
-                answer: "{\n  \"tenant\" : \"demo\"\n}"
-            ),
-            Case(
-                arguments: "tenant delete demo",
-                request: "DELETE /admin/v1/tenants/demo",
-                reply: "",
-                status: 204,
-                remark: "tenant demo deleted"
-            ),
-            Case(
-                arguments: "tenant delete demo --output json",
-                request: "DELETE /admin/v1/tenants/demo",
-                reply: "",
-                status: 204,
-                answer: "{\n  \"deleted\" : true,\n  \"tenant\" : \"demo\"\n}",
-                remark: "tenant demo deleted"
-            ),
-            Case(
-                arguments: "credential get demo legacy",
-                request: "GET /admin/v1/tenants/demo/credentials/legacy",
-                reply: #"{"kind":"legacy","fingerprint":"ab12","version":3}"#,
-                answer: "kind:         legacy\nfingerprint:  ab12\nversion:      3"
-            ),
-            Case(
-                arguments: "credential check demo",
-                request: "POST /admin/v1/tenants/demo/credentials/check",
-                reply: """
-                    {"checks":[{"kind":"legacy","in_use":false,"finding":"key_refused","detail":"FCM refuses it"},\
-                    {"kind":"v1","in_use":true,"finding":"valid","detail":"Fine","upstream_code":"200"}]}
-                    """,
-                answer: """
-                    KIND    IN_USE  FINDING      DETAIL          UPSTREAM_CODE
-                    legacy  false   key_refused  FCM refuses it
-                    v1      true    valid        Fine            200
-                    """
-            ),
-            Case(
-                arguments: "key create demo --scope messages:send --name ci --expires-at 2030-01-01T01:00:00+01:00",
-                request: "POST /admin/v1/tenants/demo/keys",
-                body: #"{"expires_at":"2030-01-01T00:00:00.000Z","name":"ci","scopes":["messages:send"]}"#,
-                reply: #"{"id":"k1","key":"fgw_k1_s_c","name":"ci","scopes":["messages:send"]}"#,
-                status: 201,
-                answer: "fgw_k1_s_c",
-                remark: """
-                    id:      k1
-                    name:    ci
-                    scopes:  messages:send
-                    This is the only time the key is shown.
-                    """
-            ),
-            Case(
-                arguments: "key rotate demo k1",
-                request: "POST /admin/v1/tenants/demo/keys/k1/rotate",
-                body: #"{"overlap_s":86400}"#,
-                reply: #"{"id":"k2","key":"fgw_k2_s_c"}"#,
-                status: 201,
-                answer: "fgw_k2_s_c",
-                remark: "id:  k2\nThis is the only time the key is shown."
-            ),
-            Case(
-                arguments: "key list demo",
-                request: "GET /admin/v1/tenants/demo/keys?limit=500",
-                reply: #"{"keys":[{"id":"k1","name":"ci","scopes":["a","b"],"topic_prefixes":[],"created_at":"t"}]}"#,
-                answer: """
-                    ID  NAME  SCOPES  TOPIC_PREFIXES  EXPIRES_AT  CREATED_AT  REVOKED_AT
-                    k1  ci    a,b                                 t
-                    """
-            ),
-            Case(
-                arguments: "key revoke demo k1/x",
-                request: "DELETE /admin/v1/tenants/demo/keys/k1%2Fx",
-                reply: "",
-                status: 204,
-                remark: "key k1/x revoked"
-            ),
-            Case(
-                arguments: "limit get demo",
-                request: "GET /admin/v1/tenants/demo/limits",
-                reply: #"{"tenant":[{"rate":9,"per_s":1,"burst":2}],"device":[{"rate":180,"per_s":60,"burst":60}]}"#,
-                answer: """
-                    SCOPE   RATE  PER_S  BURST
-                    device  180   60     60
-                    tenant  9     1      2
-                    """
-            ),
-            Case(
-                arguments: "limit put demo --device 180/1m:60 --device-collapsible 1/180s:20 --output json",
-                request: "PUT /admin/v1/tenants/demo/limits",
-                body: """
-                    {"device":[{"burst":60,"per_s":60,"rate":180}],\
-                    "device_collapsible":[{"burst":20,"per_s":180,"rate":1}]}
-                    """,
-                answer: "{\n\n}"
-            ),
-            Case(
-                arguments: "limit put demo --defaults",
-                request: "PUT /admin/v1/tenants/demo/limits",
-                body: "{}",
-                reply: "",
-                status: 204,
-                remark: "limits stored"
-            ),
-            Case(
-                arguments: "audit query --tenant demo --outcome rejected --target a+b --from 2026-01-01T00:00:00Z",
-                request: """
-                    GET /admin/v1/audit?tenant=demo&outcome=rejected&target=a%2Bb&from=2026-01-01T00%3A00%3A00.000Z&limit=500
-                    """,
-                reply: #"{"records":[{"time":"t1","action":"send","outcome":"rejected","bytes":3}]}"#,
-                answer: "TIME  ACTION  OUTCOME\nt1    send    rejected"
-            ),
-            Case(
-                arguments: "audit query --limit 1 --output json",
-                request: "GET /admin/v1/audit?limit=1",
-                reply: #"{"records":[{"seq":1}]}"#,
-                answer: "{\n  \"records\" : [\n    {\n      \"seq\" : 1\n    }\n  ]\n}"
-            ),
-        ]
-    )
+    // A row is the verb and its request, then what goes and comes; the formatter would have a line for each column.
+    // swift-format-ignore
+    private static let cases = [
+        Case("tenant list", "GET /admin/v1/tenants?limit=500",
+            reply: #"{"tenants":[{"tenant":"a","upstream":"legacy","disabled":false},{"tenant":"bcd"}]}"#,
+            answer: """
+                TENANT  DISPLAY_NAME  UPSTREAM  PROJECT_ID  DISABLED  UPDATED_AT
+                a                     legacy                false
+                bcd
+                """),
+        Case("tenant list --limit 2", "GET /admin/v1/tenants?limit=2", reply: #"{"tenants":[]}"#, remark: "no tenants"),
+        Case("tenant get demo", "GET /admin/v1/tenants/demo",
+            reply: #"{"tenant":"demo","display_name":"D\u001b[1m","disabled":true}"#,
+            answer: "tenant:        demo\ndisplay_name:  D\\u{1b}[1m\ndisabled:      true"),
+        Case("tenant put demo --display-name Demo --sender-id 7 --output json", "PUT /admin/v1/tenants/demo",
+            body: #"{"disabled":false,"display_name":"Demo","sender_id":"7","upstream":"legacy"}"#,
+            reply: #"{"tenant":"demo"}"#, answer: "{\n  \"tenant\" : \"demo\"\n}"),
+        Case("tenant delete demo", "DELETE /admin/v1/tenants/demo",
+            status: 204, reply: "", remark: "tenant demo deleted"),
+        Case("tenant delete demo --output json", "DELETE /admin/v1/tenants/demo", status: 204, reply: "",
+            answer: "{\n  \"deleted\" : true,\n  \"tenant\" : \"demo\"\n}", remark: "tenant demo deleted"),
+        Case("credential get demo legacy", "GET /admin/v1/tenants/demo/credentials/legacy",
+            reply: #"{"kind":"legacy","fingerprint":"ab12","version":3}"#,
+            answer: "kind:         legacy\nfingerprint:  ab12\nversion:      3"),
+        Case("credential check demo", "POST /admin/v1/tenants/demo/credentials/check",
+            reply: """
+                {"checks":[{"kind":"legacy","in_use":false,"finding":"key_refused","detail":"FCM refuses it"},\
+                {"kind":"v1","in_use":true,"finding":"valid","detail":"Fine","upstream_code":"200"}]}
+                """,
+            answer: """
+                KIND    IN_USE  FINDING      DETAIL          UPSTREAM_CODE
+                legacy  false   key_refused  FCM refuses it
+                v1      true    valid        Fine            200
+                """),
+        Case("key create demo --scope messages:send --name ci --expires-at 2030-01-01T01:00:00+01:00",
+            "POST /admin/v1/tenants/demo/keys",
+            body: #"{"expires_at":"2030-01-01T00:00:00.000Z","name":"ci","scopes":["messages:send"]}"#,
+            status: 201, reply: #"{"id":"k1","key":"fgw_k1_s_c","name":"ci","scopes":["messages:send"]}"#,
+            answer: "fgw_k1_s_c",
+            remark: "id:      k1\nname:    ci\nscopes:  messages:send\nThis is the only time the key is shown."),
+        Case("key rotate demo k1", "POST /admin/v1/tenants/demo/keys/k1/rotate", body: #"{"overlap_s":86400}"#,
+            status: 201, reply: #"{"id":"k2","key":"fgw_k2_s_c"}"#,
+            answer: "fgw_k2_s_c", remark: "id:  k2\nThis is the only time the key is shown."),
+        Case("key list demo", "GET /admin/v1/tenants/demo/keys?limit=500",
+            reply: #"{"keys":[{"id":"k1","name":"ci","scopes":["a","b"],"topic_prefixes":[],"created_at":"t"}]}"#,
+            answer: """
+                ID  NAME  SCOPES  TOPIC_PREFIXES  EXPIRES_AT  CREATED_AT  REVOKED_AT
+                k1  ci    a,b                                 t
+                """),
+        Case("key revoke demo k1/x", "DELETE /admin/v1/tenants/demo/keys/k1%2Fx",
+            status: 204, reply: "", remark: "key k1/x revoked"),
+        Case("limit get demo", "GET /admin/v1/tenants/demo/limits",
+            reply: #"{"tenant":[{"rate":9,"per_s":1,"burst":2}],"device":[{"rate":180,"per_s":60,"burst":60}]}"#,
+            answer: """
+                SCOPE   RATE  PER_S  BURST
+                device  180   60     60
+                tenant  9     1      2
+                """),
+        Case("limit put demo --device 180/1m:60 --device-collapsible 1/180s:20 --output json",
+            "PUT /admin/v1/tenants/demo/limits",
+            body: """
+                {"device":[{"burst":60,"per_s":60,"rate":180}],\
+                "device_collapsible":[{"burst":20,"per_s":180,"rate":1}]}
+                """, answer: "{\n\n}"),
+        Case("limit put demo --defaults", "PUT /admin/v1/tenants/demo/limits", body: "{}",
+            status: 204, reply: "", remark: "limits stored"),
+        Case("audit query --tenant demo --outcome rejected --target a+b --from 2026-01-01T00:00:00Z", """
+            GET /admin/v1/audit?tenant=demo&outcome=rejected&target=a%2Bb&from=2026-01-01T00%3A00%3A00.000Z&limit=500
+            """, reply: #"{"records":[{"time":"t1","action":"send","outcome":"rejected","bytes":3}]}"#,
+            answer: "TIME  ACTION  OUTCOME\nt1    send    rejected"),
+        Case("audit query --limit 1 --output json", "GET /admin/v1/audit?limit=1", reply: #"{"records":[{"seq":1}]}"#,
+            answer: "{\n  \"records\" : [\n    {\n      \"seq\" : 1\n    }\n  ]\n}"),
+    ]
+
+    @Test("Each verb makes its request and prints the answer", arguments: Self.cases)
     func verb(_ test: Case) async throws {
         let arguments = test.arguments.split(separator: " ").map(String.init)
         let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? any AdminVerb)
         let reply = StubServer.Reply(status: test.status, body: test.reply)
         try await StubServer.withClient({ _ in reply }) { api, server in
-            let recorder = OutputRecorder()
-            try await verb.perform(AdminClient(api)) { recorder.print($0) }
+            let outputs = try await verb.outputs(api)
             #expect(server.requests.map(\.line) == [test.request])
             #expect(server.requests.first?.body == test.body)
-            #expect(recorder.outputs.map(\.answer) == [test.answer])
-            #expect(recorder.outputs.map(\.remark) == [test.remark])
+            #expect(outputs.map(\.answer) == [test.answer])
+            #expect(outputs.map(\.remark) == [test.remark])
         }
     }
 
@@ -190,25 +125,16 @@ struct AdminVerbTests {
     func credentialPut() async throws {
         try await TemporaryDirectory.with { directory in
             let file = try directory.file("key", "AAAA:secret\n")
-            let arguments = [
-                "credential", "put", "demo", "legacy", "--server-key-file", file, "--endpoint",
-                "http://localhost:8085/",
-            ]
+            let options = ["--server-key-file", file, "--endpoint", "http://localhost:8085/"]
+            let arguments = ["credential", "put", "demo", "legacy"] + options
             let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? CredentialCommand.Put)
             let reply = StubServer.Reply(body: #"{"kind":"legacy","fingerprint":"f1","version":1}"#)
             try await StubServer.withClient({ _ in reply }) { api, server in
-                let recorder = OutputRecorder()
-                try await verb.perform(AdminClient(api)) { recorder.print($0) }
+                let table = "kind:         legacy\nfingerprint:  f1\nversion:      1"
+                #expect(try await verb.outputs(api) == [CommandOutput(table, remark: "credential stored")])
                 #expect(server.requests.map(\.line) == ["PUT /admin/v1/tenants/demo/credentials/legacy"])
-                #expect(
-                    server.requests.first?.body
-                        == #"{"endpoint":"http://localhost:8085","server_key":"AAAA:secret"}"#
-                )
-                let expected = CommandOutput(
-                    "kind:         legacy\nfingerprint:  f1\nversion:      1",
-                    remark: "credential stored"
-                )
-                #expect(recorder.outputs == [expected])
+                let body = #"{"endpoint":"http://localhost:8085","server_key":"AAAA:secret"}"#
+                #expect(server.requests.map(\.body) == [body])
             }
         }
     }
@@ -229,10 +155,8 @@ struct AdminVerbTests {
 
     @Test("The tail prints the newest records, oldest of them first, one a line")
     func auditTail() async throws {
-        let reply = StubServer.Reply(
-            body:
-                #"{"records":[{"seq":2,"time":"t2","code":null},{"seq":1,"time":"t1","action":"send"}],"next_cursor":"n"}"#
-        )
+        let records = #"{"seq":2,"time":"t2","code":null},{"seq":1,"time":"t1","action":"send"}"#
+        let reply = StubServer.Reply(body: #"{"records":[\#(records)],"next_cursor":"n"}"#)
         for (arguments, lines) in [
             (["audit", "tail", "-n", "2"], ["t1 action=send seq=1", "t2 seq=2"]),
             (
@@ -242,10 +166,8 @@ struct AdminVerbTests {
         ] {
             let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? AuditCommand.Tail)
             try await StubServer.withClient({ _ in reply }) { api, server in
-                let recorder = OutputRecorder()
-                try await verb.perform(AdminClient(api)) { recorder.print($0) }
+                #expect(try await verb.outputs(api).map(\.answer) == lines)
                 #expect(server.requests.map(\.line) == ["GET /admin/v1/audit?limit=2"])
-                #expect(recorder.outputs.map(\.answer) == lines)
             }
         }
     }
@@ -277,18 +199,10 @@ struct AdminVerbTests {
             let file = try directory.file("account.json", #"{"private_key":"k/+", "type": "service_account"}"#)
             let verb = try Self.put(file, "--endpoint", "http://localhost:8085")
             try await StubServer.withClient({ _ in .init(body: #"{"kind":"v1","version":1}"#) }) { api, server in
-                let recorder = OutputRecorder()
-                try await verb.perform(AdminClient(api)) { recorder.print($0) }
+                #expect(try await verb.outputs(api).map(\.answer) == ["kind:     v1\nversion:  1"])
                 #expect(server.requests.map(\.line) == ["PUT /admin/v1/tenants/demo/credentials/v1"])
-                #expect(
-                    server.requests.map(\.body) == [
-                        """
-                        {"endpoint":"http://localhost:8085",\
-                        "service_account":{"private_key":"k/+","type":"service_account"}}
-                        """
-                    ]
-                )
-                #expect(recorder.outputs.map(\.answer) == ["kind:     v1\nversion:  1"])
+                let account = #""service_account":{"private_key":"k/+","type":"service_account"}"#
+                #expect(server.requests.map(\.body) == [#"{"endpoint":"http://localhost:8085",\#(account)}"#])
                 for (content, reason) in [
                     ("secret stuff", "holds no JSON"),
                     (#"{"secret":1}"#, "is no service account's file: it has no private_key"),
@@ -317,9 +231,9 @@ struct AdminVerbTests {
             try FCMGatewayCommand.parseAsRoot(["credential", "check", "demo"]) as? CredentialCommand.Check
         )
         try await StubServer.withClient({ _ in .init(body: reply) }) { api, _ in
-            let recorder = OutputRecorder()
-            await #expect(throws: ExitCode.failure) { try await verb.perform(AdminClient(api)) { recorder.print($0) } }
-            #expect(recorder.outputs.count == 1)
+            var outputs: [CommandOutput] = []
+            await #expect(throws: ExitCode.failure) { try await verb.perform(AdminClient(api)) { outputs.append($0) } }
+            #expect(outputs.count == 1)
         }
     }
 

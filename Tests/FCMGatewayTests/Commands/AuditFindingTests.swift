@@ -24,57 +24,38 @@ struct AuditFindingTests {
 
     private static let place = AuditPosition(writer: 2, sequence: 7)
 
+    // A row is a finding and what is made of it, where the formatter would have a line for each bracket.
+    // swift-format-ignore
     private static let store = [
-        Row(
-            AuditFinding(.intact(records: 12)),
+        Row(AuditFinding(.intact(records: 12)),
             "The audit trail is intact: 12 records.",
-            #"{"records":12,"verdict":"intact"}"#,
-            0
-        ),
-        Row(
-            AuditFinding(.tampered(place, reason: "the record was changed")),
+            #"{"records":12,"verdict":"intact"}"#, 0),
+        Row(AuditFinding(.tampered(place, reason: "the record was changed")),
             "The audit trail was changed. First bad record: sequence 7 of writer 2: the record was changed.",
-            #"{"reason":"the record was changed","sequence":7,"verdict":"tampered","writer":2}"#,
-            1
-        ),
-        Row(
-            AuditFinding(.checkpointTampered(number: 3, reason: "it is missing")),
+            #"{"reason":"the record was changed","sequence":7,"verdict":"tampered","writer":2}"#, 1),
+        Row(AuditFinding(.checkpointTampered(number: 3, reason: "it is missing")),
             "The audit trail was changed. First bad record: checkpoint 3: it is missing.",
-            #"{"checkpoint":3,"reason":"it is missing","verdict":"tampered"}"#,
-            1
-        ),
-        Row(
-            AuditFinding(.unclean(writer: 4, records: 9)),
+            #"{"checkpoint":3,"reason":"it is missing","verdict":"tampered"}"#, 1),
+        Row(AuditFinding(.unclean(writer: 4, records: 9)),
             "The audit trail holds (9 records), but writer 4 ended uncleanly; "
                 + "the next start of the gateway closes its chain.",
-            #"{"records":9,"verdict":"unclean","writer":4}"#,
-            2
-        ),
+            #"{"records":9,"verdict":"unclean","writer":4}"#, 2),
     ]
 
+    // swift-format-ignore
     private static let sink = [
-        Row(
-            AuditFinding(sinkRecords: 56, latest: 17),
+        Row(AuditFinding(sinkRecords: 56, latest: 17),
             "The audit's second sink is intact: 56 records, up to checkpoint 17.",
-            #"{"checkpoint":17,"records":56,"verdict":"intact"}"#,
-            0
-        ),
-        Row(
-            AuditFinding(
-                AuditSinkVerifier.Failure(file: "a.jsonl", line: 3, place: place, reason: "the record was changed")
-            ),
+            #"{"checkpoint":17,"records":56,"verdict":"intact"}"#, 0),
+        Row(AuditFinding(
+                AuditSinkVerifier.Failure(file: "a.jsonl", line: 3, place: place, reason: "the record was changed")),
             "The audit's second sink was changed. First bad record: "
                 + "sequence 7 of writer 2, line 3 of a.jsonl: the record was changed.",
             #"{"file":"a.jsonl","line":3,"reason":"the record was changed","sequence":7,"verdict":"tampered","#
-                + #""writer":2}"#,
-            1
-        ),
-        Row(
-            AuditFinding(AuditSinkVerifier.Failure(file: "a.jsonl", line: 1, reason: "the line was changed")),
+                + #""writer":2}"#, 1),
+        Row(AuditFinding(AuditSinkVerifier.Failure(file: "a.jsonl", line: 1, reason: "the line was changed")),
             "The audit's second sink was changed. First bad record: line 1 of a.jsonl: the line was changed.",
-            #"{"file":"a.jsonl","line":1,"reason":"the line was changed","verdict":"tampered"}"#,
-            1
-        ),
+            #"{"file":"a.jsonl","line":1,"reason":"the line was changed","verdict":"tampered"}"#, 1),
     ]
 
     private static func export(
@@ -89,39 +70,25 @@ struct AuditFindingTests {
         )
     }
 
+    // swift-format-ignore
     private static let exports = [
-        Row(
-            export(.intact(records: 5)),
+        Row(export(.intact(records: 5)),
             "The export is intact: 5 records and the hashes of 3 others.",
-            #"{"hidden":3,"records":5,"removed":0,"verdict":"intact"}"#,
-            0
-        ),
-        Row(
-            export(.intact(records: 5), tenant: "shop", removed: 8, checkpoint: 4),
+            #"{"hidden":3,"records":5,"removed":0,"verdict":"intact"}"#, 0),
+        Row(export(.intact(records: 5), tenant: "shop", removed: 8, checkpoint: 4),
             "The export is intact: 5 records of tenant shop and the hashes of 3 others, "
                 + "after 8 that were removed by age, with checkpoint 4.",
-            #"{"checkpoint":4,"hidden":3,"records":5,"removed":8,"verdict":"intact"}"#,
-            0
-        ),
-        Row(
-            export(.tampered(place, reason: "a writer is missing"), tenant: "shop"),
+            #"{"checkpoint":4,"hidden":3,"records":5,"removed":8,"verdict":"intact"}"#, 0),
+        Row(export(.tampered(place, reason: "a writer is missing"), tenant: "shop"),
             "The export was changed. First bad record: sequence 7 of writer 2: a writer is missing.",
-            #"{"reason":"a writer is missing","sequence":7,"verdict":"tampered","writer":2}"#,
-            1
-        ),
-        Row(
-            export(.checkpointTampered(number: 4, reason: "its signature is not genuine"), checkpoint: 4),
+            #"{"reason":"a writer is missing","sequence":7,"verdict":"tampered","writer":2}"#, 1),
+        Row(export(.checkpointTampered(number: 4, reason: "its signature is not genuine"), checkpoint: 4),
             "The export was changed. First bad record: checkpoint 4: its signature is not genuine.",
-            #"{"checkpoint":4,"reason":"its signature is not genuine","verdict":"tampered"}"#,
-            1
-        ),
-        Row(
-            export(.unclean(writer: 2, records: 5), checkpoint: 4),
+            #"{"checkpoint":4,"reason":"its signature is not genuine","verdict":"tampered"}"#, 1),
+        Row(export(.unclean(writer: 2, records: 5), checkpoint: 4),
             "The export holds (5 records and the hashes of 3 others, with checkpoint 4), "
                 + "but writer 2 had ended uncleanly when it was made.",
-            #"{"checkpoint":4,"hidden":3,"records":5,"removed":0,"verdict":"unclean","writer":2}"#,
-            2
-        ),
+            #"{"checkpoint":4,"hidden":3,"records":5,"removed":0,"verdict":"unclean","writer":2}"#, 2),
     ]
 
     @Test("Text, JSON and exit code of every finding", arguments: store + sink + exports)

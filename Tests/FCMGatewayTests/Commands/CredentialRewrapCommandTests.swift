@@ -45,9 +45,7 @@ struct CredentialRewrapCommandTests {
     func outcome(moved: Int) throws {
         let outcome = CredentialRewrapCommand.Outcome(moved: moved, current: 2, fingerprint: "0123456789abcdef")
         let json = try JSONValue(parsing: try CredentialRewrapCommand.answer(outcome, json: true).answer)
-        #expect(
-            json.canonicalText == #"{"already_current":2,"master_key":"0123456789abcdef","moved":\#(moved)}"#
-        )
+        #expect(json.canonicalText == #"{"already_current":2,"master_key":"0123456789abcdef","moved":\#(moved)}"#)
         let table = try CredentialRewrapCommand.answer(outcome, json: false)
         #expect(table.answer.contains("moved:            \(moved)"))
         #expect(table.remark.contains("already") == (moved == 0))

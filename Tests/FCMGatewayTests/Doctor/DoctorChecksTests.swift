@@ -47,7 +47,7 @@ struct DoctorChecksTests {
         let stopping = missing.configuration?.warnings ?? []
         #expect(stopping.count == 2)
         #expect(ConfigurationCheck.cautions(stopping, besides: stopping).isEmpty)
-        let other = ConfigurationProblem(place: .variable("GATEWAY_X"), message: "is unusual")
+        let other = ConfigurationProblem(.variable("GATEWAY_X"), message: "is unusual")
         let cautions = ConfigurationCheck.cautions(stopping + [other], besides: stopping)
         #expect(cautions.map(\.status) == [.warning])
         #expect(cautions.first?.seen == "GATEWAY_X: is unusual" && cautions.first?.advice != nil)

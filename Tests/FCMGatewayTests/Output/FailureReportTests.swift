@@ -39,7 +39,7 @@ struct FailureReportTests {
 
     @Test("Every failure has a code; what was said already, and help, are none")
     func codes() throws {
-        let located = ConfigurationProblem(place: .file("g.yaml", line: 3), key: "http.port", message: "is odd")
+        let located = ConfigurationProblem(.file("g.yaml", line: 3), key: "http.port", message: "is odd")
         let cases: [(any Error, String)] = [
             (CommandFailure("x"), "command_failed"), (GatewayError(.conflict, "x"), "conflict"),
             (ConfigurationProblems([located]), "invalid_configuration"), (ValidationError("x"), "usage"),

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import StrictJSON
 import Synchronization
 
 @testable import FCMGateway
@@ -125,5 +126,21 @@ final class StubServer: Sendable {
             context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: reply.body)))), promise: nil)
             context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
         }
+    }
+}
+
+extension AdminVerb {
+    /// What the verb prints.
+    func outputs(_ api: APIClient) async throws -> [CommandOutput] {
+        var outputs: [CommandOutput] = []
+        try await self.perform(AdminClient(api)) { outputs.append($0) }
+        return outputs
+    }
+}
+
+extension JSONValue {
+    /// The value of a text.
+    init(parsing text: String) throws {
+        self = try JSONDocument(parsing: ByteBuffer(string: text), limits: .trusted).root
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import GatewayCore
 import StrictJSON
 import Testing
+import UnixSignals
 
 @testable import FCMGateway
 @testable import GatewayService
@@ -41,7 +42,7 @@ struct TenantApplicationTests {
             try await TenantApplication(plan: plan, isJSON: isJSON)
                 .run(
                     reporter: ProgressReporter(ProgressPace("changes made", style: .silent)) { _ in },
-                    stop: { outcome.calls == stop ? .termination : nil },
+                    stop: { outcome.calls == stop ? .sigterm : nil },
                     print: { output in
                         if let failure = refuse(output) { throw failure }
                         outcome.printed.append(output)

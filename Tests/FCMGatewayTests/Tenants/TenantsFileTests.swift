@@ -215,7 +215,7 @@ struct TenantsFileTests {
             )
             let error = #expect(throws: ConfigurationProblems.self) { try TenantsFile(path: path) }
             let problems = try #require(error).problems
-            #expect(problems.map(\.place) == [4, 5, 7, 10, 11].map { .file(path, line: $0) })
+            #expect(problems.map(\.source) == [4, 5, 7, 10, 11].map { .file(path, line: $0) })
             let text = problems.map(\.message).joined(separator: "\n")
             #expect(text.contains("blanks, or more than one line") && text.contains("mistyped"))
             #expect(text.contains("holds a key that is declared before"))

@@ -1,6 +1,7 @@
 import GatewayCore
 import GatewayStorage
 import GatewayTestKit
+import ServiceLifecycle
 import Testing
 
 @testable import GatewayService
@@ -8,8 +9,7 @@ import Testing
 struct AuditCheckpointerTests {
     @Test("A checkpoint is made when there is something new, and only then")
     func onlyNews() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             #expect(try await fixture.store.signatures().checkpoints.count == 1)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
             #expect(try await fixture.store.signatures().checkpoints.count == 1)
@@ -26,21 +26,17 @@ struct AuditCheckpointerTests {
             let settled = try #require(try await fixture.store.signatures().checkpoints.last?.content)
             #expect(settled.settledWriter == 1 && settled.heads.isEmpty)
             #expect(try await fixture.checkpointer.prepare() == 3)
-            try fixture.database.close()
         }
     }
 
     @Test("While nobody knows what the second sink has, what was known still holds")
     func unknownDelivery() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(1, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: 1))
             // As after a start with a sink that can't be reached.
-            let feeder = fixture.feeder(
-                AuditSinkFile(path: "\(directory.path)/none/audit.jsonl")
-            )
+            let feeder = fixture.feeder(AuditSinkFile(path: "\(fixture.directory.path)/none/audit.jsonl"))
             await feeder.deliver()
             #expect(feeder.delivered == nil)
             try await fixture.write(1, to: &chain)
@@ -51,14 +47,12 @@ struct AuditCheckpointerTests {
             try await fixture.write(1, to: &chain)
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
             #expect(try await fixture.store.signatures().checkpoints.last?.content?.delivered == 0)
-            try fixture.database.close()
         }
     }
 
     @Test("An end that is not genuine is not signed")
     func forgedHead() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(3, to: &chain)
             var forged = AuditChain(writer: 2)
@@ -68,7 +62,26 @@ struct AuditCheckpointerTests {
             #expect(await fixture.checkpointer.checkpoint(delivered: 0))
             let last = try #require(try await fixture.store.signatures().checkpoints.last?.content)
             #expect(last.heads.map(\.writer) == [1] && last.settledWriter == 0)
-            try fixture.database.close()
+        }
+    }
+
+    @Test("The first checkpoint does not wait for the first interval to be over", .timeLimit(.minutes(10)))
+    func first() async throws {
+        try await AuditTrailFixture.with { fixture in
+            var chain = AuditChain(writer: 1)
+            try await fixture.write(3, to: &chain)
+            #expect(try await fixture.store.signatures().checkpoints.count == 1)
+            let service = AuditCheckpointService(
+                checkpointer: fixture.checkpointer,
+                feeder: nil,
+                interval: .seconds(86_400)
+            )
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await service.run() }
+                // The service's end makes a checkpoint too, so it has to be seen before.
+                while try await fixture.store.signatures().checkpoints.count < 2 { await Task.yield() }
+                group.cancelAll()
+            }
         }
     }
 }

@@ -8,8 +8,7 @@ import Testing
 struct AuditRetentionServiceTests {
     @Test("After a truncation the rest verifies, look-ups find it, and what is new goes on")
     func truncation() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var first = AuditChain(writer: 1)
             try await fixture.write(60, to: &first, days: 20, state: .closed)
             var second = AuditChain(writer: 2)
@@ -35,14 +34,12 @@ struct AuditRetentionServiceTests {
             #expect(try await fixture.store.page(query).records.count == 5)
             let all = try await fixture.store.page(AuditQuery(limit: 10_000)).records.count
             #expect(all == whole - removed + 11)
-            try fixture.database.close()
         }
     }
 
     @Test("A tenant whose old records were all removed is found again when it comes back")
     func forgottenTenant() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(10, to: &chain, days: 3, tenant: "old")
             try await fixture.write(10, to: &chain, days: 30, tenant: "new")
@@ -57,28 +54,24 @@ struct AuditRetentionServiceTests {
             var query = AuditQuery(limit: 10)
             query.tenant = "old"
             #expect(try await fixture.store.page(query).records.count == 1)
-            try fixture.database.close()
         }
     }
 
     @Test("A clock that was moved ahead removes nothing")
     func clock() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(10, to: &chain, days: 10)
             fixture.clock.advance(by: .seconds(5_000 * 86_400))
             #expect(await fixture.retain(days: 100) == 0)
             try await fixture.write(10, to: &chain)
             #expect(await fixture.retain(days: 100) == 0)
-            try fixture.database.close()
         }
     }
 
     @Test("A clock that is moved ahead while the gateway runs counts for a day at most")
     func clockOfRunningGateway() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(10, to: &chain, days: 10)
             // A time without records counts as a month, which is more than this.
@@ -90,7 +83,6 @@ struct AuditRetentionServiceTests {
             }
             // A gateway that starts under that clock knows no better.
             #expect(await fixture.retain(days: 20) > 0)
-            try fixture.database.close()
         }
     }
 
@@ -100,8 +92,7 @@ struct AuditRetentionServiceTests {
         [false, true]
     )
     func forged(last: Int, hasCheckpoint: Bool) async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var (genuine, forged) = (AuditChain(writer: 1), AuditChain(writer: 1))
             for day in 1...30 {
                 var stored: [ChainedAuditRecord] = []
@@ -132,28 +123,24 @@ struct AuditRetentionServiceTests {
             }
             let firstForged = min(last + 1, hasCheckpoint ? 1_800 : 3_000)
             #expect(place == AuditPosition(writer: 1, sequence: firstForged))
-            try fixture.database.close()
         }
     }
 
     @Test("A chain whose end is not genuine is left alone", arguments: [AuditHead.State.open, .closed])
     func forgedHead(state: AuditHead.State) async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(50, to: &chain, days: 30)
             let record = chain.append(fixture.record())
             let sealer = AuditSealer(auditKey: .sample("forger"))
             try await fixture.store.append([record], head: sealer.head(of: chain, state: state))
             #expect(await fixture.retain(days: 10) == 0)
-            try fixture.database.close()
         }
     }
 
     @Test("What was removed before a pass failed is told", arguments: [1, 2])
     func failingPass(removals: Int) async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(100, to: &chain, days: 50)
             let told = InMemoryAuditStore()
@@ -173,14 +160,12 @@ struct AuditRetentionServiceTests {
             #expect(records.map(\.outcome) == [.intent, .failed])
             let whole = 51 * 100
             #expect(try await fixture.verify() == .intact(records: whole - removals * 1_000))
-            try fixture.database.close()
         }
     }
 
     @Test("Nothing goes before it is recorded that something will, so that a kill in the middle hides nothing")
     func intent() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(100, to: &chain, days: 50)
             let told = InMemoryAuditStore()
@@ -192,7 +177,6 @@ struct AuditRetentionServiceTests {
                 #expect(await service.pass() > 0)
             }
             #expect(told.current.records(of: "audit.removed").map(\.outcome) == [.intent, .done])
-            try fixture.database.close()
         }
     }
 }

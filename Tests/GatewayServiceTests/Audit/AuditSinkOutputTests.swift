@@ -8,15 +8,10 @@ import Testing
 @testable import GatewayService
 
 struct AuditSinkOutputTests {
-    private func read(_ collected: Data, in directory: TemporaryDirectory, key: AuditPublicKey) throws
-        -> AuditSinkVerifier
-    {
-        let path = "\(directory.path)/collected.jsonl"
+    private func read(_ collected: Data, _ fixture: AuditTrailFixture) throws -> AuditSinkVerifier {
+        let path = "\(fixture.directory.path)/collected.jsonl"
         try collected.write(to: URL(filePath: path))
-        var verifier = AuditSinkVerifier(publicKey: key)
-        try verifier.read(path)
-        if let failure = verifier.finding { throw failure }
-        return verifier
+        return try fixture.read(path)
     }
 
     /// How many checkpoints came again.
@@ -28,8 +23,7 @@ struct AuditSinkOutputTests {
 
     @Test("What a reader that stalls does not take follows again, as often as it happens")
     func stalled() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             let pipe = StallingPipe()
             let feeder = fixture.feeder(AuditSinkOutput(pipe.output))
             var chain = AuditChain(writer: 1)
@@ -52,7 +46,7 @@ struct AuditSinkOutputTests {
             #expect(feeder.delivered == 13)
             // A reader that had no room at all tore nothing, so that nothing has to come again.
             #expect(self.repeated(collected) > 0)
-            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            let verifier = try self.read(collected, fixture)
             #expect(verifier.evidence.latest == 13)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 12 * 35))
             // Unless it is the beginning of what follows again, a torn line counts as changed.
@@ -61,16 +55,14 @@ struct AuditSinkOutputTests {
             lines[torn] += " "
             let changed = Data((lines.joined(separator: "\n") + "\n").utf8)
             #expect(throws: AuditSinkVerifier.Failure.self) {
-                try self.read(changed, in: directory, key: fixture.signer.publicKey)
+                try self.read(changed, fixture)
             }
-            try fixture.database.close()
         }
     }
 
     @Test("A stall before the first checkpoint has all come again as well")
     func stalledAtFirst() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             let pipe = StallingPipe()
             let sink = AuditSinkOutput(pipe.output)
             var chain = AuditChain(writer: 1)
@@ -88,16 +80,14 @@ struct AuditSinkOutputTests {
             try await sink.write([.checkpoint(checkpoint)], isWhole: true)
             #expect(try await sink.resume() == .checkpoint(checkpoint, isWhole: true))
             collected += pipe.drain()
-            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            let verifier = try self.read(collected, fixture)
             #expect(verifier.evidence.latest == 2)
-            try fixture.database.close()
         }
     }
 
     @Test("What comes again after a start verifies in one file with what there was", arguments: [false, true])
     func started(isTorn: Bool) async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             let pipe = StallingPipe()
             var collected = Data()
             var chain = AuditChain(writer: 1)
@@ -118,18 +108,16 @@ struct AuditSinkOutputTests {
                 await feeder.deliver()
                 collected += pipe.drain()
             }
-            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            let verifier = try self.read(collected, fixture)
             #expect(verifier.evidence.latest == 10)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 18))
-            try fixture.database.close()
         }
     }
 
     @Test("A backlog that a shutdown broke off follows")
     func brokenOff() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
-            let path = "\(directory.path)/output.jsonl"
+        try await AuditTrailFixture.with { fixture in
+            let path = "\(fixture.directory.path)/output.jsonl"
             try Data().write(to: URL(filePath: path))
             let file = try #require(FileHandle(forWritingAtPath: path))
             let output = TimedOutput(descriptor: file.fileDescriptor, timeoutMs: 0)
@@ -142,10 +130,9 @@ struct AuditSinkOutputTests {
             await feeder.deliver()
             #expect(feeder.delivered == 2)
             let collected = try Data(contentsOf: URL(filePath: path))
-            let verifier = try self.read(collected, in: directory, key: fixture.signer.publicKey)
+            let verifier = try self.read(collected, fixture)
             #expect(verifier.evidence.latest == 2 && self.repeated(collected) > 0)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 1_200))
-            try fixture.database.close()
         }
     }
 
@@ -157,5 +144,38 @@ struct AuditSinkOutputTests {
         var chain = AuditChain(writer: 1)
         let record = chain.append(AuditRecord.sample())
         await #expect(throws: GatewayError.self) { try await sink.write([.record(record)], isWhole: false) }
+    }
+}
+
+/// A pipe that nobody reads but the test, when it likes.
+private struct StallingPipe {
+    private let pipe = Pipe()
+
+    init() {
+        _ = fcntl(self.pipe.fileHandleForReading.fileDescriptor, F_SETFL, O_NONBLOCK)
+    }
+
+    /// Its end for writing, which waits for nobody.
+    var output: TimedOutput {
+        TimedOutput(descriptor: self.pipe.fileHandleForWriting.fileDescriptor, timeoutMs: 0)
+    }
+
+    /// Reads all that is in it.
+    func drain() -> Data {
+        var all = Data()
+        var block = [UInt8](repeating: 0, count: 1 << 16)
+        while true {
+            // POSIX fills the block during the call.
+            let count = unsafe block.withUnsafeMutableBytes { bytes in
+                unsafe read(self.pipe.fileHandleForReading.fileDescriptor, bytes.baseAddress, bytes.count)
+            }
+            guard count > 0 else { return all }
+            all += block[..<count]
+        }
+    }
+
+    /// Ends the reading for good.
+    func closeReader() throws {
+        try self.pipe.fileHandleForReading.close()
     }
 }

@@ -28,22 +28,11 @@ struct AuditSinkTests {
         try fixture.database.close()
     }
 
-    private func read(_ paths: String..., key: AuditPublicKey) throws -> AuditSinkVerifier {
-        var verifier = AuditSinkVerifier(publicKey: key)
-        for path in paths { try verifier.read(path) }
-        if let failure = verifier.finding { throw failure }
-        return verifier
-    }
-
-    private func lines(_ path: String) throws -> [String] {
-        try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
-    }
-
     @Test("The sink has every record and checkpoint, verifies by itself, and fits the store")
     func whole() async throws {
         try await TemporaryDirectory.with { directory in
             try await self.delivered(directory) { fixture, _, path in
-                let verifier = try self.read(path, key: fixture.signer.publicKey)
+                let verifier = try fixture.read(path)
                 #expect(verifier.records == 15 && verifier.evidence.latest == 4)
                 #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 15))
                 let attributes = try FileManager.default.attributesOfItem(atPath: path)
@@ -56,12 +45,11 @@ struct AuditSinkTests {
     func tampering() async throws {
         try await TemporaryDirectory.with { directory in
             try await self.delivered(directory) { fixture, _, path in
-                let key = fixture.signer.publicKey
-                let lines = try self.lines(path)
+                let lines = try fixture.lines(path)
                 let copy = "\(directory.path)/copy.jsonl"
                 func expectFound(_ changed: [String], _ what: String) throws {
-                    try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: copy))
-                    #expect(throws: AuditSinkVerifier.Failure.self, "\(what)") { try self.read(copy, key: key) }
+                    try fixture.write(changed, to: copy)
+                    #expect(throws: AuditSinkVerifier.Failure.self, "\(what)") { try fixture.read(copy) }
                 }
                 for index in lines.indices {
                     var changed = lines
@@ -125,7 +113,7 @@ struct AuditSinkTests {
                 }
             }
             #expect(try await later.verify() == .intact(records: goesOn ? 16 : 4))
-            let evidence = try self.read(path, key: later.signer.publicKey).evidence
+            let evidence = try later.read(path).evidence
             switch try await later.verify(evidence: evidence) {
             case .tampered(let place, _): #expect(place == AuditPosition(writer: 1, sequence: goesOn ? 8 : 5))
             case .checkpointTampered: break
@@ -148,18 +136,18 @@ struct AuditSinkTests {
                 _ = await fixture.checkpointer.checkpoint(delivered: 0)
                 for _ in 0..<2 {
                     await fixture.feeder(AuditSinkFile(path: path)).deliver()
-                    let verifier = try self.read(path, key: fixture.signer.publicKey)
+                    let verifier = try fixture.read(path)
                     #expect(verifier.evidence.latest == 5)
                     #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 17))
                 }
-                var lines = try self.lines(path)
+                var lines = try fixture.lines(path)
                 let torn = lines.indices.filter { AuditLine(ByteBuffer(string: lines[$0])) == nil }
                 #expect(torn.count == (bytes <= 1 ? 0 : 1))
                 // What was broken off counts as changed unless it is the beginning of what follows again.
                 guard let index = torn.first else { return }
                 lines[index] += " "
-                try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path))
-                #expect(throws: AuditSinkVerifier.Failure.self) { try self.read(path, key: fixture.signer.publicKey) }
+                try fixture.write(lines, to: path)
+                #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path) }
             }
         }
     }
@@ -178,14 +166,13 @@ struct AuditSinkTests {
                     _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
                     await feeder.deliver()
                 }
-                let key = fixture.signer.publicKey
-                let both = try self.read("\(path).1", path, key: key)
+                let both = try fixture.read("\(path).1", path)
                 #expect(both.evidence.latest == 7 && both.records == 27)
                 #expect(try await fixture.verify(evidence: both.evidence) == .intact(records: 27))
-                let later = try self.read(path, key: key)
+                let later = try fixture.read(path)
                 #expect(later.evidence.latest == 7)
                 #expect(try await fixture.verify(evidence: later.evidence) == .intact(records: 27))
-                #expect(throws: AuditSinkVerifier.Failure.self) { try self.read(path, "\(path).1", key: key) }
+                #expect(throws: AuditSinkVerifier.Failure.self) { try fixture.read(path, "\(path).1") }
             }
         }
     }
@@ -194,11 +181,11 @@ struct AuditSinkTests {
     func idleRotation() async throws {
         try await TemporaryDirectory.with { directory in
             try await self.delivered(directory) { fixture, sink, path in
-                let whole = try self.lines(path)
+                let whole = try fixture.lines(path)
                 try FileManager.default.moveItem(atPath: path, toPath: "\(path).1")
                 await sink.reopen()
-                #expect(try self.lines("\(path).1") == whole)
-                #expect(try self.lines(path) == Array(whole.suffix(1)))
+                #expect(try fixture.lines("\(path).1") == whole)
+                #expect(try fixture.lines(path) == Array(whole.suffix(1)))
 
                 var chain = AuditChain(writer: 4)
                 let records = (0..<3).map { _ in AuditLine.record(chain.append(fixture.record())) }
@@ -213,10 +200,10 @@ struct AuditSinkTests {
                 #expect(!FileManager.default.fileExists(atPath: path))
                 let last = try #require(try await fixture.store.signatures().checkpoints.last)
                 try await sink.write([.checkpoint(last)], isWhole: true)
-                let second = try self.lines("\(path).2")
+                let second = try fixture.lines("\(path).2")
                 #expect(second.count == 5)
-                #expect(try self.lines(path) == Array(second.suffix(1)))
-                let verifier = try self.read("\(path).1", "\(path).2", path, key: fixture.signer.publicKey)
+                #expect(try fixture.lines(path) == Array(second.suffix(1)))
+                let verifier = try fixture.read("\(path).1", "\(path).2", path)
                 #expect(verifier.evidence.latest == 5)
             }
         }
@@ -245,10 +232,9 @@ struct AuditSinkTests {
                 var chain = AuditChain(writer: 8)
                 try await fixture.write(1, to: &chain, state: .closed)
                 _ = await fixture.checkpointer.checkpoint(delivered: feeder.delivered)
-                let key = fixture.signer.publicKey
                 let required = try await fixture.store.signatures().checkpoints.last?.content?.delivered ?? 0
                 func verdict(_ files: [String]) async throws -> AuditVerifier.Verdict? {
-                    var verifier = AuditSinkVerifier(publicKey: key)
+                    var verifier = AuditSinkVerifier(publicKey: fixture.signer.publicKey)
                     do {
                         for file in files { try verifier.read(file) }
                     } catch is AuditSinkVerifier.Failure {
@@ -274,7 +260,7 @@ struct AuditSinkTests {
                 }
                 let copy = "\(directory.path)/changed.jsonl"
                 for (index, file) in files.enumerated() {
-                    let lines = try self.lines(file)
+                    let lines = try fixture.lines(file)
                     var changes: [(String, [String])] = []
                     for number in lines.indices {
                         // The last line of a file comes again as the first of the next, so one of them may go.
@@ -292,7 +278,7 @@ struct AuditSinkTests {
                         if index == 0 || number > 0 { changes.append(("inserted before line \(number)", changed)) }
                     }
                     for (what, changed) in changes {
-                        try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: copy))
+                        try fixture.write(changed, to: copy)
                         var named = files
                         named[index] = copy
                         #expect(try await verdict(named) != untouched, "file \(index): \(what)")
@@ -305,9 +291,8 @@ struct AuditSinkTests {
 
     @Test("A sink that can't be written gets everything once it can, and a lost one goes on where it was")
     func outage() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
-            let path = "\(directory.path)/not-there/audit.jsonl"
+        try await AuditTrailFixture.with { fixture in
+            let path = "\(fixture.directory.path)/not-there/audit.jsonl"
             let feeder = fixture.feeder(AuditSinkFile(path: path))
             var chain = AuditChain(writer: 1)
             try await fixture.write(1_200, to: &chain)
@@ -315,12 +300,12 @@ struct AuditSinkTests {
             await feeder.deliver()
             #expect(feeder.delivered == nil)
             try FileManager.default.createDirectory(
-                atPath: "\(directory.path)/not-there",
+                atPath: "\(fixture.directory.path)/not-there",
                 withIntermediateDirectories: true
             )
             await feeder.deliver()
             #expect(feeder.delivered == 2)
-            let verifier = try self.read(path, key: fixture.signer.publicKey)
+            let verifier = try fixture.read(path)
             #expect(verifier.records == 1_200 && verifier.evidence.latest == 2)
             // The store knows what was delivered; that it is gone is told.
             try await fixture.write(1, to: &chain)
@@ -329,30 +314,53 @@ struct AuditSinkTests {
             evidence.required = try await fixture.store.signatures().checkpoints.last?.content?.delivered ?? 0
             #expect(
                 try await fixture.verify(evidence: evidence)
-                    == .checkpointTampered(
-                        number: 2,
-                        reason: "the sink had it, and has it no more"
-                    )
+                    == .checkpointTampered(number: 2, reason: "the sink had it, and has it no more")
             )
-            try fixture.database.close()
         }
     }
 
     @Test("A sink that begins after records were removed begins with the truncation marker")
     func afterRetention() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             var chain = AuditChain(writer: 1)
             try await fixture.write(5, to: &chain, days: 40)
             let removed = await fixture.retain(days: 30)
             #expect(removed > 0)
             _ = await fixture.checkpointer.checkpoint(delivered: 0)
-            let path = "\(directory.path)/audit.jsonl"
+            let path = "\(fixture.directory.path)/audit.jsonl"
             await fixture.feeder(AuditSinkFile(path: path)).deliver()
-            let verifier = try self.read(path, key: fixture.signer.publicKey)
+            let verifier = try fixture.read(path)
             #expect(verifier.records == 41 * 5 - removed)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 41 * 5 - removed))
-            try fixture.database.close()
+        }
+    }
+
+    @Test("However long the sink is, no more is remembered of it than a store keeps")
+    func bounded() async throws {
+        try await AuditTrailFixture.with { fixture in
+            var checkpoint = try #require(try await fixture.store.signatures().checkpoints.last?.content)
+            var evidence = AuditEvidence()
+            let digest = [UInt8](repeating: 7, count: 32)
+            let step = AuditCheckpoint.anchorInterval
+            let idle = fixture.sealer.head(of: AuditChain(writer: 1, sequence: 9, hash: digest), state: .open)
+            for number in 1...(20 * step + 5) {
+                checkpoint.number = number
+                if number.isMultiple(of: step) {
+                    checkpoint.denseFrom = max(1, number - 2 * step)
+                    checkpoint.oldest = max(1, number - 10 * step)
+                }
+                let chain = AuditChain(writer: 2, sequence: number, hash: digest)
+                let busy = fixture.sealer.head(of: chain, state: .open)
+                checkpoint.heads = [idle.unsealed, busy.unsealed]
+                evidence.add(checkpoint, digest: digest)
+            }
+            #expect(evidence.latest == 20 * step + 5)
+            // Two intervals and what follows them, the eight anchors before, for both kinds; and the idle chain's end.
+            #expect(evidence.count == 2 * (2 * step + 1 + 5 + 8) + 1)
+            #expect(evidence.digests[10 * step] == digest && evidence.digests[9 * step] == nil)
+            #expect(evidence.digests[18 * step - 1] == nil && evidence.digests[18 * step] != nil)
+            #expect(evidence.known[1]?.map(\.sequence) == [9])
+            #expect(evidence.known[2]?.last?.sequence == 20 * step + 5)
         }
     }
 }

@@ -42,45 +42,29 @@ struct AuditSinkTruncationTests {
         }
     }
 
-    private func read(_ path: String, key: AuditPublicKey) throws -> AuditSinkVerifier {
-        var verifier = AuditSinkVerifier(publicKey: key)
-        try verifier.read(path)
-        if let failure = verifier.finding { throw failure }
-        return verifier
-    }
-
-    private func lines(_ path: String) throws -> [String] {
-        try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
-    }
-
-    private func text(_ line: AuditLine) -> String {
-        String(buffer: line.text)
-    }
-
     @Test("A sink that is named first begins where checkpoints and records meet")
     func namedFirst() async throws {
-        try await TemporaryDirectory.with { directory in
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
             try await self.fill(fixture)
             let removed = await fixture.retain(days: 30)
             await self.mark(fixture, nil)
             // Checkpoints reach further back than the records.
             let truncations = try await fixture.store.truncations()
             #expect(truncations.map(\.writer) == [1, 2, 3] && removed == truncations.reduce(0) { $0 + $1.sequence })
-            let path = "\(directory.path)/audit.jsonl"
+            let path = "\(fixture.directory.path)/audit.jsonl"
             let feeder = fixture.feeder(AuditSinkFile(path: path))
             await feeder.deliver()
-            var verifier = try self.read(path, key: fixture.signer.publicKey)
+            var verifier = try fixture.read(path)
             #expect(verifier.records == 208 - removed)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 208 - removed))
 
             try await self.more(fixture, feeder)
-            verifier = try self.read(path, key: fixture.signer.publicKey)
+            verifier = try fixture.read(path)
             #expect(verifier.evidence.latest == feeder.delivered)
             #expect(try await fixture.verify(evidence: verifier.evidence) == .intact(records: 223 - removed))
 
             // How a chain ended whose records are all gone is vouched for by the checkpoint.
-            let lines = try self.lines(path)
+            let lines = try fixture.lines(path)
             let ended = lines.indices.filter { lines[$0].contains(#""ended":"#) }
             #expect(ended.count == 2)
             for index in ended {
@@ -88,21 +72,19 @@ struct AuditSinkTruncationTests {
                     var changed = lines
                     changed[index] = changed[index].replacing(change.0, with: change.1)
                     guard changed != lines else { continue }
-                    try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: "\(path).changed"))
+                    try fixture.write(changed, to: "\(path).changed")
                     #expect(throws: AuditSinkVerifier.Failure.self) {
-                        try self.read("\(path).changed", key: fixture.signer.publicKey)
+                        try fixture.read("\(path).changed")
                     }
                 }
             }
-            try fixture.database.close()
         }
     }
 
     @Test("Records that go while they are being delivered leave a marker and no gap", arguments: [false, true])
     func overtaken(hasBegun: Bool) async throws {
-        try await TemporaryDirectory.with { directory in
-            let path = "\(directory.path)/audit.jsonl"
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
+            let path = "\(fixture.directory.path)/audit.jsonl"
             try await self.fill(fixture)
             let store = InterposedAuditStore(
                 fixture.store,
@@ -133,54 +115,50 @@ struct AuditSinkTruncationTests {
                 return
             }
             #expect(records < 223)
-            let verifier = try self.read(path, key: fixture.signer.publicKey)
+            let verifier = try fixture.read(path)
             #expect(verifier.evidence.latest == feeder.delivered)
             #expect(try await fixture.verify(evidence: verifier.evidence) == whole)
             // The next process takes it up in the midst of it.
-            let text = try self.lines(path)
+            let text = try fixture.lines(path)
             for end in stride(from: 1, to: text.count, by: 41) {
-                let copy = "\(directory.path)/short.jsonl"
-                try Data((text[..<end].joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: copy))
+                let copy = "\(fixture.directory.path)/short.jsonl"
+                try fixture.write(Array(text[..<end]), to: copy)
                 await fixture.feeder(AuditSinkFile(path: copy)).deliver()
-                let again = try self.read(copy, key: fixture.signer.publicKey)
+                let again = try fixture.read(copy)
                 #expect(again.evidence.latest == feeder.delivered, "\(end) lines")
                 try FileManager.default.removeItem(atPath: copy)
             }
-            try fixture.database.close()
         }
     }
 
     @Test("A genuine truncation marker that was put in the place of records later is found", arguments: 1...3)
     func putInLater(writer: Int) async throws {
-        try await TemporaryDirectory.with { directory in
-            let path = "\(directory.path)/audit.jsonl"
-            let fixture = try await AuditTrailFixture(directory)
+        try await AuditTrailFixture.with { fixture in
+            let path = "\(fixture.directory.path)/audit.jsonl"
             let feeder = fixture.feeder(AuditSinkFile(path: path))
             try await self.fill(fixture, feeder)
             #expect(await fixture.retain(days: 30) > 0)
             await self.mark(fixture, feeder)
             try await self.more(fixture, feeder)
-            let key = fixture.signer.publicKey
-            let untouched = try self.read(path, key: key)
+            let untouched = try fixture.read(path)
             #expect(untouched.records == 223)
 
             let truncation = try #require(try await fixture.store.truncations().first { $0.writer == writer })
             let head = try #require(try await fixture.store.heads().first { $0.writer == writer })
             let ended = head.sequence == truncation.sequence ? head.state : nil
-            let lines = try self.lines(path)
+            let lines = try fixture.lines(path)
             let own = lines.indices.filter { lines[$0].hasPrefix(#"{"type":"record","writer":\#(writer),"#) }
             // All that the truncation would cover, or no more than those since the checkpoint before it.
             let covered = Array(own.prefix(truncation.sequence))
             for gone in [covered, Array(covered.suffix(2))] {
                 var changed = lines
-                changed[try #require(gone.first)] = self.text(.truncation(truncation, ended: ended))
+                changed[try #require(gone.first)] = String(buffer: AuditLine.truncation(truncation, ended: ended).text)
                 for index in gone.dropFirst().reversed() { changed.remove(at: index) }
-                try Data((changed.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: "\(path).changed"))
+                try fixture.write(changed, to: "\(path).changed")
                 #expect(throws: AuditSinkVerifier.Failure.self, "\(gone.count) of writer \(writer)") {
-                    try self.read("\(path).changed", key: key)
+                    try fixture.read("\(path).changed")
                 }
             }
-            try fixture.database.close()
         }
     }
 }

@@ -42,9 +42,7 @@ struct ListenerServiceTests {
     /// The grace, which lasts as long as the test wants.
     private let grace = AsyncStream.makeStream(of: Void.self)
 
-    private func gauge() -> String {
-        String(decoding: self.registry.renderBytes(), as: UTF8.self)
-    }
+    private func gauge() -> String { String(decoding: self.registry.renderBytes(), as: UTF8.self) }
 
     /// What a client is told.
     private struct Told: Sendable, Equatable {
@@ -158,7 +156,7 @@ struct ListenerServiceTests {
     }
 
     @Test("A forced shutdown ends the grace and the waiting", arguments: [false, true])
-    func impatient(isGraceOver: Bool) async throws {
+    func forcedShutdown(isGraceOver: Bool) async throws {
         try await self.run(timeout: .seconds(3_600)) { port, _, stop, ended in
             let responder = self.responder
             async let held = self.get(port, "/held")
@@ -185,7 +183,7 @@ struct ListenerServiceTests {
     }
 
     @Test("A forced shutdown that was requested before is not forgotten")
-    func impatientEarly() async throws {
+    func forcedShutdownBefore() async throws {
         self.forced.request()
         #expect(await self.forced.isRequested())
         try await self.run(timeout: .seconds(3_600)) { _, _, stop, ended in

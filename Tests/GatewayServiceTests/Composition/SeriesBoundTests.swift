@@ -107,9 +107,7 @@ struct SeriesBoundTests {
         }
     }
 
-    /// One tenant's messages of every outcome the whole way.
-    ///
-    /// - Returns: how many recipients they had.
+    /// One tenant's messages of every outcome the whole way; returns how many recipients they had.
     private func sendThroughThePipeline() async throws -> Int {
         let audit = AuditLog.sample(
             store: InMemoryAuditStore(),
@@ -118,10 +116,7 @@ struct SeriesBoundTests {
             metrics: self.metrics
         )
         let pipeline = SendPipeline(
-            retired: RetiredTokens.sample(
-                clock: self.clock,
-                metrics: self.metrics
-            ),
+            retired: RetiredTokens.sample(clock: self.clock, metrics: self.metrics),
             limiter: MemoryRateLimiter(metrics: self.metrics),
             upstream: Upstream(),
             audit: audit,
@@ -141,8 +136,7 @@ struct SeriesBoundTests {
     }
 
     /// Counts what a million recipients and more came to; whoever tries everything comes first, while there is room.
-    ///
-    /// - Returns: how many recipients there were.
+    /// Returns how many recipients there were.
     private func countEverySend() async throws -> Int {
         let metrics = TenantCounters(.messages, self.metrics)
         let kinds: [Target] = [
@@ -238,9 +232,8 @@ struct SeriesBoundTests {
         }
     }
 
-    /// Has every documented operation answered in every documented way, and asks for every address by every method.
-    ///
-    /// - Returns: how many requests there were.
+    /// Has every documented operation answered in every documented way, and asks for every address by every method;
+    /// returns how many requests there were.
     private func serveEverything() async throws -> Int {
         var requests = 0
         for (listener, file) in [("data", "gateway.yaml"), ("admin", "admin.yaml")] {

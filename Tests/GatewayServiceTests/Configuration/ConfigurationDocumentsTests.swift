@@ -50,13 +50,14 @@ struct ConfigurationDocumentsTests {
     @Test("The example has every key that may stand in a file, at its default where it has one")
     func example() throws {
         let text = try Self.text("deploy/gateway.example.yaml")
-        let input = ConfigurationInput(file: ConfigurationFile(name: "example", text: text), environment: [:])
+        let example = ConfigurationFile(YAMLSource(name: "example", text: text))
+        let input = ConfigurationInput(file: example, environment: [:])
         for row in input.describe() {
             #expect(row.value == row.key.shown(GatewayConfiguration()), "\(row.key.path)")
         }
         // Keys without a default stand there as comments.
         let whole = text.replacing(#/(?m)^( *)# ( *[a-zA-Z]+:( .*)?)$/#) { "\($0.1)\($0.2)" }
-        let file = ConfigurationFile(name: "example", text: whole)
+        let file = ConfigurationFile(YAMLSource(name: "example", text: whole))
         #expect(file.problems.isEmpty)
         let expected = ConfigurationTable.keys.filter { !$0.isSecret && $0.path != "limits.redisUrl" }.map(\.path)
         #expect(Set(file.lines.keys) == Set(expected))

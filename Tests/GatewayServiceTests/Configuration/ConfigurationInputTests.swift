@@ -9,7 +9,7 @@ import Testing
 
 struct ConfigurationInputTests {
     private static func load(_ yaml: String, _ environment: [String: String] = [:]) throws -> GatewayConfiguration {
-        let file = ConfigurationFile(name: "g.yaml", text: yaml)
+        let file = ConfigurationFile(YAMLSource(name: "g.yaml", text: yaml))
         return try ConfigurationInput(file: file, environment: environment).configuration()
     }
 
@@ -270,10 +270,8 @@ struct ConfigurationInputTests {
             let token = try directory.file("token", "a-token-that-has-32-or-more-nobody-may-see\n")
             let key = "MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE="
             let input = ConfigurationInput(
-                file: ConfigurationFile(name: "g.yaml", text: "http:\n  port: 9000\n"),
-                environment: [
-                    "GATEWAY_MASTER_KEY": key, "GATEWAY_ADMIN_TOKEN_FILE": token, "GATEWAY_HTTP_HOST": "::1",
-                ]
+                file: ConfigurationFile(YAMLSource(name: "g.yaml", text: "http:\n  port: 9000\n")),
+                environment: ["GATEWAY_MASTER_KEY": key, "GATEWAY_ADMIN_TOKEN_FILE": token, "GATEWAY_HTTP_HOST": "::1"]
             )
             let configuration = try input.configuration()
             #expect(configuration.masterKey?.revealed == Array("01234567890123456789012345678901".utf8))

@@ -84,16 +84,10 @@ struct LineLogHandlerTests {
 
     @Test("Colour is for terminals that want it")
     func colour() {
+        // When a terminal wants it is in the table of `TerminalTests`.
         let text = LogConfiguration(format: .text)
         #expect(text.lineFormat(environment: ["TERM": "xterm"], isTerminal: true) == .text(isColoured: true))
         #expect(text.lineFormat(environment: [:], isTerminal: false) == .text(isColoured: false))
-        #expect(text.lineFormat(environment: ["NO_COLOR": "1"], isTerminal: true) == .text(isColoured: false))
-        let unset = ["NO_COLOR": "", "TERM": "xterm"]
-        #expect(text.lineFormat(environment: unset, isTerminal: true) == .text(isColoured: true))
-        #expect(text.lineFormat(environment: ["CLICOLOR_FORCE": "1"], isTerminal: false) == .text(isColoured: true))
-        let without = ["CLICOLOR": "0", "TERM": "xterm"]
-        #expect(text.lineFormat(environment: without, isTerminal: true) == .text(isColoured: false))
-        #expect(text.lineFormat(environment: ["TERM": "dumb"], isTerminal: true) == .text(isColoured: false))
         #expect(LogConfiguration().lineFormat(environment: [:], isTerminal: true) == .json)
     }
 

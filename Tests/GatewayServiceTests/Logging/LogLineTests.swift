@@ -32,9 +32,7 @@ struct LogLineTests {
         #expect(Self.line(.text(isColoured: false), "a", "b=c") == "\(start) a=\"b=c\" status=200\n")
         #expect(
             Self.line(.text(isColoured: true), "a", "b")
-                .hasPrefix(
-                    "2026-11-21T12:00:00.000Z \u{1B}[32minfo\u{1B}[0m    http: Request answered"
-                )
+                .hasPrefix("2026-11-21T12:00:00.000Z \u{1B}[32minfo\u{1B}[0m    http: Request answered")
         )
     }
 

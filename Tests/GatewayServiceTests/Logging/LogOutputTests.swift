@@ -5,23 +5,30 @@ import Testing
 
 @testable import GatewayService
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 @Suite("Log output", .timeLimit(.minutes(10)))
 struct LogOutputTests {
-    private static let lossLine: @Sendable (Int) -> [UInt8] = { Array("lost \($0)\n".utf8) }
+    private static func output(_ handle: sending FileHandle) -> LogOutput {
+        LogOutput(handle, timeout: .seconds(600)) { Array("lost \($0)\n".utf8) }
+    }
 
-    /// Lines written by several at once, read back.
+    /// A line of a kibibyte.
+    private static let line = Array(repeating: UInt8(ascii: "x"), count: 1_023) + Array("\n".utf8)
+
+    /// What comes out of a pipe that is read only once a body has written.
+    private func lines(_ body: (LogOutput, ReadPipe) async throws -> Void) async throws -> [Substring] {
+        let pipe = ReadPipe()
+        let output = Self.output(pipe.writer)
+        try await body(output, pipe)
+        pipe.read()
+        output.flush()
+        try pipe.writer.close()
+        return try await pipe.lines()
+    }
+
     @Test("Lines of many writers come out whole, and each writer's in order")
     func order() async throws {
         let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
+        let output = Self.output(pipe.writer)
         pipe.read()
         await withDiscardingTaskGroup { group in
             for writer in 0..<8 {
@@ -43,15 +50,10 @@ struct LogOutputTests {
 
     @Test("Who does not read the log stops nobody; what does not fit is counted")
     func overflow() async throws {
-        let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
-        let line = Array(repeating: UInt8(ascii: "x"), count: 1023) + Array("\n".utf8)
-        let count = 3 * LogOutput.maxBytes / line.count
-        for _ in 0..<count { output.write(line, isUrgent: false) }
-        pipe.read()
-        output.flush()
-        try pipe.writer.close()
-        let lines = try await pipe.lines()
+        let count = 3 * LogOutput.maxBytes / Self.line.count
+        let lines = try await self.lines { output, _ in
+            for _ in 0..<count { output.write(Self.line, isUrgent: false) }
+        }
         let lost = lines.filter { $0.hasPrefix("lost ") }.compactMap { Int($0.dropFirst(5)) }.reduce(0, +)
         #expect(lost > 0)
         #expect(lines.count { $0.hasPrefix("x") } + lost == count)
@@ -60,9 +62,8 @@ struct LogOutputTests {
     @Test("Who never reads the log does not keep the process from ending")
     func unread() throws {
         let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer, lossLine: Self.lossLine)
-        let line = Array(repeating: UInt8(ascii: "x"), count: 1_023) + Array("\n".utf8)
-        for _ in 0..<200 { output.write(line, isUrgent: false) }
+        let output = LogOutput(pipe.writer) { _ in [] }
+        for _ in 0..<200 { output.write(Self.line, isUrgent: false) }
         output.flush()
         // So that the thread that writes ends, too.
         pipe.read()
@@ -70,31 +71,22 @@ struct LogOutputTests {
 
     @Test("A flood of lines leaves room for those that tell of trouble")
     func urgent() async throws {
-        let pipe = ReadPipe()
-        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
-        let line = Array(repeating: UInt8(ascii: "x"), count: 1_023) + Array("\n".utf8)
-        for _ in 0..<LogOutput.maxBytes / line.count { output.write(line, isUrgent: false) }
-        output.write(Array("trouble\n".utf8), isUrgent: true)
-        pipe.read()
-        output.flush()
-        try pipe.writer.close()
-        let lines = try await pipe.lines()
+        let lines = try await self.lines { output, _ in
+            for _ in 0..<LogOutput.maxBytes / Self.line.count { output.write(Self.line, isUrgent: false) }
+            output.write(Array("trouble\n".utf8), isUrgent: true)
+        }
         #expect(lines.contains("trouble"))
         #expect(lines.contains { $0.hasPrefix("lost ") })
     }
 
     @Test("A pipe that was told not to wait loses nothing")
     func nonblocking() async throws {
-        let pipe = ReadPipe()
-        let descriptor = pipe.writer.fileDescriptor
-        #expect(fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0)
-        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
         let count = 1_000
-        for number in 0..<count { output.write(Array("\(number) \(Self.filling)\n".utf8), isUrgent: false) }
-        pipe.read()
-        output.flush()
-        try pipe.writer.close()
-        let lines = try await pipe.lines()
+        let lines = try await self.lines { output, pipe in
+            let descriptor = pipe.writer.fileDescriptor
+            #expect(fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) == 0)
+            for number in 0..<count { output.write(Array("\(number) \(Self.filling)\n".utf8), isUrgent: false) }
+        }
         #expect(lines.map { $0.prefix { $0 != " " } } == (0..<count).map { "\($0)" })
     }
 
@@ -104,7 +96,7 @@ struct LogOutputTests {
     func refused() throws {
         let full = try #require(FileHandle(forWritingAtPath: "/dev/full"))
         let descriptor = full.fileDescriptor
-        let output = LogOutput(full, timeout: .seconds(600), lossLine: Self.lossLine)
+        let output = Self.output(full)
         for number in 0..<3 { output.write(Array("\(number)\n".utf8), isUrgent: false) }
         output.flush()
         output.write(Array("3\n".utf8), isUrgent: false)
@@ -125,7 +117,7 @@ struct LogOutputTests {
         signal(SIGPIPE, SIG_IGN)
         let broken = Pipe()
         let writer = broken.fileHandleForWriting
-        let output = LogOutput(writer, timeout: .seconds(600), lossLine: Self.lossLine)
+        let output = Self.output(writer)
         // More than a pipe holds, so that half of it is written when its reader goes away.
         output.write(Array(repeating: UInt8(ascii: "x"), count: 100_000) + Array("\n".utf8), isUrgent: true)
         #expect(try broken.fileHandleForReading.read(upToCount: 1) == Data("x".utf8))
@@ -142,7 +134,7 @@ struct LogOutputTests {
     func closed() throws {
         let pipe = ReadPipe()
         try pipe.writer.close()
-        let output = LogOutput(pipe.writer, timeout: .seconds(600), lossLine: Self.lossLine)
+        let output = Self.output(pipe.writer)
         output.write(Array("x\n".utf8), isUrgent: true)
         output.flush()
     }

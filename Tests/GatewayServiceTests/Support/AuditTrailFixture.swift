@@ -8,6 +8,8 @@ import Logging
 
 /// A store whose audit is written as by a gateway, with checkpoints, under a clock that tests move.
 struct AuditTrailFixture {
+    let directory: TemporaryDirectory
+    /// The store's.
     let path: String
     let clock = ManualClock()
     let database: SQLiteDatabase
@@ -16,32 +18,33 @@ struct AuditTrailFixture {
     let signer: AuditSigner
     let checkpointer: AuditCheckpointer
 
+    /// Runs a body with a store in a directory of its own, which is closed afterwards.
+    static func with(_ body: (AuditTrailFixture) async throws -> Void) async throws {
+        try await TemporaryDirectory.with { directory in
+            let fixture = try await AuditTrailFixture(directory)
+            try await body(fixture)
+            try fixture.database.close()
+        }
+    }
+
     init(_ directory: TemporaryDirectory) async throws {
+        self.directory = directory
         self.path = "\(directory.path)/gateway.sqlite"
         self.database = try SQLiteDatabase(path: self.path)
         self.store = SQLAuditStore(database: self.database)
         self.signer = try AuditSigner(signingKey: .sample("signing"))
-        self.checkpointer = Self.checkpointer(self.store, self.signer, self.sealer, self.clock)
+        self.checkpointer = AuditCheckpointer(
+            store: self.store,
+            signer: self.signer,
+            sealer: self.sealer,
+            clock: self.clock,
+            keptCount: 0,
+            logger: Self.logger
+        )
         _ = try await self.checkpointer.prepare()
     }
 
     static var logger: Logger { Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }) }
-
-    private static func checkpointer(
-        _ store: SQLAuditStore,
-        _ signer: AuditSigner,
-        _ sealer: AuditSealer,
-        _ clock: ManualClock
-    ) -> AuditCheckpointer {
-        AuditCheckpointer(
-            store: store,
-            signer: signer,
-            sealer: sealer,
-            clock: clock,
-            keptCount: 0,
-            logger: self.logger
-        )
-    }
 
     /// A record of this moment.
     func record(_ action: String = "message.send", tenant: String? = "acme") -> AuditRecord {
@@ -78,13 +81,25 @@ struct AuditTrailFixture {
 
     /// What the whole store verifies as.
     func verify(evidence: AuditEvidence = AuditEvidence(), isLive: Bool = true) async throws -> AuditVerifier.Verdict {
-        try await AuditVerifier(
-            store: self.store,
-            sealer: self.sealer,
-            publicKey: self.signer.publicKey,
-            evidence: evidence
-        )
-        .verify(isLive: isLive)
+        let key = self.signer.publicKey
+        let verifier = AuditVerifier(store: self.store, sealer: self.sealer, publicKey: key, evidence: evidence)
+        return try await verifier.verify(isLive: isLive)
+    }
+
+    /// The files of a sink, verified by themselves; throws what was changed in them.
+    func read(_ paths: String...) throws -> AuditSinkVerifier {
+        var verifier = AuditSinkVerifier(publicKey: self.signer.publicKey)
+        for path in paths { try verifier.read(path) }
+        if let failure = verifier.finding { throw failure }
+        return verifier
+    }
+
+    func lines(_ path: String) throws -> [String] {
+        try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
+    }
+
+    func write(_ lines: [String], to path: String) throws {
+        try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path))
     }
 
     /// Removes what is older than so many days, as a gateway that has just started.
@@ -92,15 +107,8 @@ struct AuditTrailFixture {
         (try? await self.retaining(days: days) { await $0.pass() }) ?? -1
     }
 
-    /// Runs a body with a service that removes what is older than so many days.
-    ///
-    /// - Parameters:
-    ///   - days: how many.
-    ///   - store: where it removes; by default from the store itself.
-    ///   - told: takes the record of what was removed.
-    ///   - body: what to do with it.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws.
+    /// Runs a body with a service that removes what is older than so many days, from the store unless told otherwise,
+    /// and records what it removed in another.
     func retaining<Result: Sendable>(
         days: Int,
         store: (any AuditStore)? = nil,
@@ -122,11 +130,6 @@ struct AuditTrailFixture {
 
     /// A feeder of a sink.
     func feeder(_ sink: any AuditSink) -> AuditSinkFeeder {
-        AuditSinkFeeder(
-            sink: sink,
-            store: self.store,
-            publicKey: self.signer.publicKey,
-            logger: Self.logger
-        )
+        AuditSinkFeeder(sink: sink, store: self.store, publicKey: self.signer.publicKey, logger: Self.logger)
     }
 }

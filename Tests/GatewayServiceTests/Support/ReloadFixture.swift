@@ -88,9 +88,7 @@ struct ReloadFixture {
         "GATEWAY_ADMIN_TOKEN": "admin-token-of-the-tests-0123456789", "GATEWAY_LOG_FORMAT": "text",
     ]
 
-    /// Replaces the file and reloads.
-    ///
-    /// - Returns: what the gauge says.
+    /// Replaces the file and reloads; returns what the gauge says.
     func reload(_ yaml: String? = nil) -> Int? {
         if let yaml {
             #expect(throws: Never.self) { _ = try self.directory.file("gateway.yaml", yaml) }
@@ -116,6 +114,21 @@ struct ReloadFixture {
                 return "\(entry.level) \(entry.message) \(metadata)"
             }
             .joined(separator: "\n")
+    }
+}
+
+/// A listener's certificate, key and client authority as files.
+struct CertificateFiles {
+    let directory: TemporaryDirectory
+
+    /// Writes the files and names them as the configuration does.
+    @discardableResult
+    func write(_ identity: TestIdentity, clientAuthority: String? = nil) throws -> GatewayConfiguration.TLSFiles {
+        GatewayConfiguration.TLSFiles(
+            certificateFile: try self.directory.file("server.crt", identity.certificate),
+            privateKeyFile: try self.directory.file("server.key", identity.privateKey),
+            clientCAFile: try clientAuthority.map { try self.directory.file("clients.crt", $0) }
+        )
     }
 }
 

@@ -14,7 +14,6 @@ struct AuditCommand: ParsableCommand {
         ]
     )
 
-    /// `audit query`.
     struct Query: AdminVerb {
         static let configuration = CommandConfiguration(abstract: "Print records, newest first.")
 
@@ -35,14 +34,12 @@ struct AuditCommand: ParsableCommand {
         }
     }
 
-    /// `audit tail`.
     struct Tail: AdminVerb {
         static let configuration = CommandConfiguration(
             abstract: "Print the newest records, oldest of them first.",
             discussion: "With --output json, one record a line."
         )
 
-        /// How often --follow asks for more.
         static let pollInterval = Duration.seconds(2)
 
         @OptionGroup var filter: AuditFilter
@@ -79,7 +76,6 @@ struct AuditCommand: ParsableCommand {
             self.filter.action != nil || record["action"]?.string != "audit.list"
         }
 
-        /// Reads pages until one reaches what was already printed.
         func poll(_ client: AdminClient, _ trail: inout AuditTrail) async throws -> [JSONValue] {
             var pages: [[JSONValue]] = []
             var cursor: String?

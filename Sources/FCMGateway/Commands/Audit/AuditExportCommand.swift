@@ -24,7 +24,6 @@ struct AuditExportCommand: AsyncParsableCommand {
             """
     )
 
-    /// How the export is written.
     enum Format: String, CaseIterable, ExpressibleByArgument {
         case jsonl
     }
@@ -93,12 +92,7 @@ struct AuditExportCommand: AsyncParsableCommand {
             sealer: secrets.map { AuditSealer(auditKey: $0.auditKey) },
             publicKey: try secrets?.auditPublicKey()
         )
-        let head = AuditExportHead(
-            tenant: self.tenant?.text,
-            from: self.from,
-            to: self.to,
-            isLive: isLive
-        )
+        let head = AuditExportHead(tenant: self.tenant?.text, from: self.from, to: self.to, isLive: isLive)
         let output = LineOutput(handle)
         let summary = try await exporter.export(head) { try output.write($0.text) }
         try output.flush()

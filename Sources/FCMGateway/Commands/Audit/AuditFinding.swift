@@ -5,7 +5,6 @@ import StrictJSON
 
 /// What `audit verify` found, in words, as JSON, and as the exit code that scripts go by.
 struct AuditFinding {
-    /// How what was checked stands.
     enum Verdict: String {
         case intact
         case tampered
@@ -33,9 +32,9 @@ struct AuditFinding {
                 ["records": .integer(records)]
             )
         case .tampered(let position, let reason):
-            self = .tampered("The audit trail", at: position, reason: reason)
+            self.init(tampered: "The audit trail", at: position, reason: reason)
         case .checkpointTampered(let number, let reason):
-            self = .tampered("The audit trail", checkpoint: number, reason: reason)
+            self.init(tampered: "The audit trail", checkpoint: number, reason: reason)
         case .unclean(let writer, let records):
             self.init(
                 .unclean,
@@ -57,7 +56,6 @@ struct AuditFinding {
         )
     }
 
-    /// Of a second sink in which something is wrong.
     init(_ failure: AuditSinkVerifier.Failure) {
         let record = failure.place.map { "sequence \($0.sequence) of writer \($0.writer), " } ?? ""
         var members: [String: Member] = [
@@ -74,7 +72,6 @@ struct AuditFinding {
         )
     }
 
-    /// Of a spool in which something is wrong behind so many records.
     init(spool path: String, intact records: Int) {
         self.init(
             tampered: "The audit's spool",
@@ -83,7 +80,6 @@ struct AuditFinding {
         )
     }
 
-    /// Of an export.
     init(_ report: AuditExportVerifier.Report) {
         let summary = report.summary
         let whose = report.tenant.map { "of tenant \($0) " } ?? ""
@@ -103,9 +99,9 @@ struct AuditFinding {
                 members
             )
         case .tampered(let position, let reason):
-            self = .tampered("The export", at: position, reason: reason)
+            self.init(tampered: "The export", at: position, reason: reason)
         case .checkpointTampered(let number, let reason):
-            self = .tampered("The export", checkpoint: number, reason: reason)
+            self.init(tampered: "The export", checkpoint: number, reason: reason)
         case .unclean(let writer, _):
             members["writer"] = .integer(writer)
             self.init(
@@ -118,9 +114,7 @@ struct AuditFinding {
     }
 
     private init(_ verdict: Verdict, _ text: StyledText, _ members: [String: Member]) {
-        self.verdict = verdict
-        self.text = text
-        self.members = members
+        (self.verdict, self.text, self.members) = (verdict, text, members)
     }
 
     private init(tampered subject: String, _ place: String, _ members: [String: Member]) {
@@ -131,40 +125,31 @@ struct AuditFinding {
         )
     }
 
-    private static func tampered(_ subject: String, at position: AuditPosition, reason: String) -> AuditFinding {
-        AuditFinding(
-            tampered: subject,
-            "sequence \(position.sequence) of writer \(position.writer): \(reason)",
-            [
-                "writer": .integer(position.writer), "sequence": .integer(position.sequence),
-                "reason": .string(reason),
-            ]
-        )
+    private init(tampered subject: String, at place: AuditPosition, reason: String) {
+        let members: [String: Member] = [
+            "writer": .integer(place.writer), "sequence": .integer(place.sequence), "reason": .string(reason),
+        ]
+        self.init(tampered: subject, "sequence \(place.sequence) of writer \(place.writer): \(reason)", members)
     }
 
-    private static func tampered(_ subject: String, checkpoint number: Int, reason: String) -> AuditFinding {
-        AuditFinding(
-            tampered: subject,
-            "checkpoint \(number): \(reason)",
-            ["checkpoint": .integer(number), "reason": .string(reason)]
-        )
+    private init(tampered subject: String, checkpoint number: Int, reason: String) {
+        let members: [String: Member] = ["checkpoint": .integer(number), "reason": .string(reason)]
+        self.init(tampered: subject, "checkpoint \(number): \(reason)", members)
     }
 
     /// What is printed; JSON has `verdict` and the members.
     func output(json: Bool) -> CommandOutput {
         guard json else { return CommandOutput(self.text) }
-        return CommandOutput(
-            json: JSONWriter.object { writer in
-                writer.member("verdict", self.verdict.rawValue)
-                for (name, member) in self.members {
-                    writer.key(name)
-                    switch member {
-                    case .integer(let number): writer.integer(number)
-                    case .string(let text): writer.string(text)
-                    }
+        return .json { writer in
+            writer.member("verdict", self.verdict.rawValue)
+            for (name, member) in self.members {
+                writer.key(name)
+                switch member {
+                case .integer(let number): writer.integer(number)
+                case .string(let text): writer.string(text)
                 }
             }
-        )
+        }
     }
 
     var exitCode: ExitCode {
@@ -175,10 +160,8 @@ struct AuditFinding {
         }
     }
 
-    /// Prints it.
-    ///
-    /// - Throws: The exit code, unless it is 0; 66 when what was found can't be written, since 1 would say that somebody
-    ///   changed the trail.
+    /// Prints it, and throws the exit code unless that is 0; 66 when what was found can't be written, since 1 would say
+    /// that somebody changed the trail.
     func report(json: Bool) throws {
         do {
             try self.output(json: json).write()

@@ -159,7 +159,6 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
 
 /// Writes many lines, some of them at a time.
 final class LineOutput {
-    /// The output takes no more.
     struct Unwritable: Error {}
 
     private static let capacity = 1 << 16

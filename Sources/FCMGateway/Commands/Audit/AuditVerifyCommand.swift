@@ -24,10 +24,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var store: AuditStoreOptions
-    @Option(
-        name: .long,
-        help: "What signatures are checked with: the key that audit public-key printed, or its file."
-    )
+    @Option(name: .long, help: "What signatures are checked with: the key that audit public-key printed, or its file.")
     var publicKey: AuditPublicKey?
     @Option(name: .long, help: "A file of the second sink; repeated for its parts, oldest first.")
     var sink: [String] = []
@@ -135,7 +132,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
         return nil
     }
 
-    /// - Throws: `AuditSinkVerifier.Failure` where somebody changed it.
+    /// Throws `AuditSinkVerifier.Failure` where somebody changed it.
     private func readSink(_ publicKey: AuditPublicKey?) throws -> AuditSinkVerifier {
         var verifier = AuditSinkVerifier(publicKey: publicKey)
         for path in self.sink {

@@ -4,7 +4,7 @@
 enum ConfigurationProperties {
     static func check(_ input: [UInt8]) throws(FuzzFinding) {
         guard let text = String(validating: input, as: UTF8.self) else { return }
-        let file = ConfigurationFile(name: "f", text: text)
+        let file = ConfigurationFile(YAMLSource(name: "f", text: text))
         let lineCount = Self.lineCount(of: text)
         for problem in file.problems {
             try Self.check(problem, lineCount: lineCount)
@@ -59,7 +59,7 @@ enum ConfigurationProperties {
 
     private static func check(_ problem: ConfigurationProblem, lineCount: Int) throws(FuzzFinding) {
         try FuzzFinding.require(!problem.message.isEmpty, "a problem without words")
-        guard case .file("f", let line) = problem.place else { throw FuzzFinding("a problem of nowhere: \(problem)") }
+        guard case .file("f", let line) = problem.source else { throw FuzzFinding("a problem of nowhere: \(problem)") }
         // Bytes that may not stand in YAML at all are found before there are lines.
         guard let line else {
             try FuzzFinding.require(

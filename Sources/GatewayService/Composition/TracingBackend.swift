@@ -19,16 +19,11 @@ package struct TracingBackend: Sendable {
     /// What runs as long as the gateway, and ends behind everything that still has spans to end.
     let services: [any Service]
 
-    /// A backend of these parts.
     package init(tracer: (any Tracer)? = nil, services: [any Service] = []) {
         self.tracer = tracer
         self.services = services
     }
 
-    /// The backend of this build: none.
-    ///
-    /// - Throws: what keeps an exporter from working, which ends the start.
-    static func installed() throws -> TracingBackend {
-        TracingBackend()
-    }
+    /// The backend of this build: none. Throws what keeps an exporter from working, which ends the start.
+    static func installed() throws -> TracingBackend { TracingBackend() }
 }
