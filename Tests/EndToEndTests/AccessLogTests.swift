@@ -25,105 +25,79 @@ extension EndToEnd {
 
         @Test("Every request has exactly one line, whichever listener it came to and however far it got")
         func once() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        let own = ["Authorization": "Bearer \(key)", "Content-Type": "application/json"]
-                        let wrong = ["Authorization": "Bearer wrong"]
-                        let (data, admin) = (gateway.address, gateway.adminAddress)
-                        let messages = "\(data)/v1/tenants/demo/messages"
-                        var replies = [
-                            try await Reply.to("POST", messages, headers: own, body: #"{"token":"a"}"#),
-                            try await Reply.to("POST", messages, headers: own, body: "{"),
-                            try await Reply.to("POST", messages, headers: wrong, body: "{}"),
-                            try await Reply.to("GET", "\(data)/v1/tenants/demo/audit", headers: own),
-                            try await Reply.to("GET", "\(data)/nowhere"),
-                            try await Reply.to("POST", "\(data)/fcm/send", headers: ["Authorization": "key=x"]),
-                            try await Reply.to(
-                                "GET",
-                                "\(data)/iid/info/device",
-                                headers: ["Authorization": "key=\(key)"]
-                            ),
-                            try await Reply.to("GET", "\(admin)/admin/v1/tenants/demo", headers: wrong),
-                            try await gateway.admin("GET", "tenants/demo"),
-                            try await Reply.to("GET", "\(admin)/readyz"),
-                        ]
-                        for port in [gateway.port, gateway.adminPort] {
-                            for bytes in [
-                                "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n",
-                                "GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 9_000))\r\n\r\n",
-                                "nonsense\r\n\r\n",
-                            ] {
-                                replies.append(try await RawExchange.reply(port: port, sending: bytes))
-                            }
-                        }
-                        #expect(
-                            replies.map(\.status) == [
-                                200, 400, 401, 200, 404, 401, 401, 401, 200, 200, 413, 431, 400, 413, 431, 400,
-                            ]
-                        )
-                        let ids = replies.compactMap { $0.headers["x-request-id"] }
-                        #expect(Set(ids).count == replies.count)
-                        let lines = try await Self.lines(of: ids, gateway)
-                        #expect(lines.compactMap { $0["request_id"]?.text }.sorted() == ids.sorted())
-                        for (id, reply) in zip(ids, replies) {
-                            let line = try #require(lines.first { $0["request_id"]?.text == id })
-                            #expect(line["status"]?.wholeNumber == reply.status)
-                            #expect(line["logger"]?.text == "access")
-                            #expect(line["remote_address"]?.text == "127.0.0.1")
-                            #expect(line["bytes_out"]?.wholeNumber == reply.body.count)
-                            #expect(line["method"]?.text != nil && line["route"]?.text != nil)
-                            #expect(line["duration_us"]?.wholeNumber != nil && line["bytes_in"]?.wholeNumber != nil)
-                        }
-                        try await gateway.stopInOrder()
+            try await Site.with { site in
+                let (gateway, key) = (site.gateway, site.key)
+                let admin = gateway.adminAddress
+                let wrong = ["Authorization": "Bearer wrong"]
+                var replies = [
+                    try await gateway.send(#"{"token":"a"}"#, key: key), try await gateway.send("{", key: key),
+                    try await gateway.send("{}", key: "wrong"),
+                    try await gateway.ask("GET", "/v1/tenants/demo/audit", key: key),
+                    try await Reply.to("GET", "\(gateway.address)/nowhere"),
+                    try await gateway.ask("POST", "/fcm/send", key: "x"),
+                    try await gateway.ask("GET", "/iid/info/device", key: key),
+                    try await Reply.to("GET", "\(admin)/admin/v1/tenants/demo", headers: wrong),
+                    try await gateway.admin("GET", "tenants/demo"),
+                    try await Reply.to("GET", "\(admin)/readyz"),
+                ]
+                for port in [gateway.port, gateway.adminPort] {
+                    for bytes in [
+                        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n",
+                        "GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 9_000))\r\n\r\n",
+                        "nonsense\r\n\r\n",
+                    ] {
+                        replies.append(try await RawExchange.reply(port: port, sending: bytes))
                     }
                 }
+                #expect(
+                    replies.map(\.status) == [
+                        200, 400, 401, 200, 404, 401, 401, 401, 200, 200, 413, 431, 400, 413, 431, 400,
+                    ]
+                )
+                let ids = replies.compactMap { $0.headers["x-request-id"] }
+                #expect(Set(ids).count == replies.count)
+                let lines = try await Self.lines(of: ids, gateway)
+                #expect(lines.compactMap { $0["request_id"]?.text }.sorted() == ids.sorted())
+                for (id, reply) in zip(ids, replies) {
+                    let line = try #require(lines.first { $0["request_id"]?.text == id })
+                    #expect(line["status"]?.wholeNumber == reply.status)
+                    #expect(line["logger"]?.text == "access")
+                    #expect(line["remote_address"]?.text == "127.0.0.1")
+                    #expect(line["bytes_out"]?.wholeNumber == reply.body.count)
+                    #expect(line["method"]?.text != nil && line["route"]?.text != nil)
+                    #expect(line["duration_us"]?.wholeNumber != nil && line["bytes_in"]?.wholeNumber != nil)
+                }
+                try await gateway.stopInOrder()
             }
         }
 
         @Test("A caller's trace goes on to FCM by every API, into the log and into the audit")
         func trace() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
-                        emulator.address.dropFirst("http://".count)
-                    )
-                    environment["GATEWAY_LOG_LEVELS_UPSTREAM"] = "debug"
-                    try await RunningGateway.serving(environment) { gateway in
-                        _ = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        let scopes = #"["messages:send", "topics:manage", "device-groups:manage"]"#
-                        let created = try await gateway.admin(
-                            "POST",
-                            "tenants/demo/keys",
-                            #"{"name": "all", "scopes": \#(scopes)}"#
-                        )
-                        let key = try #require(created.json["key"]?.text)
-                        try await self.callWithTrace(gateway, key, groups: true)
-                        let account = try await emulator.makeServiceAccount(project: "demo-project")
-                        try await gateway.useV1("demo", account, endpoint: emulator.address)
-                        try await self.callWithTrace(gateway, key, groups: false)
-                        let calls = try await emulator.journal().filter { $0["path"]?.text != "/token" }
-                        #expect(calls.count >= 5)
-                        for call in calls {
-                            #expect(call.headers("traceparent") == [Self.traceParent], "\(call["path"]?.text ?? "")")
-                            #expect(call.headers("tracestate") == ["a=1"])
-                        }
-                        let lines = try await gateway.process.errors.first { text in
-                            let lines = text.split(separator: "\n")
-                                .compactMap { try? JSONValue(parsing: Data($0.utf8)) }
-                                .filter { $0["trace_id"]?.text == Self.traceID }
-                            return lines.count == 5 + calls.count ? lines : nil
-                        }
-                        #expect(lines.count { $0["logger"]?.text == "access" } == 5)
-                        #expect(lines.count { $0["logger"]?.text == "upstream" } == calls.count)
-                        #expect(lines.allSatisfy { $0["span_id"]?.text == "00f067aa0ba902b7" })
-                        #expect(try await Self.recorded(gateway) == 5)
-                        try await gateway.stopInOrder()
-                    }
+            try await Site.with(["GATEWAY_LOG_LEVELS_UPSTREAM": "debug"]) { site in
+                let (gateway, emulator) = (site.gateway, site.emulator)
+                let scopes = ["messages:send", "topics:manage", "device-groups:manage"]
+                let key = try await gateway.makeKey("demo", scopes)
+                try await self.callWithTrace(gateway, key, groups: true)
+                let account = try await emulator.makeServiceAccount(project: "demo-project")
+                try await gateway.useV1("demo", account, endpoint: emulator.address)
+                try await self.callWithTrace(gateway, key, groups: false)
+                let calls = try await emulator.journal().filter { $0["path"]?.text != "/token" }
+                #expect(calls.count >= 5)
+                for call in calls {
+                    #expect(call.headers("traceparent") == [Self.traceParent], "\(call["path"]?.text ?? "")")
+                    #expect(call.headers("tracestate") == ["a=1"])
                 }
+                let lines = try await gateway.process.errors.first { text in
+                    let lines = text.split(separator: "\n")
+                        .compactMap { try? JSONValue(parsing: Data($0.utf8)) }
+                        .filter { $0["trace_id"]?.text == Self.traceID }
+                    return lines.count == 5 + calls.count ? lines : nil
+                }
+                #expect(lines.count { $0["logger"]?.text == "access" } == 5)
+                #expect(lines.count { $0["logger"]?.text == "upstream" } == calls.count)
+                #expect(lines.allSatisfy { $0["span_id"]?.text == "00f067aa0ba902b7" })
+                #expect(try await Self.recorded(gateway) == 5)
+                try await gateway.stopInOrder()
             }
         }
 
@@ -136,18 +110,14 @@ extension EndToEnd {
         }
 
         private func callWithTrace(_ gateway: RunningGateway, _ key: String, groups: Bool) async throws {
-            let headers = [
-                "Authorization": "Bearer \(key)", "Content-Type": "application/json", "traceparent": Self.traceParent,
-                "tracestate": "a=1",
-            ]
-            let tenant = "\(gateway.address)/v1/tenants/demo"
+            let headers = ["traceparent": Self.traceParent, "tracestate": "a=1"]
             for (method, path, body) in [
                 ("POST", "/messages", #"{"token": "a"}"#),
                 ("POST", "/topics/news/subscriptions", #"{"tokens": ["a"]}"#),
                 ("PUT", "/device-groups/family", #"{"tokens": ["a"]}"#),
             ]
             .prefix(groups ? 3 : 2) {
-                let reply = try await Reply.to(method, tenant + path, headers: headers, body: body)
+                let reply = try await gateway.ask(method, "/v1/tenants/demo" + path, key: key, body, headers: headers)
                 #expect((200...201).contains(reply.status), "\(path): \(reply.text)")
             }
         }

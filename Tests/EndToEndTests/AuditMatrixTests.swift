@@ -31,20 +31,18 @@ extension EndToEnd {
 
         /// One way to tamper.
         private struct Change {
-            var name: String
-            var statements: String
+            let name: String
+            let statements: String
+
+            init(_ name: String, _ statements: String) { (self.name, self.statements) = (name, statements) }
         }
 
         /// Every column of some rows of every table changed, rows deleted, and rows exchanged.
         private static func changes(_ store: String) async throws -> [Change] {
             var changes: [Change] = []
             for table in self.tables {
-                let columns =
-                    try await SQL.read(
-                        store,
-                        "SELECT name || ' ' || type || ' ' || pk FROM pragma_table_info('\(table)')"
-                    )
-                    .map { $0.split(separator: " ").map(String.init) }
+                let query = "SELECT name || ' ' || type || ' ' || pk FROM pragma_table_info('\(table)')"
+                let columns = try await SQL.read(store, query).map { $0.split(separator: " ").map(String.init) }
                 let keys = columns.filter { $0.last != "0" }.map { $0[0] }
                 let order = keys.joined(separator: ", ")
                 let count = try #require(
@@ -53,127 +51,77 @@ extension EndToEnd {
                 #expect(count > 0, "\(table) holds something to change")
                 for offset in Set([0, table == "audit_records" ? count / 2 : 0, count - 1]).sorted() {
                     let row = "(\(order)) = (SELECT \(order) FROM \(table) ORDER BY \(order) LIMIT 1 OFFSET \(offset))"
-                    changes.append(
-                        Change(name: "delete \(table) \(offset)", statements: "DELETE FROM \(table) WHERE \(row)")
-                    )
+                    changes.append(Change("delete \(table) \(offset)", "DELETE FROM \(table) WHERE \(row)"))
                     for column in columns {
                         for other in self.others(column[0], column[1]) {
                             let text = "UPDATE OR IGNORE \(table) SET \(column[0]) = \(other) WHERE \(row)"
-                            changes.append(
-                                Change(name: "\(table) \(offset): \(column[0]) = \(other)", statements: text)
-                            )
+                            changes.append(Change("\(table) \(offset): \(column[0]) = \(other)", text))
                         }
                     }
                 }
-                changes.append(Change(name: "empty \(table)", statements: "DELETE FROM \(table)"))
+                changes.append(Change("empty \(table)", "DELETE FROM \(table)"))
             }
             return changes
         }
 
+        private static let unsigned = "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end"
+
+        /// The beginning of a statement that copies a record to a place.
+        private static func copy(to writer: String, _ sequence: Int) -> String {
+            let columns = "time, tenant, tenant_uid, body, hash"
+            return "INSERT INTO audit_records SELECT \(writer), \(sequence), \(columns) FROM audit_records"
+        }
+
+        private static let firstLeft = "WHERE writer = 3 ORDER BY sequence LIMIT 1"
+
+        // A row is a name and its statements, where the formatter would have a line for each bracket.
+        // swift-format-ignore
         /// What takes more than one statement, or adds something.
         private static let more = [
-            Change(
-                name: "drop the latest checkpoint and its mention",
-                statements: """
-                    DELETE FROM audit_checkpoints WHERE number = (SELECT max(number) FROM audit_checkpoints);
-                    DELETE FROM gateway_checkpoint_end
-                    """
-            ),
-            Change(
-                name: "drop the latest checkpoints, and name the one before as the latest",
-                statements: """
-                    DELETE FROM audit_checkpoints WHERE number > 5;
-                    UPDATE gateway_checkpoint_end SET number = 5
-                    """
-            ),
-            Change(
-                name: "drop everything that was ever signed",
-                statements: """
-                    DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end; DELETE FROM audit_truncations
-                    """
-            ),
-            Change(
-                name: "drop the checkpoints, keep the truncations",
-                statements: "DELETE FROM audit_checkpoints; DELETE FROM gateway_checkpoint_end"
-            ),
-            Change(
-                name: "exchange two checkpoints",
-                statements: """
-                    UPDATE audit_checkpoints SET number = -4 WHERE number = 4;
-                    UPDATE audit_checkpoints SET number = 4 WHERE number = 5;
-                    UPDATE audit_checkpoints SET number = 5 WHERE number = -4
-                    """
-            ),
-            Change(
-                name: "copy a checkpoint behind the latest",
-                statements: """
-                    INSERT INTO audit_checkpoints SELECT number + 1, content, signature FROM audit_checkpoints
-                    ORDER BY number DESC LIMIT 1
-                    """
-            ),
-            Change(
-                name: "drop the last writer, records, head and all",
-                statements: """
-                    DELETE FROM audit_records WHERE writer = 4; DELETE FROM audit_heads WHERE writer = 4
-                    """
-            ),
-            Change(
-                name: "insert a record below a truncation",
-                statements: """
-                    INSERT INTO audit_records SELECT writer, 1, time, tenant, tenant_uid, body, hash FROM audit_records
-                    WHERE writer = 3 ORDER BY sequence LIMIT 1
-                    """
-            ),
-            Change(
-                name: "insert a record of a removed chain",
-                statements: """
-                    INSERT INTO audit_records SELECT 1, 3, time, tenant, tenant_uid, body, hash FROM audit_records
-                    WHERE writer = 3 ORDER BY sequence LIMIT 1
-                    """
-            ),
-            Change(
-                name: "insert a record before the first",
-                statements: """
-                    INSERT INTO audit_records SELECT 4, 0, time, tenant, tenant_uid, body, hash
-                    FROM audit_records LIMIT 1
-                    """
-            ),
-            Change(
-                name: "insert a record far before the first",
-                statements: """
-                    INSERT INTO audit_records SELECT 4, -5000, time, tenant, tenant_uid, body, hash
-                    FROM audit_records LIMIT 1
-                    """
-            ),
-            Change(
-                name: "move a truncation forward, with the records",
-                statements: """
-                    UPDATE audit_truncations SET (sequence, hash) = (
-                        SELECT sequence, hash FROM audit_records WHERE writer = 4 ORDER BY sequence LIMIT 1
-                    ) WHERE writer = 3;
-                    DELETE FROM audit_records WHERE writer = 3 AND sequence <= 9
-                    """
-            ),
-            Change(
-                name: "forge a truncation of a chain that has none",
-                statements: """
-                    INSERT INTO audit_truncations SELECT 4, sequence, hash, time, zeroblob(64) FROM audit_records
-                    WHERE writer = 4 ORDER BY sequence LIMIT 1;
-                    DELETE FROM audit_records WHERE writer = 4 AND sequence = 1
-                    """
-            ),
+            Change("drop the latest checkpoint and its mention", """
+                DELETE FROM audit_checkpoints WHERE number = (SELECT max(number) FROM audit_checkpoints);
+                DELETE FROM gateway_checkpoint_end
+                """),
+            Change("drop the latest checkpoints, and name the one before as the latest",
+                "DELETE FROM audit_checkpoints WHERE number > 5; UPDATE gateway_checkpoint_end SET number = 5"),
+            Change("drop everything that was ever signed", "\(Self.unsigned); DELETE FROM audit_truncations"),
+            Change("drop the checkpoints, keep the truncations", Self.unsigned),
+            Change("exchange two checkpoints", """
+                UPDATE audit_checkpoints SET number = -4 WHERE number = 4;
+                UPDATE audit_checkpoints SET number = 4 WHERE number = 5;
+                UPDATE audit_checkpoints SET number = 5 WHERE number = -4
+                """),
+            Change("copy a checkpoint behind the latest", """
+                INSERT INTO audit_checkpoints SELECT number + 1, content, signature FROM audit_checkpoints
+                ORDER BY number DESC LIMIT 1
+                """),
+            Change("drop the last writer, records, head and all",
+                "DELETE FROM audit_records WHERE writer = 4; DELETE FROM audit_heads WHERE writer = 4"),
+            Change("insert a record below a truncation", "\(Self.copy(to: "writer", 1)) \(Self.firstLeft)"),
+            Change("insert a record of a removed chain", "\(Self.copy(to: "1", 3)) \(Self.firstLeft)"),
+            Change("insert a record before the first", "\(Self.copy(to: "4", 0)) LIMIT 1"),
+            Change("insert a record far before the first", "\(Self.copy(to: "4", -5_000)) LIMIT 1"),
+            Change("move a truncation forward, with the records", """
+                UPDATE audit_truncations SET (sequence, hash) = (
+                    SELECT sequence, hash FROM audit_records WHERE writer = 4 ORDER BY sequence LIMIT 1
+                ) WHERE writer = 3;
+                DELETE FROM audit_records WHERE writer = 3 AND sequence <= 9
+                """),
+            Change("forge a truncation of a chain that has none", """
+                INSERT INTO audit_truncations SELECT 4, sequence, hash, time, zeroblob(64) FROM audit_records
+                WHERE writer = 4 ORDER BY sequence LIMIT 1;
+                DELETE FROM audit_records WHERE writer = 4 AND sequence = 1
+                """),
         ]
 
         /// The last chain is put back to an end that was genuine once.
         private static func shortened(to head: AuditHead) -> Change {
-            Change(
-                name: "shorten the last chain, with a genuine older head",
-                statements: """
-                    DELETE FROM audit_records WHERE writer = \(head.writer) AND sequence > \(head.sequence);
-                    UPDATE audit_heads SET sequence = \(head.sequence), hash = x'\(Hex.text(head.hash))',
-                        state = '\(head.state.rawValue)', seal = x'\(Hex.text(head.seal))' WHERE writer = \(head.writer)
-                    """
-            )
+            let statements = """
+                DELETE FROM audit_records WHERE writer = \(head.writer) AND sequence > \(head.sequence);
+                UPDATE audit_heads SET sequence = \(head.sequence), hash = x'\(Hex.text(head.hash))',
+                    state = '\(head.state.rawValue)', seal = x'\(Hex.text(head.seal))' WHERE writer = \(head.writer)
+                """
+            return Change("shorten the last chain, with a genuine older head", statements)
         }
 
         @Test("Any column of any table, any row, and what can be combined: exit 1 with the first bad record")
@@ -181,8 +129,7 @@ extension EndToEnd {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let audit = try await RecordedAudit.make(in: directory)
                 let store = "\(audit.data)/gateway.sqlite"
-                let untouched = try await audit.verify()
-                #expect(untouched.end == .code(0), "\(untouched.output)\(untouched.errors)")
+                try await audit.verify().expect(0)
                 #expect(try await SQL.read(store, "SELECT count(*) FROM audit_truncations") == ["3"])
                 let before = try await Self.dump(store)
                 var overlooked: [String] = []
@@ -198,7 +145,7 @@ extension EndToEnd {
                     if tried <= combined.count || tried.isMultiple(of: 20) {
                         let outcome = try await audit.verify(copy)
                         if outcome.end != .code(1) || !outcome.output.contains("First bad record: ") {
-                            overlooked.append("\(change.name): \(outcome.end) \(outcome.output)\(outcome.errors)")
+                            overlooked.append("\(change.name): \(outcome.end) \(outcome.text)")
                         }
                         continue
                     }
@@ -231,9 +178,7 @@ extension EndToEnd {
             return try await SQL.change(store, change, thenRead: queries.joined(separator: " UNION ALL ")).sorted()
         }
 
-        @Test(
-            "After records were removed by age, an export verifies, begins there, and can't lose its first record"
-        )
+        @Test("After records were removed by age, an export verifies, begins there, and can't lose its first record")
         func export() async throws {
             try await PrivateDirectory.with(prefersMemory: true) { directory in
                 let audit = try await RecordedAudit.make(in: directory)
@@ -250,8 +195,7 @@ extension EndToEnd {
                 #expect(whole.end == .code(0) && whole.output.contains("removed by age"), "\(whole.output)")
                 #expect(try await gateway(["verify", "--export", file]).end == .code(0))
 
-                let everybodys = try await gateway(["export"])
-                #expect(everybodys.end == .code(0), "\(everybodys.errors)")
+                let everybodys = try await gateway(["export"]).expect(0)
                 let lines = everybodys.output.split(separator: "\n").map(String.init)
                 let mark = try #require(lines.firstIndex { $0.hasPrefix(#"{"type":"truncation","writer":3,"#) })
                 let start = try #require(lines.firstIndex { $0.hasPrefix(#"{"type":"stretch","writer":3,"#) })
@@ -275,8 +219,7 @@ extension EndToEnd {
                     changed.replaceSubrange(start...(start + 1), with: [beginning])
                     if number == 2 { changed.remove(at: mark) }
                     let path = try directory.write(changed.joined(separator: "\n") + "\n", to: "changed-\(number)")
-                    let outcome = try await verify(path)
-                    #expect(outcome.end == .code(1), "\(number): \(outcome.output)\(outcome.errors)")
+                    let outcome = try await verify(path).expect(1, "\(number)")
                     #expect(outcome.output.contains("of writer 3"), "\(outcome.output)")
                 }
                 let other = Data(repeating: 3, count: 32).base64EncodedString()
@@ -308,18 +251,17 @@ extension EndToEnd {
                 #expect(printed.output == "\(audit.publicKey)\n")
                 let file = try directory.write(printed.output, to: "key.pub")
                 func verify(_ key: String) async throws -> Program.Outcome {
-                    try await Program.gateway(["audit", "verify", "--public-key", key], environment: environment)
+                    try await Program.auditVerify(environment, "--public-key", key)
                 }
                 for key in [audit.publicKey, file] {
-                    let outcome = try await verify(key)
-                    #expect(outcome.end == .code(0), "\(outcome.output)\(outcome.errors)")
+                    let outcome = try await verify(key).expect(0)
                     #expect(outcome.errors.contains("seals on the chains' ends are not checked"))
                 }
                 let other = Data(repeating: 3, count: 32).base64EncodedString()
-                #expect(try await verify(other).end == .code(1))
-                #expect(try await verify("nothing").end == .code(64))
-                let none = try await Program.gateway(["audit", "verify"], environment: environment)
-                #expect(none.end == .code(0) && none.errors.contains("signatures are not checked"))
+                try await verify(other).expect(1)
+                try await verify("nothing").expect(64)
+                let none = try await Program.auditVerify(environment).expect(0)
+                #expect(none.errors.contains("signatures are not checked"))
                 // Without the key, whoever rewrites the seals too is found by what was signed.
                 try await SQL.change(store, "UPDATE audit_heads SET sequence = sequence - 1 WHERE writer = 4")
                 #expect(try await verify(audit.publicKey).end == .code(1))
@@ -338,10 +280,8 @@ extension EndToEnd {
                     until [ -e "$2" ]; do sleep 0.05; done
                     rm "$1" && cp "$0" "$1" && cat "$0" >&3
                     """
-                let outcome = try await ChildProcess.with(
-                    URL(filePath: "/bin/sh"),
-                    ["-c", feed, audit.sink, pipe, go]
-                ) { feeder in
+                let shell = URL(filePath: "/bin/sh")
+                let outcome = try await ChildProcess.with(shell, ["-c", feed, audit.sink, pipe, go]) { feeder in
                     _ = try await feeder.output.first { $0.contains("ready") ? $0 : nil }
                     let verified = Task { try await audit.verify(nil, ["--sink", pipe]) }
                     _ = try await feeder.output.first { $0.contains("opened") ? $0 : nil }
@@ -353,7 +293,7 @@ extension EndToEnd {
                         return outcome
                     }
                 }
-                #expect(outcome.end == .code(0), "\(outcome.output)\(outcome.errors)")
+                outcome.expect(0)
             }
         }
 
@@ -364,10 +304,9 @@ extension EndToEnd {
                 let alone = try await Program.gateway([
                     "audit", "verify", "--sink-only", "--sink", audit.sink, "--public-key", audit.publicKey,
                 ])
-                #expect(alone.end == .code(0), "\(alone.output)\(alone.errors)")
+                alone.expect(0)
                 #expect(alone.output.contains("intact: 56 records"))
-                let both = try await audit.verify(nil, ["--sink", audit.sink])
-                #expect(both.end == .code(0), "\(both.output)\(both.errors)")
+                try await audit.verify(nil, ["--sink", audit.sink]).expect(0)
                 #expect(try await audit.verify(nil, ["--sink", "\(audit.sink).none"]).end == .code(66))
                 #expect(try await Program.gateway(["audit", "verify", "--sink-only"]).end == .code(64))
                 // The last batch is missing, though the store knows that it was delivered.

@@ -2,20 +2,13 @@ import Foundation
 import ProcessTestKit
 import Testing
 
-@testable import FCMGateway
-
 extension EndToEnd {
     @Suite("The audit's second sink")
     struct AuditSinkTests {
-        private static func environment(_ directory: PrivateDirectory, sink: String) -> [String: String] {
-            var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-            environment["GATEWAY_AUDIT_SINK"] = sink
-            environment["GATEWAY_AUDIT_CHECKPOINT_INTERVAL_MS"] = "100"
-            return environment
-        }
-
-        private func verify(_ environment: [String: String], _ arguments: String...) async throws -> Program.Outcome {
-            try await Program.gateway(["audit", "verify"] + arguments, environment: environment)
+        /// Runs a body with a gateway that has a second sink, whose file may be `sink`.
+        private func run(_ sink: String, _ body: (Site, _ sink: String) async throws -> Void) async throws {
+            let settings = ["GATEWAY_AUDIT_SINK": sink, "GATEWAY_AUDIT_CHECKPOINT_INTERVAL_MS": "100"]
+            try await Site.with(settings) { try await body($0, "\($0.data)/audit.jsonl") }
         }
 
         /// Returns when a sink's file has begun.
@@ -26,114 +19,80 @@ extension EndToEnd {
         }
 
         private func send(_ gateway: RunningGateway, _ key: String, count: Int) async throws {
-            for _ in 0..<count {
-                #expect(try await gateway.send(#"{"token": "a-device"}"#, key: key).status == 200)
-            }
+            for _ in 0..<count { #expect(try await gateway.send(#"{"token": "a-device"}"#, key: key).status == 200) }
         }
 
         @Test("A file has everything after an orderly end, after a kill, and after it was moved away")
         func file() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let environment = Self.environment(directory, sink: "file:audit.jsonl")
-                    let (sink, old) = (directory.path("data/audit.jsonl"), directory.path("old.jsonl"))
-                    let key = try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        try await self.send(gateway, key, count: 5)
-                        try await self.waitForCheckpoint(in: sink)
-                        let live = try await self.verify(environment, "--sink", sink)
-                        #expect(live.end == .code(0), "\(live.output)\(live.errors)")
-                        let metrics = try await Reply.to("GET", "\(gateway.adminAddress)/metrics").text
-                        #expect(metrics.contains("fcmgw_audit_last_checkpoint_timestamp_seconds 1"))
-                        #expect(metrics.contains("fcmgw_audit_sink_failures_total 0"))
-                        try await gateway.stopInOrder()
-                        return key
-                    }
-                    let whole = try await self.verify(environment, "--sink", sink)
-                    #expect(whole.end == .code(0), "\(whole.output)\(whole.errors)")
-                    // Everything that the store has, the last record included.
-                    let text = try String(contentsOfFile: sink, encoding: .utf8)
-                    #expect(text.contains(#""action":"audit.closed""#))
-                    #expect(text.split(separator: "\n").last?.hasPrefix(#"{"type":"checkpoint""#) == true)
+            try await self.run("file:audit.jsonl") { site, sink in
+                let (gateway, environment, key) = (site.gateway, site.environment, site.key)
+                let old = site.directory.path("old.jsonl")
+                try await self.send(gateway, key, count: 5)
+                try await self.waitForCheckpoint(in: sink)
+                try await Program.auditVerify(environment, "--sink", sink).expect(0)
+                let last = try await gateway.metric("fcmgw_audit_last_checkpoint_timestamp_seconds")
+                #expect(last?.hasPrefix("1") == true)
+                #expect(try await gateway.metric("fcmgw_audit_sink_failures_total") == "0")
+                try await gateway.stopInOrder()
+                try await Program.auditVerify(environment, "--sink", sink).expect(0)
+                // Everything that the store has, the last record included.
+                let text = try String(contentsOfFile: sink, encoding: .utf8)
+                #expect(text.contains(#""action":"audit.closed""#))
+                #expect(text.split(separator: "\n").last?.hasPrefix(#"{"type":"checkpoint""#) == true)
 
-                    try FileManager.default.moveItem(atPath: sink, toPath: old)
-                    try await RunningGateway.serving(environment) { gateway in
-                        try await self.send(gateway, key, count: 20)
-                        try await self.waitForCheckpoint(in: sink)
-                        gateway.process.signal(SIGKILL)
-                        _ = try await gateway.process.end()
-                    }
-                    let killed = try await self.verify(environment, "--sink", old, "--sink", sink)
-                    #expect(killed.end == .code(2), "\(killed.output)\(killed.errors)")
-                    try await RunningGateway.serving(environment) { try await $0.stopInOrder() }
-                    let both = try await self.verify(environment, "--sink", old, "--sink", sink)
-                    #expect(both.end == .code(0), "\(both.output)\(both.errors)")
-                    // In the wrong order, they are no sink.
-                    #expect(try await self.verify(environment, "--sink", sink, "--sink", old).end == .code(1))
-                    let printed = try await Program.gateway(["audit", "public-key"], environment: environment)
-                    let arguments = ["--sink-only", "--sink", old, "--sink", sink, "--public-key", printed.output]
-                    let alone = try await Program.gateway(["audit", "verify"] + arguments)
-                    #expect(alone.end == .code(0), "\(alone.output)\(alone.errors)")
+                try FileManager.default.moveItem(atPath: sink, toPath: old)
+                try await RunningGateway.serving(environment) { gateway in
+                    try await self.send(gateway, key, count: 20)
+                    try await self.waitForCheckpoint(in: sink)
+                    try await gateway.kill()
                 }
+                try await Program.auditVerify(environment, "--sink", old, "--sink", sink).expect(2)
+                try await RunningGateway.serving(environment) { try await $0.stopInOrder() }
+                try await Program.auditVerify(environment, "--sink", old, "--sink", sink).expect(0)
+                // In the wrong order, they are no sink.
+                try await Program.auditVerify(environment, "--sink", sink, "--sink", old).expect(1)
+                let printed = try await Program.gateway(["audit", "public-key"], environment: environment)
+                let arguments = ["--sink-only", "--sink", old, "--sink", sink, "--public-key", printed.output]
+                try await Program.gateway(["audit", "verify"] + arguments).expect(0)
             }
         }
 
         @Test("SIGHUP has a file that was moved away followed by another")
         func rotation() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let environment = Self.environment(directory, sink: "file:audit.jsonl")
-                    let (sink, old) = (directory.path("data/audit.jsonl"), directory.path("old.jsonl"))
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        try await self.send(gateway, key, count: 3)
-                        try await self.waitForCheckpoint(in: sink)
-                        try FileManager.default.moveItem(atPath: sink, toPath: old)
-                        try await gateway.reload(expecting: 1)
-                        try await self.send(gateway, key, count: 3)
-                        try await gateway.stopInOrder()
-                    }
-                    let outcome = try await self.verify(environment, "--sink", old, "--sink", sink)
-                    #expect(outcome.end == .code(0), "\(outcome.output)\(outcome.errors)")
-                }
+            try await self.run("file:audit.jsonl") { site, sink in
+                let old = site.directory.path("old.jsonl")
+                try await self.send(site.gateway, site.key, count: 3)
+                try await self.waitForCheckpoint(in: sink)
+                try FileManager.default.moveItem(atPath: sink, toPath: old)
+                try await site.gateway.reload(expecting: 1)
+                try await self.send(site.gateway, site.key, count: 3)
+                try await site.gateway.stopInOrder()
+                try await Program.auditVerify(site.environment, "--sink", old, "--sink", sink).expect(0)
             }
         }
 
         @Test("Standard output can be collected and verified")
         func output() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let environment = Self.environment(directory, sink: "stdout")
-                    let text = try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        try await self.send(gateway, key, count: 3)
-                        try await gateway.stopInOrder()
-                        return gateway.process.output.text
-                    }
-                    let collected = try directory.write(text, to: "collected.jsonl")
-                    let outcome = try await self.verify(environment, "--sink", collected)
-                    #expect(outcome.end == .code(0), "\(outcome.output)\(outcome.errors)")
-                    #expect(text.contains(#""action":"audit.closed""#))
-                }
+            try await self.run("stdout") { site, _ in
+                try await self.send(site.gateway, site.key, count: 3)
+                try await site.gateway.stopInOrder()
+                let text = site.gateway.process.output.text
+                let collected = try site.directory.write(text, to: "collected.jsonl")
+                try await Program.auditVerify(site.environment, "--sink", collected).expect(0)
+                #expect(text.contains(#""action":"audit.closed""#))
             }
         }
 
         @Test("A sink that can't be written stops no send, is logged and counted")
         func outage() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let environment = Self.environment(directory, sink: "file:/dev/full")
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        try await self.send(gateway, key, count: 3)
-                        _ = try await gateway.process.errors.first { text -> Bool? in
-                            text.contains("The audit's second sink can't be written") ? true : nil
-                        }
-                        try await self.send(gateway, key, count: 3)
-                        try await gateway.stopInOrder()
-                    }
-                    #expect(try await self.verify(environment).end == .code(0))
+            try await self.run("file:/dev/full") { site, _ in
+                try await self.send(site.gateway, site.key, count: 3)
+                _ = try await site.gateway.process.errors.first { text -> Bool? in
+                    text.contains("The audit's second sink can't be written") ? true : nil
                 }
+                try await self.send(site.gateway, site.key, count: 3)
+                try await site.gateway.stopInOrder()
+                try await Program.auditVerify(site.environment).expect(0)
             }
         }
     }

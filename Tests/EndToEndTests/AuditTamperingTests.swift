@@ -25,15 +25,13 @@ extension EndToEnd {
                 #expect(lengths.count == 2)
                 let last = try #require(lengths.first)
                 #expect(last > 12)
-                let untouched = try await Program.auditVerify(data)
-                #expect(untouched.end == .code(0))
+                let untouched = try await Program.auditVerify(data).expect(0)
                 #expect(untouched.output.contains("intact: \(lengths.reduce(0, +)) records"))
 
                 for (number, tampering) in Tampering.all(last: last).enumerated() {
                     let copy = try directory.copy("data", to: "copy-\(number)")
                     try await SQL.change("\(copy)/gateway.sqlite", tampering.statements)
-                    let outcome = try await Program.auditVerify(copy)
-                    #expect(outcome.end == .code(1), "\(tampering.name): \(outcome.output)\(outcome.errors)")
+                    let outcome = try await Program.auditVerify(copy).expect(1, "\(tampering.name)")
                     #expect(
                         outcome.output.contains("sequence \(tampering.sequence) of writer \(tampering.writer):"),
                         "\(tampering.name): \(outcome.output)\(outcome.errors)"
@@ -45,17 +43,13 @@ extension EndToEnd {
 
         @Test("Tampering is found while the gateway serves, too")
         func live() async throws {
-            try await PrivateDirectory.with { directory in
-                let data = directory.path("data")
-                try await DevGateway.with(data) { dev in
-                    #expect(try await dev.send(#"{"token": "device"}"#).status == 200)
-                    #expect(try await Program.auditVerify(data).end == .code(0))
-                    let change = "UPDATE audit_records SET time = time + 1 WHERE writer = 1 AND sequence = 2"
-                    try await SQL.change("\(data)/gateway.sqlite", change)
-                    let outcome = try await Program.auditVerify(data)
-                    #expect(outcome.end == .code(1))
-                    #expect(outcome.output.contains("sequence 2 of writer 1:"))
-                }
+            try await DevGateway.with { dev in
+                #expect(try await dev.send(#"{"token": "device"}"#).status == 200)
+                #expect(try await Program.auditVerify(dev.data).end == .code(0))
+                let change = "UPDATE audit_records SET time = time + 1 WHERE writer = 1 AND sequence = 2"
+                try await SQL.change("\(dev.data)/gateway.sqlite", change)
+                let outcome = try await Program.auditVerify(dev.data).expect(1)
+                #expect(outcome.output.contains("sequence 2 of writer 1:"))
             }
         }
     }

@@ -23,10 +23,8 @@ extension EndToEnd.CanaryTests {
             trial.keep(outcome, "credential rewrap with \(name)")
         }
         for verb in ["show", "check"] {
-            trial.keep(
-                try await Program.gateway(["config", verb], environment: environment),
-                "config \(verb) with two keys"
-            )
+            let outcome = try await Program.gateway(["config", verb], environment: environment)
+            trial.keep(outcome, "config \(verb) with two keys")
         }
         // Secrets have no place in the file; the refusal names the key and not what stands there.
         let file = try directory.write(
@@ -34,18 +32,15 @@ extension EndToEnd.CanaryTests {
             to: "secrets.yaml"
         )
         for verb in [["config", "show"], ["config", "check"], ["serve"]] {
-            let outcome = try await Program.gateway(verb + ["--config", file], environment: environment)
-            #expect(outcome.end == .code(1))
+            let outcome = try await Program.gateway(verb + ["--config", file], environment: environment).expect(1)
             #expect(outcome.errors.contains("masterKey"))
             trial.keep(outcome, "\(verb.joined(separator: " ")) with secrets in the file")
         }
         environment["GATEWAY_MASTER_KEY"] = keys[2]
         environment["GATEWAY_PREVIOUS_MASTER_KEY"] = nil
         for verb in [["serve"], ["audit", "verify"]] {
-            trial.keep(
-                try await Program.gateway(verb, environment: environment),
-                "\(verb.joined(separator: " ")) with a wrong master key"
-            )
+            let outcome = try await Program.gateway(verb, environment: environment)
+            trial.keep(outcome, "\(verb.joined(separator: " ")) with a wrong master key")
         }
         environment["GATEWAY_MASTER_KEY"] = keys[1]
         let key = trial.keys.first ?? ""

@@ -34,40 +34,33 @@ extension EndToEnd {
 
         @Test("No secret, token or payload leaves by any way but to FCM")
         func canaries() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    var environment = RunningGateway.environment(
-                        dataDirectory: directory.path("data"),
-                        adminToken: Self.adminToken
-                    )
-                    environment["GATEWAY_MASTER_KEY"] = Data(Self.masterKey).base64EncodedString()
-                    environment["GATEWAY_LOG_LEVEL"] = "trace"
-                    environment["GATEWAY_LOG_FORMAT"] = "json"
-                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
-                        emulator.address.dropFirst("http://".count)
-                    )
-                    environment["GATEWAY_HTTP_HEAD_TIMEOUT_MS"] = "5000"
-                    environment["GATEWAY_HTTP_BODY_TIMEOUT_MS"] = "5000"
-                    try await RunningGateway.serving(environment) { gateway in
-                        var trial = Trial(gateway: gateway, emulator: emulator, environment: environment)
-                        try await self.run(&trial)
-                        trial.collect(filesIn: directory.path("data"), "while it serves")
-                        try await gateway.stopInOrder()
-                        trial.found["standard output"] = gateway.process.output.bytes
-                        trial.found["standard error"] = gateway.process.errors.bytes
-                        trial.collect(filesIn: directory.path("data"), "at rest")
-                        try await self.changeMasterKey(&trial, directory)
-                        trial.collect(filesIn: directory.path("data"), "under the new master key")
-                        let v1 = trial.v1Secrets.map { Canary($0.name, $0.text) }
-                        let keys = trial.keys.map { Canary("API key", String($0.split(separator: "_")[2])) }
-                        try self.check(trial, canaries: Self.requestCanaries + keys + v1)
-                    }
-                }
+            let settings = [
+                "GATEWAY_ADMIN_TOKEN": Self.adminToken,
+                "GATEWAY_MASTER_KEY": Data(Self.masterKey).base64EncodedString(),
+                "GATEWAY_LOG_LEVEL": "trace",
+                "GATEWAY_LOG_FORMAT": "json",
+                "GATEWAY_HTTP_HEAD_TIMEOUT_MS": "5000",
+                "GATEWAY_HTTP_BODY_TIMEOUT_MS": "5000",
+            ]
+            try await Site.with(settings, serverKey: Self.serverKey) { site in
+                let gateway = site.gateway
+                var trial = Trial(gateway: gateway, emulator: site.emulator, environment: site.environment)
+                trial.keys.append(site.key)
+                try await self.run(&trial)
+                trial.collect(filesIn: site.data, "while it serves")
+                try await gateway.stopInOrder()
+                trial.found["standard output"] = gateway.process.output.bytes
+                trial.found["standard error"] = gateway.process.errors.bytes
+                trial.collect(filesIn: site.data, "at rest")
+                try await self.changeMasterKey(&trial, site.directory)
+                trial.collect(filesIn: site.data, "under the new master key")
+                let v1 = trial.v1Secrets.map { Canary($0.name, $0.text) }
+                let keys = trial.keys.map { Canary("API key", String($0.split(separator: "_")[2])) }
+                try self.check(trial, canaries: Self.requestCanaries + keys + v1)
             }
         }
 
         private func run(_ trial: inout Trial) async throws {
-            try await trial.prepare(serverKey: Self.serverKey)
             try await self.sendWhatSucceeds(&trial)
             try await self.sendWhatIsRefused(&trial)
             try await self.sendWhatFailsUpstream(&trial)
@@ -139,11 +132,7 @@ extension EndToEnd {
                 String(repeating: "[", count: 20) + #""\#(Self.payload)""#,
             ]
             for text in texts { try await trial.send(text: text, expecting: 400) }
-            try await trial.send(
-                text: #"{"token": "a"}"#,
-                headers: ["Content-Type": "text/plain"],
-                expecting: 415
-            )
+            try await trial.send(text: #"{"token": "a"}"#, headers: ["Content-Type": "text/plain"], expecting: 415)
         }
 
         private func sendWhatFailsUpstream(_ trial: inout Trial) async throws {
@@ -152,12 +141,9 @@ extension EndToEnd {
                     try await trial.emulator.add(#"{"times": \#(fault.maxCalls), "action": \#(action)}"#)
                 }
                 let headers = fault.timeoutMilliseconds.map { ["X-Request-Timeout-Ms": String($0)] } ?? [:]
-                try await trial.send(
-                    .object(["token": .string(Self.token + fault.token), "data": .object(["a": .string(Self.payload)])]
-                    ),
-                    headers: headers,
-                    expecting: fault.status
-                )
+                let data = JSONValue.object(["a": .string(Self.payload)])
+                let message = JSONValue.object(["token": .string(Self.token + fault.token), "data": data])
+                try await trial.send(message, headers: headers, expecting: fault.status)
                 try await trial.emulator.deleteFaults()
                 // So that no breaker opens.
                 try await trial.send(.object(["token": .string(Self.token)]), expecting: 200)
@@ -165,26 +151,17 @@ extension EndToEnd {
             // An upstream that repeats what it was sent must not get it any further.
             let echo = JSONValue.string("\(Self.serverKey) \(Self.token) \(Self.payload)")
             for status in [200, 400, 401, 404, 500, 503] {
-                let action: [String: JSONValue] = [
-                    "type": .string("status"), "status": .integer(status), "body": echo,
-                ]
-                try await trial.emulator.add(
-                    JSONValue.object(["times": .integer(3), "action": .object(action)]).compactText()
-                )
-                try await trial.send(
-                    .object(["token": .string(Self.token)]),
-                    headers: ["X-Request-Timeout-Ms": "1000"],
-                    expecting: nil
-                )
+                let action: [String: JSONValue] = ["type": .string("status"), "status": .integer(status), "body": echo]
+                let fault = JSONValue.object(["times": .integer(3), "action": .object(action)])
+                try await trial.emulator.add(fault.compactText())
+                let headers = ["X-Request-Timeout-Ms": "1000"]
+                try await trial.send(.object(["token": .string(Self.token)]), headers: headers, expecting: nil)
                 try await trial.emulator.deleteFaults()
                 try await trial.send(.object(["token": .string(Self.token)]), expecting: 200)
             }
             try await ClosedPort.with { port in
-                let key = try await trial.gateway.makeTenant(
-                    "lost",
-                    serverKey: Self.serverKey,
-                    endpoint: "http://127.0.0.1:\(port)"
-                )
+                let endpoint = "http://127.0.0.1:\(port)"
+                let key = try await trial.gateway.makeTenant("lost", serverKey: Self.serverKey, endpoint: endpoint)
                 trial.keys.append(key)
                 let reply = try await trial.gateway.send(#"{"token": "a"}"#, tenant: "lost", key: key)
                 #expect(reply.status == 503)
@@ -209,14 +186,8 @@ extension EndToEnd {
             ] {
                 try await trial.send(.object(content.merging(["token": .string(target)]) { $1 }), expecting: status)
             }
-            let explained = try await Reply.to(
-                "POST",
-                "\(trial.gateway.address)/v1/tenants/demo/messages/explain",
-                headers: [
-                    "Authorization": "Bearer \(trial.keys.first ?? "")", "Content-Type": "application/json",
-                ],
-                body: #"{"token": "a"}"#
-            )
+            let (path, key) = ("/v1/tenants/demo/messages/explain", trial.keys.first ?? "")
+            let explained = try await trial.gateway.ask("POST", path, key: key, #"{"token": "a"}"#)
             #expect(explained.status == 200)
             trial.keep(explained, "an explanation")
             for path in ["tenants/demo/credentials/v1", "tenants/demo"] {
@@ -270,14 +241,13 @@ extension EndToEnd {
                 #expect(reply.status >= 400)
                 trial.keep(reply, "a token in the address")
             }
-            let port = Int(address.split(separator: ":").last ?? "") ?? 0
             let head = "POST \(messages) HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(Self.wrongKey)\r\n"
             for bytes in [
                 head + "X-Token: \(String(repeating: Self.token, count: 1_000))\r\n\r\n",
                 head, head + "Content-Length: 100\r\n\r\n\(Self.payload)",
                 head + "Host: \(Self.token)\r\n\r\n", "GET /\(String(repeating: encoded, count: 200)) HTTP/1.1\r\n\r\n",
             ] {
-                trial.keep(try await RawExchange.reply(port: port, sending: bytes), "hostile bytes")
+                trial.keep(try await RawExchange.reply(port: trial.gateway.port, sending: bytes), "hostile bytes")
             }
         }
 
@@ -310,27 +280,20 @@ extension EndToEnd {
         }
 
         private func runVerbs(_ trial: inout Trial) async throws {
-            let admin = [
-                "GATEWAY_ADMIN_URL": trial.gateway.adminAddress, "GATEWAY_ADMIN_TOKEN": Self.adminToken,
+            let admin = ["GATEWAY_ADMIN_URL": trial.gateway.adminAddress, "GATEWAY_ADMIN_TOKEN": Self.adminToken]
+            let put = [
+                "credential", "put", "demo", "legacy", "--server-key-file", "-", "--endpoint", trial.emulator.address,
+                "--output", "json",
             ]
-            trial.keep(
-                try await Program.gateway(
-                    [
-                        "credential", "put", "demo", "legacy", "--server-key-file", "-", "--endpoint",
-                        trial.emulator.address, "--output", "json",
-                    ],
-                    environment: admin,
-                    input: Self.serverKey
-                ),
-                "credential put"
-            )
+            let stored = try await Program.gateway(put, environment: admin, input: Self.serverKey)
+            trial.keep(stored, "credential put")
             var wrong = admin
             wrong["GATEWAY_ADMIN_TOKEN"] = Self.wrongAdminToken
             trial.keep(try await Program.gateway(["tenant", "list"], environment: wrong), "tenant list")
-            trial.keep(try await Program.gateway(["config", "show"], environment: trial.environment), "config show")
-            trial.keep(try await Program.gateway(["config", "check"], environment: trial.environment), "config check")
-            trial.keep(try await Program.gateway(["serve"], environment: trial.environment), "a second serve")
-            trial.keep(try await Program.gateway(["audit", "verify"], environment: trial.environment), "audit verify")
+            for verb in [["config", "show"], ["config", "check"], ["serve"], ["audit", "verify"]] {
+                let outcome = try await Program.gateway(verb, environment: trial.environment)
+                trial.keep(outcome, verb.joined(separator: " "))
+            }
             var damaged = trial.environment
             damaged["GATEWAY_MASTER_KEY"] = Self.serverKey
             damaged["GATEWAY_ADMIN_TOKEN"] = Self.wrongAdminToken + "\n"

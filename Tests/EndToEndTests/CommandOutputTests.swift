@@ -16,13 +16,9 @@ extension EndToEnd {
                 let body = try directory.write(#"{"token": "t"}"#, to: "body.json")
                 let file = try directory.write("tenants: []\n", to: "t.yaml")
                 try await DevGateway.with(data) { dev in
-                    let environment = [
-                        "GATEWAY_ADMIN_URL": dev.gateway.adminAddress, "GATEWAY_ADMIN_TOKEN": dev.gateway.adminToken,
-                        "GATEWAY_URL": dev.gateway.address, "GATEWAY_KEY": dev.key,
-                    ]
                     func run(_ line: String, input: String = "") async throws -> Program.Outcome {
                         let arguments = line.split(separator: " ").map(String.init) + ["--output", "json"]
-                        return try await Program.gateway(arguments, environment: environment, input: input)
+                        return try await Program.gateway(arguments, environment: dev.environment, input: input)
                     }
                     for (line, member) in [
                         ("tenant put late --display-name Late", "tenant"), ("tenant list", "tenants"),
@@ -37,30 +33,24 @@ extension EndToEnd {
                         ("config show", "settings"),
                     ] {
                         let outcome = try await run(line)
-                        #expect(
-                            Self.json(outcome.output)?[member] != nil,
-                            "\(line): \(outcome.output)\(outcome.errors)"
-                        )
+                        #expect(outcome.json[member] != nil, "\(line): \(outcome.text)")
                         #expect(!outcome.output.contains("\u{1B}"))
                     }
-                    let checked = try await run("credential check demo")
-                    #expect(Self.json(checked.output)?["checks"] != nil)
+                    #expect(try await run("credential check demo").json["checks"] != nil)
                     // Last, as nothing can be sent with it.
                     let put = try await run("credential put demo legacy --server-key-file -", input: "the-server-key")
-                    #expect(Self.json(put.output)?["fingerprint"] != nil)
+                    #expect(put.json["fingerprint"] != nil)
 
-                    let id = try await run("key create demo --scope audit:read")
-                    let made = Self.json(id.output)?["id"]?.text ?? "none"
-                    let rotated = Self.json(try await run("key rotate demo \(made)").output)
-                    #expect(rotated?["key"] != nil)
-                    #expect(Self.json(try await run("key revoke demo \(made)").output)?["revoked"] == .bool(true))
+                    let made = try await run("key create demo --scope audit:read").json["id"]?.text ?? "none"
+                    #expect(try await run("key rotate demo \(made)").json["key"] != nil)
+                    #expect(try await run("key revoke demo \(made)").json["revoked"] == .bool(true))
                     try await dev.gateway.stopInOrder()
                 }
                 let key = try directory.text("data/master.key")
                 let stopped = ["GATEWAY_DATA_DIR": data, "GATEWAY_MASTER_KEY": key]
                 let rewrap = ["credential", "rewrap", "--output", "json"]
                 let rewrapped = try await Program.gateway(rewrap, environment: stopped)
-                #expect(Self.json(rewrapped.output)?["moved"] == .integer(0), "\(rewrapped.errors)")
+                #expect(rewrapped.json["moved"] == .integer(0), "\(rewrapped.errors)")
             }
         }
 
@@ -69,9 +59,7 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 let bad = try directory.write("log: {levl: info}\n", to: "g.yaml")
                 try await DevGateway.with(directory.path("data")) { dev in
-                    let good = [
-                        "GATEWAY_ADMIN_URL": dev.gateway.adminAddress, "GATEWAY_ADMIN_TOKEN": dev.gateway.adminToken,
-                    ]
+                    let good = dev.gateway.adminEnvironment
                     let stranger = good.merging(["GATEWAY_ADMIN_TOKEN": "another-token-than-its"]) { $1 }
                     let nowhere = good.merging(["GATEWAY_ADMIN_URL": "http://127.0.0.1:1"]) { $1 }
                     for (line, environment, code, exit) in [
@@ -85,16 +73,14 @@ extension EndToEnd {
                         ("key create demo --scope audit:read --key-file \(bad)", good, "command_failed", 1),
                     ] as [(String, [String: String], String, Int32)] {
                         let arguments = line.split(separator: " ").map(String.init) + ["--output", "json"]
-                        let outcome = try await Program.gateway(arguments, environment: environment)
-                        #expect(outcome.end == .code(exit), "\(line): \(outcome.errors)")
+                        let outcome = try await Program.gateway(arguments, environment: environment).expect(exit, line)
                         #expect(outcome.output.isEmpty, "\(line)")
                         let problem = Self.json(outcome.errors)
                         #expect(problem?["code"]?.text == code, "\(line): \(outcome.errors)")
                         #expect(problem?["detail"]?.text?.isEmpty == false)
                     }
-                    let check = try await Program.gateway(["config", "check", "--config", bad, "--output", "json"])
-                    #expect(check.end == .code(1))
-                    let problem = Self.json(check.output)?["problems"]?.elements?.first
+                    let check = ["config", "check", "--config", bad, "--output", "json"]
+                    let problem = try await Program.gateway(check).expect(1).json["problems"]?.elements?.first
                     #expect(problem?["line"] == .integer(1) && problem?["key"]?.text == "log.levl")
 
                     let refused = try await Program.gateway(["credential", "check", "demo"], environment: stranger)
@@ -120,12 +106,8 @@ extension EndToEnd {
                     to: "t.yaml"
                 )
                 try await DevGateway.with(data) { dev in
-                    let environment = [
-                        "GATEWAY_ADMIN_URL": dev.gateway.adminAddress, "GATEWAY_ADMIN_TOKEN": dev.gateway.adminToken,
-                        "GATEWAY_URL": dev.gateway.address, "GATEWAY_KEY": dev.key,
-                    ]
                     func run(_ script: String) async throws -> Program.Outcome {
-                        try await Program.run(shell, ["-c", script, program], environment: environment)
+                        try await Program.run(shell, ["-c", script, program], environment: dev.environment)
                     }
                     let revoke = "fcm-gateway key revoke"
                     // There already, so that the first change is a key.
@@ -138,16 +120,14 @@ extension EndToEnd {
                         ("config show", "No space left"), ("send demo --token t", "No space left"),
                         ("doctor --offline", "No space left"),
                     ] {
-                        let full = try await run("exec \"$0\" \(line) > /dev/full")
-                        #expect(full.end == .code(1), "\(line): \(full.errors)")
+                        let full = try await run("exec \"$0\" \(line) > /dev/full").expect(1, "\(line)")
                         #expect(full.errors.contains("can't be written to standard output"), "\(line): \(full.errors)")
                         #expect(full.errors.contains(words), "\(line): \(full.errors)")
                     }
                     let keys = try await dev.gateway.admin("GET", "tenants/shop/keys").json["keys"]?.elements
                     #expect(keys?.count == 1, "the first that could not be shown is the last that was made")
                     #expect(try await dev.gateway.admin("DELETE", "tenants/shop").status == 204)
-                    let json = try await run("exec \"$0\" tenant apply -f \(file) --output json > /dev/full")
-                    #expect(json.end == .code(1))
+                    let json = try await run("exec \"$0\" tenant apply -f \(file) --output json > /dev/full").expect(1)
                     let detail = Self.json(json.errors)?["detail"]?.text ?? ""
                     #expect(detail.matches(of: #/fcm-gateway key revoke shop \w+/#).count == 2, "\(json.errors)")
 
@@ -166,8 +146,7 @@ extension EndToEnd {
                 }
                 // 1 would say that somebody changed the trail.
                 let verify = "exec \"$0\" audit verify --data-dir \(data) > /dev/full"
-                let outcome = try await Program.run(shell, ["-c", verify, program])
-                #expect(outcome.end == .code(66), "\(outcome.errors)")
+                let outcome = try await Program.run(shell, ["-c", verify, program]).expect(66)
                 #expect(outcome.errors.contains("No space left"))
             }
         }
@@ -229,8 +208,7 @@ extension EndToEnd {
                     let outcome = try await Program.gateway(["--generate-completion-script", shell])
                     #expect(outcome.end == .code(0) && outcome.output.contains("doctor"))
                 }
-                let generated = try await Program.gateway(["--generate-completion-script", "bash"])
-                #expect(generated.end == .code(0))
+                let generated = try await Program.gateway(["--generate-completion-script", "bash"]).expect(0)
                 let file = try directory.write(generated.output, to: "completion.bash")
                 let program = try Program.gateway().deletingLastPathComponent().path
                 // What bash does when somebody presses Tab behind the words.

@@ -18,29 +18,16 @@ extension EndToEnd {
             _ variables: [String: String] = [:],
             _ body: (RunningGateway, PrivateDirectory, [Canary]) async throws -> Void
         ) async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    var environment = RunningGateway.environment(
-                        dataDirectory: directory.path("data"),
-                        adminToken: Self.adminToken
-                    )
-                    environment["GATEWAY_MASTER_KEY"] = Data(Self.masterKey).base64EncodedString()
-                    environment.merge(variables) { $1 }
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant(
-                            "demo",
-                            serverKey: Self.serverKey,
-                            endpoint: emulator.address
-                        )
-                        #expect(try await gateway.send(#"{"token": "canary-token-91d3"}"#, key: key).status == 200)
-                        let canaries = [
-                            Canary("master key", bytes: Self.masterKey), Canary("server key", Self.serverKey),
-                            Canary("admin token", Self.adminToken), Canary("token", "canary-token-91d3"),
-                            Canary("API key", String(key.split(separator: "_")[2])),
-                        ]
-                        try await body(gateway, directory, canaries)
-                    }
-                }
+            let masterKey = Data(Self.masterKey).base64EncodedString()
+            let settings = ["GATEWAY_MASTER_KEY": masterKey, "GATEWAY_ADMIN_TOKEN": Self.adminToken]
+            try await Site.with(settings.merging(variables) { $1 }, serverKey: Self.serverKey) { site in
+                #expect(try await site.send(#"{"token": "canary-token-91d3"}"#).status == 200)
+                let canaries = [
+                    Canary("master key", bytes: Self.masterKey), Canary("server key", Self.serverKey),
+                    Canary("admin token", Self.adminToken), Canary("token", "canary-token-91d3"),
+                    Canary("API key", String(site.key.split(separator: "_")[2])),
+                ]
+                try await body(site.gateway, site.directory, canaries)
             }
         }
 
@@ -57,8 +44,7 @@ extension EndToEnd {
                 gateway.process.signal(signal)
                 // What a backtracer prints is complete with this line; without one the process just ends.
                 _ = try? await gateway.process.errors.first { $0.contains("Backtrace took") ? true : nil }
-                gateway.process.signal(SIGKILL)
-                _ = try await gateway.process.end()
+                try await gateway.kill()
                 let said = gateway.process.errors.bytes.dropFirst(logged) + gateway.process.output.bytes
                 let text = String(decoding: said, as: UTF8.self)
                 #expect(text.firstMatch(of: #/(?m)^ *(rax|rsp|x0|sp) 0x/#) == nil, "\(text)")

@@ -10,9 +10,7 @@ extension EndToEnd {
     struct CredentialRotationTests {
         private static let senders = 6
 
-        /// Sends from several callers until a body has done its work; every send must succeed.
-        ///
-        /// - Returns: how many were sent.
+        /// Sends from several callers until a body has done its work; every send must succeed. Returns how many did.
         private func load(
             _ gateway: RunningGateway,
             keys: [String],
@@ -60,62 +58,42 @@ extension EndToEnd {
 
         @Test("A server key is replaced, again and again, and no send fails")
         func serverKeys() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "key-0", endpoint: emulator.address)
-                        let sent = try await self.load(gateway, keys: [key]) {
-                            for number in 1...20 {
-                                let body = JSONValue.object([
-                                    "server_key": .string("key-\(number)"), "endpoint": .string(emulator.address),
-                                ])
-                                let reply = try await gateway.admin(
-                                    "PUT",
-                                    "tenants/demo/credentials/legacy",
-                                    body.compactText()
-                                )
-                                #expect(reply.status == 200)
-                                // From the answer on, the new one is used.
-                                _ = try await gateway.send(#"{"token": "marker-\#(number)"}"#, key: key)
-                                let call = try #require(await Self.call(to: "marker-\(number)", emulator))
-                                #expect(call.headers("authorization") == ["key=key-\(number)"])
-                            }
-                        }
-                        #expect(sent > 20)
-                        try await gateway.stopInOrder()
+            try await Site.with(serverKey: "key-0") { site in
+                let (gateway, emulator, key) = (site.gateway, site.emulator, site.key)
+                let sent = try await self.load(gateway, keys: [key]) {
+                    for number in 1...20 {
+                        let body = #"{"server_key": "key-\#(number)", "endpoint": "\#(emulator.address)"}"#
+                        #expect(try await gateway.admin("PUT", "tenants/demo/credentials/legacy", body).status == 200)
+                        // From the answer on, the new one is used.
+                        _ = try await gateway.send(#"{"token": "marker-\#(number)"}"#, key: key)
+                        let call = try #require(await Self.call(to: "marker-\(number)", emulator))
+                        #expect(call.headers("authorization") == ["key=key-\(number)"])
                     }
                 }
+                #expect(sent > 20)
+                try await gateway.stopInOrder()
             }
         }
 
         @Test("A service account is replaced, again and again, and no send fails")
         func serviceAccounts() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
-                        emulator.address.dropFirst("http://".count)
-                    )
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        let accounts = [
-                            try await emulator.makeServiceAccount(project: "one", email: "a@one.example"),
-                            try await emulator.makeServiceAccount(project: "one", email: "b@one.example"),
-                        ]
-                        try await gateway.useV1("demo", accounts[0], endpoint: emulator.address)
-                        let sent = try await self.load(gateway, keys: [key]) {
-                            for number in 1...10 {
-                                try await gateway.useV1("demo", accounts[number % 2], endpoint: emulator.address)
-                                for _ in 1...5 {
-                                    #expect(try await gateway.send(#"{"token": "b"}"#, key: key).status == 200)
-                                }
-                            }
+            try await Site.with { site in
+                let (gateway, emulator, key) = (site.gateway, site.emulator, site.key)
+                let accounts = [
+                    try await emulator.makeServiceAccount(project: "one", email: "a@one.example"),
+                    try await emulator.makeServiceAccount(project: "one", email: "b@one.example"),
+                ]
+                try await gateway.useV1("demo", accounts[0], endpoint: emulator.address)
+                let sent = try await self.load(gateway, keys: [key]) {
+                    for number in 1...10 {
+                        try await gateway.useV1("demo", accounts[number % 2], endpoint: emulator.address)
+                        for _ in 1...5 {
+                            #expect(try await gateway.send(#"{"token": "b"}"#, key: key).status == 200)
                         }
-                        #expect(sent > 20)
-                        try await gateway.stopInOrder()
                     }
                 }
+                #expect(sent > 20)
+                try await gateway.stopInOrder()
             }
         }
 
@@ -123,42 +101,32 @@ extension EndToEnd {
             "Within the overlap the old and the new API key send, across a restart; without one the old stops at once"
         )
         func apiKeys() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    let keys = try await RunningGateway.serving(environment) { gateway in
-                        let old = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        let new = try await self.rotate(gateway, old, overlapSeconds: 3_600)
-                        _ = try await self.load(gateway, keys: [old, new]) {
-                            for _ in 1...20 { _ = try await gateway.admin("GET", "tenants/demo/keys") }
-                        }
-                        try await gateway.stopInOrder()
-                        return [old, new]
-                    }
-                    try await RunningGateway.serving(environment) { gateway in
-                        for key in keys { #expect(try await self.status(gateway, key) == 200) }
-                        // Rotated again without an overlap: the second stops at once, the first has its own end.
-                        let third = try await self.rotate(gateway, keys[1], overlapSeconds: 0)
-                        #expect(try await self.status(gateway, keys[0]) == 200)
-                        #expect(try await self.status(gateway, keys[1]) == 401)
-                        #expect(try await self.status(gateway, third) == 200)
-                        let id = String(keys[0].split(separator: "_")[1])
-                        #expect(try await gateway.admin("DELETE", "tenants/demo/keys/\(id)").status < 300)
-                        #expect(try await self.status(gateway, keys[0]) == 401)
-                        #expect(try await self.status(gateway, third) == 200)
-                        try await gateway.stopInOrder()
-                    }
+            try await Site.with { site in
+                let new = try await self.rotate(site.gateway, site.key, overlapSeconds: 3_600)
+                let keys = [site.key, new]
+                _ = try await self.load(site.gateway, keys: keys) {
+                    for _ in 1...20 { _ = try await site.gateway.admin("GET", "tenants/demo/keys") }
+                }
+                try await site.gateway.stopInOrder()
+                try await RunningGateway.serving(site.environment) { gateway in
+                    for key in keys { #expect(try await self.status(gateway, key) == 200) }
+                    // Rotated again without an overlap: the second stops at once, the first has its own end.
+                    let third = try await self.rotate(gateway, keys[1], overlapSeconds: 0)
+                    #expect(try await self.status(gateway, keys[0]) == 200)
+                    #expect(try await self.status(gateway, keys[1]) == 401)
+                    #expect(try await self.status(gateway, third) == 200)
+                    let id = String(keys[0].split(separator: "_")[1])
+                    #expect(try await gateway.admin("DELETE", "tenants/demo/keys/\(id)").status < 300)
+                    #expect(try await self.status(gateway, keys[0]) == 401)
+                    #expect(try await self.status(gateway, third) == 200)
+                    try await gateway.stopInOrder()
                 }
             }
         }
 
         private func rotate(_ gateway: RunningGateway, _ key: String, overlapSeconds: Int) async throws -> String {
-            let id = key.split(separator: "_")[1]
-            let reply = try await gateway.admin(
-                "POST",
-                "tenants/demo/keys/\(id)/rotate",
-                #"{"overlap_s": \#(overlapSeconds)}"#
-            )
+            let path = "tenants/demo/keys/\(key.split(separator: "_")[1])/rotate"
+            let reply = try await gateway.admin("POST", path, #"{"overlap_s": \#(overlapSeconds)}"#)
             return try #require(reply.json["key"]?.text, "\(reply.text)")
         }
 

@@ -19,43 +19,35 @@ extension EndToEnd {
             .enabled(if: Self.lowersLimits)
         )
         func exhausted() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    environment["GATEWAY_EVENT_LOOPS"] = "1"
-                    environment["GATEWAY_HTTP_HEAD_TIMEOUT_MS"] = "60000"
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "key", endpoint: emulator.address)
-                        try await KeptConnection.with(port: gateway.port) { session in
-                            try await KeptConnection.with(port: gateway.adminPort) { operators in
-                                // The call to FCM leaves a connection open behind it.
-                                try await Self.send(over: session, key)
-                                _ = try await operators.answer(to: "GET", "/metrics")
-                                // A gateway that is started with so few takes fewer connections than that.
-                                try await Self.lowerLimit(of: gateway)
-                                let linesBefore = gateway.process.errors.text.split(separator: "\n").count
-                                try await self.exhaust(gateway, operators) {
-                                    for _ in 1...20 { try await Self.send(over: session, key) }
-                                }
-                                try await Self.waitUntilServed(gateway)
-                                let lines = gateway.process.errors.text.split(separator: "\n").dropFirst(linesBefore)
-                                // One line for each listener, however many were turned away.
-                                #expect(lines.count { $0.contains("No file descriptor is left") } == 2)
-                                #expect(lines.count { !$0.contains("Request answered") } < 5, "\(lines)")
-                                try await Self.send(over: session, key)
-                            }
+            try await Site.with(["GATEWAY_EVENT_LOOPS": "1", "GATEWAY_HTTP_HEAD_TIMEOUT_MS": "60000"]) { site in
+                let (gateway, key) = (site.gateway, site.key)
+                try await KeptConnection.with(port: gateway.port) { session in
+                    try await KeptConnection.with(port: gateway.adminPort) { operators in
+                        // The call to FCM leaves a connection open behind it.
+                        try await Self.send(over: session, key)
+                        _ = try await operators.answer(to: "GET", "/metrics")
+                        // A gateway that is started with so few takes fewer connections than that.
+                        try await Self.lowerLimit(of: gateway)
+                        let linesBefore = gateway.process.errors.text.split(separator: "\n").count
+                        try await self.exhaust(gateway, operators) {
+                            for _ in 1...20 { try await Self.send(over: session, key) }
                         }
-                        try await gateway.stopInOrder()
+                        try await Self.waitUntilServed(gateway)
+                        let lines = gateway.process.errors.text.split(separator: "\n").dropFirst(linesBefore)
+                        // One line for each listener, however many were turned away.
+                        #expect(lines.count { $0.contains("No file descriptor is left") } == 2)
+                        #expect(lines.count { !$0.contains("Request answered") } < 5, "\(lines)")
+                        try await Self.send(over: session, key)
                     }
                 }
+                try await gateway.stopInOrder()
             }
         }
 
         @Test("A gateway with few descriptors refuses callers before it runs out of them")
         func planned() async throws {
             try await PrivateDirectory.with { directory in
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                environment["GATEWAY_EVENT_LOOPS"] = "1"
+                let environment = directory.environment(["GATEWAY_EVENT_LOOPS": "1"])
                 try await RunningGateway.serving(environment, descriptors: Self.descriptors) { gateway in
                     try await KeptConnection.with(port: gateway.adminPort) { operators in
                         let held = try await Self.hold(100, at: gateway.port)
@@ -79,9 +71,8 @@ extension EndToEnd {
         @Test("Connections that are held idle keep no caller out")
         func idle() async throws {
             try await PrivateDirectory.with { directory in
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                environment["GATEWAY_EVENT_LOOPS"] = "1"
-                environment["GATEWAY_HTTP_MAX_CONNECTIONS"] = "1"
+                let few = ["GATEWAY_EVENT_LOOPS": "1", "GATEWAY_HTTP_MAX_CONNECTIONS": "1"]
+                let environment = directory.environment(few)
                 try await RunningGateway.serving(environment) { gateway in
                     try await KeptConnection.with(port: gateway.port) { holder in
                         #expect(try await holder.answer(to: "GET", "/").status == 404)
@@ -149,8 +140,7 @@ extension EndToEnd {
         /// Takes a running gateway most of its descriptors away.
         private static func lowerLimit(of gateway: RunningGateway) async throws {
             let arguments = ["--pid", "\(gateway.process.pid)", "--nofile=\(Self.descriptors):"]
-            let outcome = try await Program.run(URL(filePath: Self.limiter), arguments)
-            #expect(outcome.end == .code(0), "\(outcome.errors)")
+            try await Program.run(URL(filePath: Self.limiter), arguments).expect(0)
         }
 
         /// Tries a new connection until it is served.

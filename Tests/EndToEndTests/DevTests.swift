@@ -44,21 +44,19 @@ extension EndToEnd {
             .enabled(if: Self.shell != nil, "bash is needed")
         )
         func toV1() async throws {
-            try await PrivateDirectory.with { directory in
-                try await DevGateway.with(directory.path("data")) { dev in
-                    let before = try JSONValue(parsing: Data(await dev.gateway.admin("GET", "tenants/demo").text.utf8))
-                    #expect(try await Program.run(try #require(Self.shell), ["-c", dev.v1Command]).end == .code(0))
-                    let after = try JSONValue(parsing: Data(await dev.gateway.admin("GET", "tenants/demo").text.utf8))
-                    #expect(before["upstream"]?.text == "legacy")
-                    #expect(after["upstream"]?.text == "v1")
-                    for member in ["display_name", "sender_id"] {
-                        #expect(before[member]?.text != nil)
-                        #expect(after[member]?.text == before[member]?.text)
-                    }
-                    #expect(try await dev.send(#"{"token":"demo-device"}"#).status == 200)
-                    #expect(try await dev.emulator.journal().first?["path"]?.text == "/v1/projects/demo/messages:send")
-                    try await dev.gateway.stopInOrder()
+            try await DevGateway.with { dev in
+                let before = try await dev.gateway.admin("GET", "tenants/demo").json
+                #expect(try await Program.run(try #require(Self.shell), ["-c", dev.v1Command]).end == .code(0))
+                let after = try await dev.gateway.admin("GET", "tenants/demo").json
+                #expect(before["upstream"]?.text == "legacy")
+                #expect(after["upstream"]?.text == "v1")
+                for member in ["display_name", "sender_id"] {
+                    #expect(before[member]?.text != nil)
+                    #expect(after[member]?.text == before[member]?.text)
                 }
+                #expect(try await dev.send(#"{"token":"demo-device"}"#).status == 200)
+                #expect(try await dev.emulator.journal().first?["path"]?.text == "/v1/projects/demo/messages:send")
+                try await dev.gateway.stopInOrder()
             }
         }
 
@@ -66,19 +64,15 @@ extension EndToEnd {
         func badDirectory() async throws {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write("", to: "file")
-                let outcome = try await Program.run(
-                    Program.development(),
-                    ["dev", "--data-dir", "\(file)/data", "--port", "0"]
-                )
-                #expect(outcome.end == .code(1))
+                let arguments = ["dev", "--data-dir", "\(file)/data", "--port", "0"]
+                let outcome = try await Program.run(Program.development(), arguments).expect(1)
                 #expect(outcome.errors.contains("\(file)/data"))
             }
         }
 
         private func sendPrintedCommand(_ dev: DevGateway, serverKey: String) async throws {
             let shell = try #require(Self.shell)
-            let outcome = try await Program.run(shell, ["-c", dev.command])
-            #expect(outcome.end == .code(0))
+            let outcome = try await Program.run(shell, ["-c", dev.command]).expect(0)
             #expect(outcome.errors.isEmpty)
             let answer = try JSONValue(parsing: Data(outcome.output.utf8))
             let messageID = try #require(answer["message_id"]?.text)
@@ -109,8 +103,7 @@ extension EndToEnd {
         }
 
         private func checkVerified(_ data: String) async throws {
-            let outcome = try await Program.auditVerify(data)
-            #expect(outcome.end == .code(0), "\(outcome.output)\(outcome.errors)")
+            let outcome = try await Program.auditVerify(data).expect(0)
             #expect(outcome.errors.isEmpty)
         }
 

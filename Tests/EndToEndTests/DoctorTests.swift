@@ -11,12 +11,12 @@ extension EndToEnd {
     struct DoctorTests {
         /// Something that is not as it should be, and what `doctor` must say of it.
         struct Trouble: Sendable, CustomTestStringConvertible {
-            var name: String
-            var check: Finding.Check
-            var status: Finding.Status
-            var words: String
+            let name: String
+            let status: Finding.Status
+            let check: Finding.Check
+            let words: String
             /// Makes the trouble.
-            var make: @Sendable (inout [String: String], PrivateDirectory) async throws -> Void
+            let make: @Sendable (inout [String: String], PrivateDirectory) async throws -> Void
 
             var testDescription: String { self.name }
 
@@ -27,11 +27,22 @@ extension EndToEnd {
                 _ words: String,
                 make: @escaping @Sendable (inout [String: String], PrivateDirectory) async throws -> Void
             ) {
-                self.name = name
-                self.check = check
-                self.status = status
-                self.words = words
-                self.make = make
+                (self.name, self.status, self.check, self.words, self.make) = (name, status, check, words, make)
+            }
+
+            /// A trouble that other variables make, or that others in the store do; nil takes a variable away.
+            init(
+                _ name: String,
+                _ status: Finding.Status,
+                _ check: Finding.Check,
+                _ words: String,
+                set variables: [String: String?] = [:],
+                change statements: String? = nil
+            ) {
+                self.init(name, status, check, words) { environment, _ in
+                    for (name, value) in variables { environment[name] = value }
+                    if let statements { try await SQL.change(DoctorTests.store(environment), statements) }
+                }
             }
         }
 
@@ -53,47 +64,32 @@ extension EndToEnd {
             environment["GATEWAY_HTTP_TLS_PRIVATE_KEY_FILE"] = try directory.write(key, to: "tls.key")
         }
 
+        // A row is a trouble, where the formatter would have a line for each column.
+        // swift-format-ignore
         private static let troubles = [
-            Trouble("An unknown variable", .problem, .configuration, "GATEWAY_HTTP_PORTT: is not known; did you mean") {
-                environment,
-                _ in
-                environment["GATEWAY_HTTP_PORTT"] = "1"
-            },
-            Trouble("No master key", .problem, .configuration, "GATEWAY_MASTER_KEY: is not set") { environment, _ in
-                environment["GATEWAY_MASTER_KEY"] = nil
-            },
-            Trouble("A port out of range", .problem, .configuration, "GATEWAY_HTTP_PORT: ") { environment, _ in
-                environment["GATEWAY_HTTP_PORT"] = "65536"
-            },
-            Trouble("Limits that no policy can be", .problem, .configuration, "within 30 days") { environment, _ in
-                environment["GATEWAY_LIMITS_DEFAULTS_TOPIC"] = #"[{"rate":1,"perS":86400,"burst":31}]"#
-            },
-            Trouble("Authorities that are not there", .problem, .configuration, "holds no certificate in PEM") {
-                environment,
-                directory in
-                environment["GATEWAY_UPSTREAM_CA_FILE"] = directory.path("nowhere")
-            },
-            Trouble("A secret's file that is not there", .problem, .files, "is not there") { environment, directory in
-                environment["GATEWAY_ADMIN_TOKEN"] = nil
-                environment["GATEWAY_ADMIN_TOKEN_FILE"] = directory.path("nowhere")
-            },
-            Trouble("A certificate that expired", .problem, .certificates, "expired") { environment, directory in
-                try Self.certify(&environment, directory, -7_200 ..< -3_600)
+            Trouble("An unknown variable", .problem, .configuration, "GATEWAY_HTTP_PORTT: is not known; did you mean",
+                set: ["GATEWAY_HTTP_PORTT": "1"]),
+            Trouble("No master key", .problem, .configuration, "GATEWAY_MASTER_KEY: is not set",
+                set: ["GATEWAY_MASTER_KEY": nil]),
+            Trouble("A port out of range", .problem, .configuration, "GATEWAY_HTTP_PORT: ",
+                set: ["GATEWAY_HTTP_PORT": "65536"]),
+            Trouble("Limits that no policy can be", .problem, .configuration, "within 30 days",
+                set: ["GATEWAY_LIMITS_DEFAULTS_TOPIC": #"[{"rate":1,"perS":86400,"burst":31}]"#]),
+            Trouble("Authorities that are not there", .problem, .configuration, "holds no certificate in PEM",
+                set: ["GATEWAY_UPSTREAM_CA_FILE": "/nowhere/authorities.pem"]),
+            Trouble("A secret's file that is not there", .problem, .files, "is not there",
+                set: ["GATEWAY_ADMIN_TOKEN": nil, "GATEWAY_ADMIN_TOKEN_FILE": "/nowhere/token"]),
+            Trouble("A certificate that expired", .problem, .certificates, "expired") {
+                try Self.certify(&$0, $1, -7_200 ..< -3_600)
             },
             Trouble("A certificate that ends soon", .warning, .certificates, "valid for 2 more days") {
-                environment,
-                directory in
-                try Self.certify(&environment, directory, -3_600..<176_400)
+                try Self.certify(&$0, $1, -3_600..<176_400)
             },
             Trouble("A certificate with another's key", .problem, .certificates, "is not that of the certificate") {
-                environment,
-                directory in
-                try Self.certify(&environment, directory, -3_600..<86_400, foreignKey: true)
+                try Self.certify(&$0, $1, -3_600..<86_400, foreignKey: true)
             },
             Trouble("A data directory that is a file", .problem, .dataDirectory, "is no directory") {
-                environment,
-                directory in
-                environment["GATEWAY_DATA_DIR"] = try directory.write("", to: "file")
+                $0["GATEWAY_DATA_DIR"] = try $1.write("", to: "file")
             },
             Trouble("A store of somebody else's", .problem, .store, "not a store of the gateway") { environment, _ in
                 try Data(repeating: 7, count: 8_192).write(to: URL(filePath: Self.store(environment)))
@@ -105,45 +101,31 @@ extension EndToEnd {
                 try file.write(contentsOf: Data(repeating: 0xFF, count: Int(size) - 4_096 * 2))
                 try file.close()
             },
-            Trouble("Another master key", .problem, .store, "opens none of the 4 sealed secrets") { environment, _ in
-                environment["GATEWAY_MASTER_KEY"] = RunningGateway.masterKey(9)
-            },
-            Trouble("A master key that was changed", .warning, .store, "still sealed by the previous one") {
-                environment,
-                _ in
-                environment["GATEWAY_PREVIOUS_MASTER_KEY"] = environment["GATEWAY_MASTER_KEY"]
-                environment["GATEWAY_MASTER_KEY"] = RunningGateway.masterKey(9)
-            },
-            Trouble("A previous key that is left over", .warning, .store, "is needed no more") { environment, _ in
-                environment["GATEWAY_PREVIOUS_MASTER_KEY"] = RunningGateway.masterKey(9)
-            },
-            Trouble("A credential that does not open", .problem, .credentials, "does not open") { environment, _ in
-                try await SQL.change(Self.store(environment), "UPDATE credentials SET wrapped_key = zeroblob(60)")
-            },
-            Trouble("A tenant without a credential", .warning, .credentials, "has no legacy credential") {
-                environment,
-                _ in
-                try await SQL.change(Self.store(environment), "DELETE FROM credentials")
-            },
-            Trouble("A process that ended uncleanly", .warning, .audit, "ended uncleanly") { environment, _ in
-                try await SQL.change(Self.store(environment), "UPDATE audit_heads SET state = 'open'")
-            },
-            Trouble("An audit that was emptied", .problem, .audit, "was changed") { environment, _ in
-                for table in ["records", "heads", "checkpoints", "truncations"] {
-                    try await SQL.change(Self.store(environment), "DELETE FROM audit_\(table)")
-                }
-            },
+            Trouble("Another master key", .problem, .store, "opens none of the 4 sealed secrets",
+                set: ["GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]),
+            Trouble("A master key that was changed", .warning, .store, "still sealed by the previous one",
+                set: ["GATEWAY_PREVIOUS_MASTER_KEY": RunningGateway.masterKey(),
+                    "GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]),
+            Trouble("A previous key that is left over", .warning, .store, "is needed no more",
+                set: ["GATEWAY_PREVIOUS_MASTER_KEY": RunningGateway.masterKey(9)]),
+            Trouble("A credential that does not open", .problem, .credentials, "does not open",
+                change: "UPDATE credentials SET wrapped_key = zeroblob(60)"),
+            Trouble("A tenant without a credential", .warning, .credentials, "has no legacy credential",
+                change: "DELETE FROM credentials"),
+            Trouble("A process that ended uncleanly", .warning, .audit, "ended uncleanly",
+                change: "UPDATE audit_heads SET state = 'open'"),
+            Trouble("An audit that was emptied", .problem, .audit, "was changed", change: """
+                DELETE FROM audit_records; DELETE FROM audit_heads; DELETE FROM audit_checkpoints;
+                DELETE FROM audit_truncations
+                """),
         ]
 
         /// A store with a tenant and its credential, of a gateway that ended in order.
         private static func prepare(_ directory: PrivateDirectory) async throws -> [String: String] {
-            let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+            let environment = directory.environment()
             try await RunningGateway.serving(environment) { gateway in
-                _ = try await gateway.makeTenant(
-                    "shop",
-                    serverKey: "the-shop's-server-key",
-                    endpoint: "http://127.0.0.1:9"
-                )
+                let key = "the-shop's-server-key"
+                _ = try await gateway.makeTenant("shop", serverKey: key, endpoint: "http://127.0.0.1:9")
                 try await gateway.stopInOrder()
             }
             return environment
@@ -170,9 +152,7 @@ extension EndToEnd {
                     if trouble.status == .problem { #expect(found.end == .code(1), "\(trouble.name)") }
                     let line = found.lines(trouble.check).first { $0.contains(trouble.words) } ?? ""
                     #expect(line.contains(" | "), "\(trouble.name): \(line)")
-                    for secret in [
-                        RunningGateway.testAdminToken, RunningGateway.masterKey(), "server-key",
-                    ] {
+                    for secret in [RunningGateway.testAdminToken, RunningGateway.masterKey(), "server-key"] {
                         #expect(!found.text.contains(secret), "\(trouble.name)")
                     }
                 }
@@ -184,8 +164,7 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 var environment = try await Self.prepare(directory)
                 let file = try directory.write("http:\n  prot: 1\n", to: "g.yaml")
-                let mistaken = try await Diagnosed.by(environment, ["--offline", "--config", file])
-                #expect(mistaken.end == .code(1))
+                let mistaken = try await Diagnosed.by(environment, ["--offline", "--config", file]).expect(1)
                 #expect(
                     mistaken.has(.problem, .configuration, "g.yaml:2: http.prot: is not known; did you mean http.port?")
                 )
@@ -233,7 +212,7 @@ extension EndToEnd {
         func running() async throws {
             try await PrivateDirectory.with { directory in
                 try await Emulator.with { emulator in
-                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                    var environment = directory.environment()
                     for name in ["LEGACY_ENDPOINT", "V1_ENDPOINT", "IID_ENDPOINT"] {
                         environment["GATEWAY_UPSTREAM_\(name)"] = emulator.address
                     }
@@ -250,11 +229,9 @@ extension EndToEnd {
                         #expect(well.lines(.listeners).allSatisfy { $0.hasPrefix("ok") }, "\(well.text)")
                         #expect(well.has(.ok, .credentials, "FCM accepts it"), "\(well.text)")
 
-                        let stranger = asking.merging(["GATEWAY_ADMIN_TOKEN": "another-token-than-the-gateway's"]) {
-                            $1
-                        }
-                        let unknown = try await Diagnosed.by(stranger, [])
-                        #expect(unknown.end == .code(1))
+                        let token = ["GATEWAY_ADMIN_TOKEN": "another-token-than-the-gateway's"]
+                        let stranger = asking.merging(token) { $1 }
+                        let unknown = try await Diagnosed.by(stranger, []).expect(1)
                         #expect(unknown.has(.problem, .credentials, "refuses the admin token"), "\(unknown.text)")
 
                         let otherKey = asking.merging(["GATEWAY_MASTER_KEY": RunningGateway.masterKey(9)]) { $1 }
@@ -267,14 +244,13 @@ extension EndToEnd {
                         try await emulator.add(
                             #"{"match": {"path": "/fcm/send"}, "times": 9, "action": {"type": "status", "status": 401}}"#
                         )
-                        let refused = try await Diagnosed.by(asking, [])
-                        #expect(refused.end == .code(1))
+                        let refused = try await Diagnosed.by(asking, []).expect(1)
                         #expect(refused.has(.problem, .credentials, "shop, legacy"), "\(refused.text)")
                         try await emulator.deleteFaults()
                         try await gateway.stopInOrder()
                     }
-                    let port = emulator.address.split(separator: ":").last.map(String.init) ?? ""
-                    let taken = try await Diagnosed.by(environment.merging(["GATEWAY_ADMIN_PORT": port]) { $1 })
+                    let port = ["GATEWAY_ADMIN_PORT": emulator.port]
+                    let taken = try await Diagnosed.by(environment.merging(port) { $1 })
                     #expect(taken.end == .code(1))
                     #expect(taken.has(.problem, .listeners, "as no gateway does"), "\(taken.text)")
                 }

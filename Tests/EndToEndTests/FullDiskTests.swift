@@ -45,8 +45,7 @@ extension EndToEnd {
                     // Every call that reached FCM is there, those answered while the disk ran full as well.
                     let calls = try await dev.emulator.journal().count
                     try await dev.gateway.stopInOrder()
-                    let verified = try await Program.auditVerify(data)
-                    #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                    try await Program.auditVerify(data).expect(0)
                     try await DevGateway.with(data) { again in
                         let sends = try await again.gateway.audit("&action=message.send&outcome=accepted")
                         #expect(sends.count == calls)

@@ -9,126 +9,55 @@ extension EndToEnd {
     @Suite("Hostile bytes")
     struct HostileBytesTests {
         /// What a client sends, and how it is refused.
-        struct Attack: Sendable {
-            let name: String
-            let bytes: String
-            let status: Int
-            let code: String
-        }
+        typealias Attack = (name: String, bytes: String, status: Int, code: String)
 
         private static let path = "/v1/tenants/demo/messages"
         private static let start = "POST \(Self.path) HTTP/1.1\r\nHost: a\r\n"
-        private static let attacks = [
-            Attack(
-                name: "one large field",
-                bytes: start + "X-Large: \(String(repeating: "x", count: 9_000))\r\n\r\n",
-                status: 431,
-                code: "header_too_large"
+        private static let get = "GET / HTTP/1.1\r\n"
+        private static let chunked = "Transfer-Encoding: chunked\r\n\r\n"
+
+        private static func fields(_ count: Int, _ value: String = "x") -> String {
+            (1...count).map { "X-\($0): \(value)\r\n" }.joined()
+        }
+
+        private static func text(_ count: Int) -> String { String(repeating: "x", count: count) }
+
+        private static let attacks: [Attack] = [
+            ("one large field", "\(Self.start)X-Large: \(Self.text(9_000))\r\n\r\n", 431, "header_too_large"),
+            ("a large head", "\(Self.start)\(Self.fields(20, Self.text(1_000)))", 431, "header_too_large"),
+            ("many fields", "\(Self.start)\(Self.fields(200))\r\n", 431, "header_too_large"),
+            ("a hundred thousand fields", "\(Self.start)\(Self.fields(100_000))\r\n", 431, "header_too_large"),
+            ("an expectation", "\(Self.start)Expect: coffee\r\nContent-Length: 1\r\n\r\n", 417, "bad_request"),
+            ("a transfer coding", "\(Self.start)Transfer-Encoding: br\r\n\r\n", 501, "bad_request"),
+            ("HTTP/3.0", "GET / HTTP/3.0\r\nHost: a\r\n\r\n", 505, "bad_request"),
+            ("a long target", "GET /\(Self.text(5_000)) HTTP/1.1\r\nHost: a\r\n\r\n", 414, "uri_too_long"),
+            ("a large message", "\(Self.start)Content-Length: 1048577\r\n\r\n", 413, "body_too_large"),
+            ("a large chunk", "\(Self.start)\(Self.chunked)100001\r\n", 413, "body_too_large"),
+            (
+                "a large body elsewhere", "POST /v1/other HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n", 413,
+                "body_too_large"
             ),
-            Attack(
-                name: "a large head",
-                bytes: start + (1...20).map { "X-\($0): \(String(repeating: "x", count: 1_000))\r\n" }.joined(),
-                status: 431,
-                code: "header_too_large"
+            ("no Host", "\(Self.get)\r\n", 400, "bad_request"),
+            ("two Hosts", "\(Self.get)Host: a\r\nHost: a\r\n\r\n", 400, "bad_request"),
+            ("a malformed Host", "\(Self.get)Host: a/b@c\r\n\r\n", 400, "bad_request"),
+            ("a target that contradicts Host", "GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n", 400, "bad_request"),
+            ("two lengths", "\(Self.start)Content-Length: 1\r\n\(Self.chunked)0\r\n\r\n", 400, "bad_request"),
+            (
+                "chunks in HTTP/1.0", "POST \(Self.path) HTTP/1.0\r\nHost: a\r\n\(Self.chunked)0\r\n\r\n", 400,
+                "bad_request"
             ),
-            Attack(
-                name: "many fields",
-                bytes: start + (1...200).map { "X-\($0): x\r\n" }.joined() + "\r\n",
-                status: 431,
-                code: "header_too_large"
-            ),
-            Attack(
-                name: "a hundred thousand fields",
-                bytes: start + (1...100_000).map { "X-\($0): x\r\n" }.joined() + "\r\n",
-                status: 431,
-                code: "header_too_large"
-            ),
-            Attack(
-                name: "an expectation",
-                bytes: start + "Expect: coffee\r\nContent-Length: 1\r\n\r\n",
-                status: 417,
-                code: "bad_request"
-            ),
-            Attack(
-                name: "a transfer coding",
-                bytes: start + "Transfer-Encoding: br\r\n\r\n",
-                status: 501,
-                code: "bad_request"
-            ),
-            Attack(name: "HTTP/3.0", bytes: "GET / HTTP/3.0\r\nHost: a\r\n\r\n", status: 505, code: "bad_request"),
-            Attack(
-                name: "a long target",
-                bytes: "GET /\(String(repeating: "u", count: 5_000)) HTTP/1.1\r\nHost: a\r\n\r\n",
-                status: 414,
-                code: "uri_too_long"
-            ),
-            Attack(
-                name: "a large message",
-                bytes: start + "Content-Length: 1048577\r\n\r\n",
-                status: 413,
-                code: "body_too_large"
-            ),
-            Attack(
-                name: "a large chunk",
-                bytes: start + "Transfer-Encoding: chunked\r\n\r\n100001\r\n",
-                status: 413,
-                code: "body_too_large"
-            ),
-            Attack(
-                name: "a large body elsewhere",
-                bytes: "POST /v1/other HTTP/1.1\r\nHost: a\r\nContent-Length: 65537\r\n\r\n",
-                status: 413,
-                code: "body_too_large"
-            ),
-            Attack(name: "no Host", bytes: "GET / HTTP/1.1\r\n\r\n", status: 400, code: "bad_request"),
-            Attack(
-                name: "two Hosts",
-                bytes: "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
-                status: 400,
-                code: "bad_request"
-            ),
-            Attack(
-                name: "a malformed Host",
-                bytes: "GET / HTTP/1.1\r\nHost: a/b@c\r\n\r\n",
-                status: 400,
-                code: "bad_request"
-            ),
-            Attack(
-                name: "a target that contradicts Host",
-                bytes: "GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n",
-                status: 400,
-                code: "bad_request"
-            ),
-            Attack(
-                name: "two lengths",
-                bytes: start + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                status: 400,
-                code: "bad_request"
-            ),
-            Attack(
-                name: "chunks in HTTP/1.0",
-                bytes: "POST \(path) HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                status: 400,
-                code: "bad_request"
-            ),
-            Attack(name: "no HTTP", bytes: "\u{16}\u{3}\u{1}\u{2}\r\n\r\n", status: 400, code: "bad_request"),
-            Attack(name: "half a head, then silence", bytes: "GET / HT", status: 408, code: "request_timeout"),
-            Attack(
-                name: "half a body, then silence",
-                bytes: start + "Content-Length: 10\r\n\r\n12345",
-                status: 408,
-                code: "request_timeout"
-            ),
+            ("no HTTP", "\u{16}\u{3}\u{1}\u{2}\r\n\r\n", 400, "bad_request"),
+            ("half a head, then silence", "GET / HT", 408, "request_timeout"),
+            ("half a body, then silence", "\(Self.start)Content-Length: 10\r\n\r\n12345", 408, "request_timeout"),
         ]
 
         @Test("Each attack gets one problem and a closed connection, and the next caller is served")
         func attacks() async throws {
             try await PrivateDirectory.with { directory in
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                for listener in ["HTTP", "ADMIN"] {
-                    environment["GATEWAY_\(listener)_HEAD_TIMEOUT_MS"] = "5000"
-                    environment["GATEWAY_\(listener)_BODY_TIMEOUT_MS"] = "5000"
-                }
+                let environment = directory.environment([
+                    "GATEWAY_HTTP_HEAD_TIMEOUT_MS": "5000", "GATEWAY_HTTP_BODY_TIMEOUT_MS": "5000",
+                    "GATEWAY_ADMIN_HEAD_TIMEOUT_MS": "5000", "GATEWAY_ADMIN_BODY_TIMEOUT_MS": "5000",
+                ])
                 try await RunningGateway.serving(environment) { gateway in
                     for (attack, port) in Self.attacks.flatMap({ [($0, gateway.port), ($0, gateway.adminPort)] }) {
                         // Ends only when the gateway closes the connection.
@@ -161,11 +90,10 @@ extension EndToEnd {
         @Test("Idle connections and callers that do not read are closed on time, on both listeners")
         func idlersAndSlowReaders() async throws {
             try await PrivateDirectory.with { directory in
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                for listener in ["HTTP", "ADMIN"] {
-                    environment["GATEWAY_\(listener)_KEEP_ALIVE_TIMEOUT_MS"] = "1000"
-                    environment["GATEWAY_\(listener)_WRITE_STALL_TIMEOUT_MS"] = "200"
-                }
+                let environment = directory.environment([
+                    "GATEWAY_HTTP_KEEP_ALIVE_TIMEOUT_MS": "1000", "GATEWAY_HTTP_WRITE_STALL_TIMEOUT_MS": "200",
+                    "GATEWAY_ADMIN_KEEP_ALIVE_TIMEOUT_MS": "1000", "GATEWAY_ADMIN_WRITE_STALL_TIMEOUT_MS": "200",
+                ])
                 try await RunningGateway.serving(environment) { gateway in
                     for port in [gateway.port, gateway.adminPort] {
                         let request = "GET /v1/x HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -175,10 +103,7 @@ extension EndToEnd {
                         #expect((400..<500).contains(idle.status))
 
                         let slow = try await SlowReader.connect(port: port)
-                        slow.writeAndFlush(
-                            ByteBuffer(string: String(repeating: request, count: 20_000)),
-                            promise: nil
-                        )
+                        slow.writeAndFlush(ByteBuffer(string: String(repeating: request, count: 20_000)), promise: nil)
                         try await slow.closeFuture.get()
                     }
                     let metrics = try await gateway.metrics()

@@ -35,8 +35,7 @@ extension EndToEnd {
             }
 
             func kill(_ gateway: RunningGateway) async throws {
-                gateway.process.signal(SIGKILL)
-                #expect(try await gateway.process.end() == .signal(SIGKILL))
+                try await gateway.kill()
                 let verification = try await Program.auditVerify(self.data)
                 #expect([.code(0), .code(2)].contains(verification.end), "\(verification.output)")
             }
@@ -67,13 +66,11 @@ extension EndToEnd {
         private func run(_ body: (Scene) async throws -> Void) async throws {
             try await PrivateDirectory.with { directory in
                 try await Emulator.with(tlsDirectory: directory.path("tls")) { emulator in
-                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    environment["GATEWAY_UPSTREAM_CA_FILE"] = directory.path("tls/certificate.pem")
-                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
-                        emulator.address.dropFirst("https://".count)
-                    )
-                    let data = directory.path("data")
-                    try await body(Scene(emulator: emulator, environment: environment, data: data))
+                    let environment = directory.environment([
+                        "GATEWAY_UPSTREAM_CA_FILE": directory.path("tls/certificate.pem"),
+                        "GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": emulator.host,
+                    ])
+                    try await body(Scene(emulator: emulator, environment: environment, data: directory.path("data")))
                 }
             }
         }
@@ -217,25 +214,14 @@ extension EndToEnd {
         @Test("The facades keep the promise over a kill in their own words")
         func facades() async throws {
             try await self.run { scene in
-                let legacy = #"{"to": "device-l", "data": {"a": "b"}}"#
-                let v1 = #"{"message": {"token": "device-v", "data": {"a": "b"}}}"#
                 func sendLegacy(_ gateway: RunningGateway, _ key: String) async throws -> Reply {
-                    let headers = ["Authorization": "key=\(key)", "Content-Type": "application/json"]
-                    return try await Reply.to(
-                        "POST",
-                        "\(gateway.address)/fcm/send",
-                        headers: headers.merging(Self.once) { $1 },
-                        body: legacy
-                    )
+                    let message = #"{"to": "device-l", "data": {"a": "b"}}"#
+                    return try await gateway.ask("POST", "/fcm/send", key: key, message, headers: Self.once)
                 }
                 func sendV1(_ gateway: RunningGateway, _ key: String) async throws -> Reply {
-                    let headers = ["Authorization": "Bearer \(key)", "Content-Type": "application/json"]
-                    return try await Reply.to(
-                        "POST",
-                        "\(gateway.address)/v1/projects/demo/messages:send",
-                        headers: headers.merging(Self.once) { $1 },
-                        body: v1
-                    )
+                    let path = "/v1/projects/demo/messages:send"
+                    let message = #"{"message": {"token": "device-v", "data": {"a": "b"}}}"#
+                    return try await gateway.ask("POST", path, key: key, message, headers: Self.once)
                 }
                 try await scene.emulator.add(#"{"times": 2, "action": {"type": "hang"}}"#)
                 let key = try await scene.shortLife { gateway in
@@ -282,19 +268,13 @@ extension EndToEnd {
                     let key = try await self.makeTenant(gateway, scene, upstream)
                     let path = upstream == "v1" ? "/v1/projects/\(Self.project)/messages:send" : "/fcm/send"
                     func send(_ number: Int, headers: [String: String]) async throws -> Reply {
-                        let (path, scheme, body) = [
-                            ("/v1/tenants/demo/messages", "Bearer ", #"{"token": "device-0"}"#),
-                            ("/v1/tenants/demo/messages", "Bearer ", #"{"tokens": ["device-1", "device-2"]}"#),
-                            ("/fcm/send", "key=", #"{"to": "device-3"}"#),
-                            ("/v1/projects/demo/messages:send", "Bearer ", #"{"message": {"token": "device-4"}}"#),
+                        let (path, body) = [
+                            ("/v1/tenants/demo/messages", #"{"token": "device-0"}"#),
+                            ("/v1/tenants/demo/messages", #"{"tokens": ["device-1", "device-2"]}"#),
+                            ("/fcm/send", #"{"to": "device-3"}"#),
+                            ("/v1/projects/demo/messages:send", #"{"message": {"token": "device-4"}}"#),
                         ][number]
-                        let own = ["Authorization": scheme + key, "Content-Type": "application/json"]
-                        return try await Reply.to(
-                            "POST",
-                            gateway.address + path,
-                            headers: own.merging(headers) { $1 },
-                            body: body
-                        )
+                        return try await gateway.ask("POST", path, key: key, body, headers: headers)
                     }
                     func fail(_ times: Int, _ answer: String) async throws {
                         try await scene.emulator.add(

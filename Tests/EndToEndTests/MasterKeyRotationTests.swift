@@ -16,19 +16,14 @@ extension EndToEnd {
             _ key: String,
             previous: String? = nil
         ) -> [String: String] {
-            var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-            environment["GATEWAY_MASTER_KEY"] = key
-            environment["GATEWAY_PREVIOUS_MASTER_KEY"] = previous
-            return environment
+            directory.environment(["GATEWAY_MASTER_KEY": key, "GATEWAY_PREVIOUS_MASTER_KEY": previous])
         }
 
         private static func rewrap(_ environment: [String: String]) async throws -> Program.Outcome {
             try await Program.gateway(["credential", "rewrap", "--output", "json"], environment: environment)
         }
 
-        private static func moved(_ outcome: Program.Outcome) throws -> Int? {
-            try JSONValue(parsing: Data(outcome.output.utf8))["moved"]?.wholeNumber
-        }
+        private static func moved(_ outcome: Program.Outcome) -> Int? { outcome.json["moved"]?.wholeNumber }
 
         private func send(_ gateway: RunningGateway, _ key: String) async throws -> Int {
             try await gateway.send(#"{"token": "a-device"}"#, key: key).status
@@ -43,8 +38,7 @@ extension EndToEnd {
                     let newAlone = Self.environment(directory, Self.new)
                     let key = try await RunningGateway.serving(oldAlone) { gateway in
                         let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        let refused = try await Self.rewrap(both)
-                        #expect(refused.end == .code(1))
+                        let refused = try await Self.rewrap(both).expect(1)
                         #expect(refused.errors.contains("A gateway serves this store with another master key"))
                         #expect(try await self.send(gateway, key) == 200)
                         try await gateway.stopInOrder()
@@ -53,16 +47,15 @@ extension EndToEnd {
                     try await RunningGateway.serving(both) { gateway in
                         #expect(gateway.process.errors.text.contains("sealed by the previous master key"))
                         #expect(try await self.send(gateway, key) == 200)
-                        let outcome = try await Self.rewrap(both)
-                        #expect(outcome.end == .code(0), "\(outcome.errors)")
-                        #expect(try Self.moved(outcome) == 4)
-                        #expect(try Self.moved(try await Self.rewrap(both)) == 0)
-                        #expect(try Self.moved(try await Self.rewrap(newAlone)) == 0)
+                        let outcome = try await Self.rewrap(both).expect(0)
+                        #expect(Self.moved(outcome) == 4)
+                        #expect(try await Self.moved(Self.rewrap(both)) == 0)
+                        #expect(try await Self.moved(Self.rewrap(newAlone)) == 0)
                         // The directory is read anew with every change.
                         let tenant = try await gateway.admin("PUT", "tenants/late", #"{"display_name": "L"}"#)
                         #expect(tenant.status < 300)
                         #expect(try await self.send(gateway, key) == 200)
-                        #expect(try await Program.gateway(["audit", "verify"], environment: newAlone).end == .code(0))
+                        try await Program.auditVerify(newAlone).expect(0)
                         let record = try #require(await gateway.audit("&action=credential.rewrap").first)
                         #expect(record["principal"]?.text == "command")
                         #expect(record["object"]?.text?.hasPrefix("4 secrets to master key ") == true)
@@ -73,46 +66,38 @@ extension EndToEnd {
                         #expect(try await self.send(gateway, key) == 200)
                         try await gateway.stopInOrder()
                     }
-                    #expect(try await Program.gateway(["audit", "verify"], environment: newAlone).end == .code(0))
-                    let refused = try await Program.gateway(["serve"], environment: oldAlone)
-                    #expect(refused.end == .code(1))
+                    try await Program.auditVerify(newAlone).expect(0)
+                    try await Program.gateway(["serve"], environment: oldAlone).expect(1)
                     // A check that can't open the seals' key says that it could not check.
-                    #expect(try await Program.gateway(["audit", "verify"], environment: oldAlone).end == .code(66))
+                    try await Program.auditVerify(oldAlone).expect(66)
                 }
             }
         }
 
         @Test("With the gateway stopped, and back again; wrong keys change nothing")
         func offline() async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let key = try await RunningGateway.serving(Self.environment(directory, Self.old)) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "k", endpoint: emulator.address)
-                        try await gateway.stopInOrder()
-                        return key
-                    }
-                    let third = RunningGateway.masterKey(13)
-                    for (environment, words) in [
-                        (Self.environment(directory, Self.new), "set GATEWAY_PREVIOUS_MASTER_KEY"),
-                        (Self.environment(directory, Self.new, previous: third), "opens neither"),
-                        (Self.environment(directory, Self.new, previous: Self.new), "is the same key"),
-                    ] {
-                        let outcome = try await Self.rewrap(environment)
-                        #expect(outcome.end == .code(1))
-                        #expect(outcome.output.isEmpty)
-                        #expect(outcome.errors.contains(words), "\(outcome.errors)")
-                    }
-                    // All of it is there to be moved still.
-                    for (one, other) in [(Self.new, Self.old), (Self.old, Self.new), (third, Self.old)] {
-                        let outcome = try await Self.rewrap(Self.environment(directory, one, previous: other))
-                        #expect(outcome.end == .code(0), "\(outcome.errors)")
-                        #expect(try Self.moved(outcome) == 4)
-                    }
-                    try await RunningGateway.serving(Self.environment(directory, third)) { gateway in
-                        #expect(try await self.send(gateway, key) == 200)
-                        #expect(try await gateway.audit("&action=credential.rewrap").count == 3)
-                        try await gateway.stopInOrder()
-                    }
+            try await Site.with(["GATEWAY_MASTER_KEY": Self.old]) { site in
+                let directory = site.directory
+                try await site.gateway.stopInOrder()
+                let third = RunningGateway.masterKey(13)
+                for (environment, words) in [
+                    (Self.environment(directory, Self.new), "set GATEWAY_PREVIOUS_MASTER_KEY"),
+                    (Self.environment(directory, Self.new, previous: third), "opens neither"),
+                    (Self.environment(directory, Self.new, previous: Self.new), "is the same key"),
+                ] {
+                    let outcome = try await Self.rewrap(environment).expect(1)
+                    #expect(outcome.output.isEmpty)
+                    #expect(outcome.errors.contains(words), "\(outcome.errors)")
+                }
+                // All of it is there to be moved still.
+                for (one, other) in [(Self.new, Self.old), (Self.old, Self.new), (third, Self.old)] {
+                    let outcome = try await Self.rewrap(Self.environment(directory, one, previous: other)).expect(0)
+                    #expect(Self.moved(outcome) == 4)
+                }
+                try await RunningGateway.serving(Self.environment(directory, third)) { gateway in
+                    #expect(try await self.send(gateway, site.key) == 200)
+                    #expect(try await gateway.audit("&action=credential.rewrap").count == 3)
+                    try await gateway.stopInOrder()
                 }
             }
         }
@@ -140,17 +125,12 @@ extension EndToEnd {
                     }
                     let byNew = try await Self.rewrap(Self.environment(directory, other))
                     if byNew.end == .code(0) {
-                        #expect(try Self.moved(byNew) == 0)
+                        #expect(Self.moved(byNew) == 0)
                         (current, other) = (other, current)
                     } else {
-                        let byOld = try await Self.rewrap(Self.environment(directory, current))
-                        #expect(byOld.end == .code(0), "\(byOld.errors)")
+                        try await Self.rewrap(Self.environment(directory, current)).expect(0)
                     }
-                    let verified = try await Program.gateway(
-                        ["audit", "verify"],
-                        environment: Self.environment(directory, current)
-                    )
-                    #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                    try await Program.auditVerify(Self.environment(directory, current)).expect(0)
                 }
             }
         }

@@ -9,28 +9,21 @@ extension EndToEnd {
     struct MetricsTests {
         static let promtool = Program.named("promtool")
 
-        @Test(
-            "promtool finds nothing to object to",
-            .enabled(if: Self.promtool != nil, "promtool is not installed")
-        )
+        @Test("promtool finds nothing to object to", .enabled(if: Self.promtool != nil, "promtool is not installed"))
         func isClean() async throws {
             let promtool = try #require(Self.promtool)
-            try await PrivateDirectory.with { directory in
-                try await DevGateway.with(directory.path("data")) { dev in
-                    for body in ["{", "{}", #"{"token": "a"}"#, #"{"tokens": ["ERROR_NotRegistered", "a"]}"#] {
-                        _ = try await dev.send(body)
-                    }
-                    _ = try await dev.gateway.send("{}", key: "none")
-                    _ = try await dev.gateway.admin("GET", "audit")
-                    let port = Int(dev.gateway.address.split(separator: ":").last ?? "") ?? 0
-                    _ = try await RawExchange.reply(port: port, sending: "GET / HTTP/1.1\r\n\r\n")
-                    let reply = try await Reply.to("GET", "\(dev.gateway.adminAddress)/metrics")
-                    #expect(reply.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
-                    for name in Self.names { #expect(reply.text.contains("# TYPE \(name) "), "\(name)") }
-                    let outcome = try await Program.run(promtool, ["check", "metrics"], input: reply.text)
-                    #expect(outcome.end == .code(0))
-                    #expect(outcome.output.isEmpty && outcome.errors.isEmpty, "\(outcome.output)\(outcome.errors)")
+            try await DevGateway.with { dev in
+                for body in ["{", "{}", #"{"token": "a"}"#, #"{"tokens": ["ERROR_NotRegistered", "a"]}"#] {
+                    _ = try await dev.send(body)
                 }
+                _ = try await dev.gateway.send("{}", key: "none")
+                _ = try await dev.gateway.admin("GET", "audit")
+                _ = try await RawExchange.reply(port: dev.gateway.port, sending: "GET / HTTP/1.1\r\n\r\n")
+                let reply = try await Reply.to("GET", "\(dev.gateway.adminAddress)/metrics")
+                #expect(reply.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+                for name in Self.names { #expect(reply.text.contains("# TYPE \(name) "), "\(name)") }
+                let outcome = try await Program.run(promtool, ["check", "metrics"], input: reply.text).expect(0)
+                #expect(outcome.output.isEmpty && outcome.errors.isEmpty, "\(outcome.output)\(outcome.errors)")
             }
         }
 

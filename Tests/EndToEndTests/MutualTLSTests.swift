@@ -42,9 +42,8 @@ extension EndToEnd {
 
         /// A send by each surface.
         private static let surfaces = [
-            ("/v1/tenants/shop/messages", #"{"token": "device"}"#, "Bearer "),
-            ("/fcm/send", #"{"to": "device"}"#, "key="),
-            ("/v1/projects/shop/messages:send", #"{"message": {"token": "device"}}"#, "Bearer "),
+            ("/v1/tenants/shop/messages", #"{"token": "device"}"#), ("/fcm/send", #"{"to": "device"}"#),
+            ("/v1/projects/shop/messages:send", #"{"message": {"token": "device"}}"#),
         ]
 
         private func run(
@@ -54,19 +53,7 @@ extension EndToEnd {
                 try await Emulator.with { emulator in
                     let authority = try TestAuthority()
                     let server = try TestAuthority("servers").certify("gateway", dnsNames: ["localhost"])
-                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    environment["GATEWAY_HTTP_TLS_CERTIFICATE_FILE"] = try directory.write(
-                        server.certificate,
-                        to: "s.crt"
-                    )
-                    environment["GATEWAY_HTTP_TLS_PRIVATE_KEY_FILE"] = try directory.write(
-                        server.privateKey,
-                        to: "s.key"
-                    )
-                    environment["GATEWAY_HTTP_TLS_CLIENT_CA_FILE"] = try directory.write(
-                        authority.certificate,
-                        to: "ca.crt"
-                    )
+                    let environment = directory.environment(try directory.tls("HTTP", server, clients: authority))
                     try await RunningGateway.serving(environment, scheme: "https") { gateway in
                         let key = try await gateway.makeTenant("shop", serverKey: "k", endpoint: emulator.address)
                         let names = #"{"client_names": ["orders.internal"], "sender_id": "123456789012"}"#
@@ -82,16 +69,9 @@ extension EndToEnd {
         func matrix() async throws {
             try await self.run { gateway, key, authority, _ in
                 for caller in Caller.allCases {
-                    for (path, body, scheme) in Self.surfaces {
+                    for (path, body) in Self.surfaces {
                         let status = try await CertifiedClient.with(caller.identity(authority)) { client in
-                            try? await Reply.to(
-                                "POST",
-                                gateway.address + path,
-                                headers: ["Authorization": scheme + key, "Content-Type": "application/json"],
-                                body: body,
-                                by: client
-                            )
-                            .status
+                            try? await gateway.ask("POST", path, key: key, body, by: client).status
                         }
                         #expect(status == caller.status, "\(caller) \(path)")
                     }
@@ -105,14 +85,8 @@ extension EndToEnd {
                 let renewed = try TestAuthority()
                 let name = "orders.internal"
                 func send(by client: HTTPClient) async throws -> Int {
-                    try await Reply.to(
-                        "POST",
-                        "\(gateway.address)/v1/tenants/shop/messages",
-                        headers: ["Authorization": "Bearer \(key)", "Content-Type": "application/json"],
-                        body: #"{"token": "device"}"#,
-                        by: client
-                    )
-                    .status
+                    let path = "/v1/tenants/shop/messages"
+                    return try await gateway.ask("POST", path, key: key, #"{"token": "device"}"#, by: client).status
                 }
                 try await CertifiedClient.with(authority.certify("client", dnsNames: [name])) { old in
                     #expect(try await send(by: old) == 200)

@@ -1,5 +1,4 @@
 import Foundation
-import GatewayTestKit
 import ProcessTestKit
 import Testing
 
@@ -8,48 +7,29 @@ import Testing
 extension EndToEnd {
     @Suite("Overload")
     struct OverloadTests {
-        /// A gateway with few places, its fake FCM, and a tenant.
+        /// A gateway with few places.
         private struct Bench {
-            let gateway: RunningGateway
-            let emulator: Emulator
-            let key: String
+            let site: Site
+
+            var gateway: RunningGateway { self.site.gateway }
+            var emulator: Emulator { self.site.emulator }
 
             static func run(_ settings: [String: String], _ body: (Bench) async throws -> Void) async throws {
-                try await PrivateDirectory.with { directory in
-                    try await Emulator.with { emulator in
-                        var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                        environment.merge(settings) { $1 }
-                        try await RunningGateway.serving(environment) { gateway in
-                            let key = try await gateway.makeTenant(
-                                "shop",
-                                serverKey: "any",
-                                endpoint: emulator.address
-                            )
-                            try await body(Bench(gateway: gateway, emulator: emulator, key: key))
-                        }
-                    }
-                }
+                try await Site.with(settings) { try await body(Bench(site: $0)) }
             }
 
             func send(_ token: String, priority: String = "normal") async throws -> Reply {
-                try await self.gateway.send(
-                    #"{"token": "\#(token)", "priority": "\#(priority)"}"#,
-                    tenant: "shop",
-                    key: self.key
-                )
+                try await self.site.send(#"{"token": "\#(token)", "priority": "\#(priority)"}"#)
             }
 
             /// Returns when the data listener answers that many requests.
             func waitUntilActive(_ count: Int) async throws {
-                let line = #"fcmgw_http_active_requests{listener="data"} \#(count)"#
-                try await wait { try await self.gateway.metrics().contains("\(line)\n") }
+                let name = #"fcmgw_http_active_requests{listener="data"}"#
+                try await wait { try await self.gateway.metric(name) == "\(count)" }
             }
 
             func shed(_ reason: String) async throws -> Int {
-                let metrics = try await self.gateway.metrics()
-                let prefix = #"fcmgw_shed_total{reason="\#(reason)"} "#
-                let line = metrics.split(separator: "\n").first { $0.hasPrefix(prefix) }
-                return line.flatMap { Int($0.dropFirst(prefix.count)) } ?? -1
+                try await self.gateway.metric(#"fcmgw_shed_total{reason="\#(reason)"}"#).flatMap { Int($0) } ?? -1
             }
         }
 
@@ -66,12 +46,7 @@ extension EndToEnd {
                     #expect(refused.code == "overloaded")
                     #expect(["1", "2", "3"].contains(refused.headers["retry-after"]))
                     #expect(refused.json["action"]?.text == "wait")
-                    let legacy = try await Reply.to(
-                        "POST",
-                        "\(bench.gateway.address)/fcm/send",
-                        headers: ["Authorization": "key=\(bench.key)", "Content-Type": "application/json"],
-                        body: #"{"to": "c"}"#
-                    )
+                    let legacy = try await bench.gateway.ask("POST", "/fcm/send", key: bench.site.key, #"{"to": "c"}"#)
                     #expect(legacy.status == 503)
                     #expect(legacy.headers["content-type"] == "text/plain; charset=UTF-8")
                     #expect(legacy.headers["retry-after"] != nil)
@@ -124,19 +99,15 @@ extension EndToEnd {
         func bufferedBytes() async throws {
             try await Bench.run(["GATEWAY_HTTP_MAX_BUFFERED_BYTES": "1048576"]) { bench in
                 try await bench.emulator.add(#"{"times": 1, "action": {"type": "hang"}}"#)
-                let text = String(repeating: "x", count: 600_000)
                 // Too large to be sent, but read and held before anybody knows: FCM is asked by the first alone.
                 let body = #"{"token": "a", "data": {"k": "v"}}"# + String(repeating: " ", count: 600_000)
                 try await withThrowingTaskGroup(of: Int.self) { group in
-                    group.addTask { try await bench.gateway.send(body, tenant: "shop", key: bench.key).status }
+                    group.addTask { try await bench.site.send(body).status }
                     try await bench.waitUntilActive(1)
                     try await bench.emulator.waitForCalls(1)
-                    let port = Int(bench.gateway.address.split(separator: ":").last ?? "") ?? 0
-                    for (path, isProblem) in [("/v1/tenants/shop/messages", true), ("/fcm/send", false)] {
-                        let reply = try await RawExchange.reply(
-                            port: port,
-                            sending: "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: \(text.utf8.count)\r\n\r\n"
-                        )
+                    for (path, isProblem) in [("/v1/tenants/demo/messages", true), ("/fcm/send", false)] {
+                        let bytes = "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: 600000\r\n\r\n"
+                        let reply = try await RawExchange.reply(port: bench.gateway.port, sending: bytes)
                         #expect(reply.status == 503)
                         #expect((reply.headers["content-type"] == "application/problem+json") == isProblem)
                         #expect(["1", "2", "3"].contains(reply.headers["retry-after"]))

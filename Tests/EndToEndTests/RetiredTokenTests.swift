@@ -16,8 +16,7 @@ extension EndToEnd {
                     let list = #"{"tokens": ["ERROR_NotRegistered", "CANONICAL_new", "a"]}"#
                     #expect(try await dev.send(list).json["accepted"]?.wholeNumber == 2)
                     firstCursor = try await self.feed(dev, until: 1)["resume_cursor"]?.text ?? ""
-                    dev.gateway.process.signal(SIGKILL)
-                    #expect(try await dev.gateway.process.end() == .signal(SIGKILL))
+                    try await dev.gateway.kill()
                 }
                 try await DevGateway.with(data) { dev in
                     let calls = try await dev.emulator.journal().count
@@ -51,11 +50,8 @@ extension EndToEnd {
         /// Reads the feed until it has so many entries.
         private func feed(_ dev: DevGateway, until count: Int, query: String = "") async throws -> JSONValue {
             try await eventually {
-                let reply = try await Reply.to(
-                    "GET",
-                    "\(dev.gateway.address)/v1/tenants/demo/retired-tokens\(query)",
-                    headers: ["Authorization": "Bearer \(dev.key)"]
-                )
+                let path = "/v1/tenants/demo/retired-tokens\(query)"
+                let reply = try await dev.gateway.ask("GET", path, key: dev.key)
                 #expect(reply.status == 200)
                 return reply.json["retired_tokens"]?.elements?.count == count ? reply.json : nil
             }

@@ -10,16 +10,12 @@ extension EndToEnd {
     struct ServeTests {
         @Test(
             "It does not start without its secrets, and names those that are missing",
-            arguments: [
-                ["GATEWAY_MASTER_KEY"], ["GATEWAY_ADMIN_TOKEN"], ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"],
-            ]
+            arguments: [["GATEWAY_MASTER_KEY"], ["GATEWAY_ADMIN_TOKEN"], ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"]]
         )
         func missingSecrets(missing: [String]) async throws {
             try await PrivateDirectory.with { directory in
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                for name in missing { environment[name] = nil }
-                let outcome = try await Program.gateway(["serve"], environment: environment)
-                #expect(outcome.end == .code(1))
+                let environment = directory.environment().filter { !missing.contains($0.key) }
+                let outcome = try await Program.gateway(["serve"], environment: environment).expect(1)
                 for name in ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"] {
                     #expect(outcome.errors.contains(name) == missing.contains(name))
                 }
@@ -50,12 +46,10 @@ extension EndToEnd {
         func badConfiguration(yaml: String, variables: [String: String], place: String) async throws {
             try await PrivateDirectory.with { directory in
                 let file = try directory.write(yaml, to: "gateway.yaml")
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                environment["GATEWAY_HTTP_PORT"] = nil
-                environment.merge(variables) { $1 }
+                let environment = directory.environment(["GATEWAY_HTTP_PORT": nil]).merging(variables) { $1 }
                 for verb in [["serve"], ["config", "check"]] {
-                    let outcome = try await Program.gateway(verb + ["--config", file], environment: environment)
-                    #expect(outcome.end == .code(1), "\(verb)")
+                    let arguments = verb + ["--config", file]
+                    let outcome = try await Program.gateway(arguments, environment: environment).expect(1, "\(verb)")
                     #expect(outcome.errors.contains(place), "\(outcome.errors)")
                     #expect(!outcome.errors.contains("c2hvcnQ="))
                 }
@@ -68,7 +62,7 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 let yaml = "http:\n  port: 1\nlimits:\n  defaults:\n    tenant: [{rate: 3, perS: 7, burst: 5}]\n"
                 let file = try directory.write(yaml, to: "gateway.yaml")
-                let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                let environment = directory.environment()
                 try await RunningGateway.serving(environment, configuration: file) { gateway in
                     #expect(try await gateway.admin("PUT", "tenants/a", #"{"display_name": "A"}"#).status < 300)
                     let limits = try await gateway.admin("GET", "tenants/a/limits")
@@ -96,7 +90,7 @@ extension EndToEnd {
         )
         func earlyStop(signal: Int32) async throws {
             try await PrivateDirectory.with { directory in
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                var environment = directory.environment()
                 try await RunningGateway.serving(environment) { try await $0.stopInOrder() }
                 environment["GATEWAY_LOG_LEVEL"] = "debug"
                 // Whoever starts waits for the store, and gives up after two seconds, which may pass before the signal.
@@ -114,20 +108,16 @@ extension EndToEnd {
         @Test("A port that is taken is refused", arguments: ["GATEWAY_HTTP_PORT", "GATEWAY_ADMIN_PORT"])
         func takenPort(variable: String) async throws {
             try await PrivateDirectory.with { directory in
-                let first = RunningGateway.environment(dataDirectory: directory.path("first"))
-                try await RunningGateway.serving(first) { gateway in
+                try await RunningGateway.serving(directory.environment()) { gateway in
                     var second = RunningGateway.environment(dataDirectory: directory.path("second"))
-                    let taken = variable == "GATEWAY_HTTP_PORT" ? gateway.address : gateway.adminAddress
-                    let port = String(taken.split(separator: ":").last ?? "")
+                    let port = "\(variable == "GATEWAY_HTTP_PORT" ? gateway.port : gateway.adminPort)"
                     second[variable] = port
-                    let outcome = try await Program.gateway(["serve"], environment: second)
-                    #expect(outcome.end == .code(1))
+                    let outcome = try await Program.gateway(["serve"], environment: second).expect(1)
                     let lastLine = outcome.errors.split(separator: "\n").last ?? ""
                     #expect(lastLine.hasPrefix("fcm-gateway: "), "\(outcome.errors)")
                     #expect(lastLine.contains("127.0.0.1:\(port)"), "\(lastLine)")
                     #expect(lastLine.contains("Address already in use"), "\(lastLine)")
-                    let verified = try await Program.gateway(["audit", "verify"], environment: second)
-                    #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                    try await Program.auditVerify(second).expect(0)
                 }
             }
         }
@@ -136,12 +126,11 @@ extension EndToEnd {
         func takenEmulatorPort() async throws {
             try await PrivateDirectory.with { directory in
                 try await Emulator.with { emulator in
-                    let port = String(emulator.address.split(separator: ":").last ?? "")
+                    let port = emulator.port
                     let ports = ["--port", "0", "--admin-port", "0", "--emulator-port", port]
                     let dev = ["dev", "--data-dir", directory.path("data")] + ports
                     for arguments in [["emulator", "--port", port], dev] {
-                        let outcome = try await Program.run(Program.development(), arguments)
-                        #expect(outcome.end == .code(1))
+                        let outcome = try await Program.run(Program.development(), arguments).expect(1)
                         #expect(outcome.errors.contains("127.0.0.1:\(port)"), "\(outcome.errors)")
                         #expect(outcome.errors.contains("Address already in use"), "\(outcome.errors)")
                     }
@@ -153,10 +142,9 @@ extension EndToEnd {
         @Test("A store has one gateway at a time, and opens under its own master key only")
         func oneStore() async throws {
             try await PrivateDirectory.with { directory in
-                let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                let environment = directory.environment()
                 try await RunningGateway.serving(environment) { gateway in
-                    let second = try await Program.gateway(["serve"], environment: environment)
-                    #expect(second.end == .code(1))
+                    let second = try await Program.gateway(["serve"], environment: environment).expect(1)
                     #expect(second.errors.contains("Another gateway process serves this store"))
                     #expect(second.errors.contains(directory.path("data/gateway.sqlite")))
                     #expect(try await Reply.to("GET", "\(gateway.adminAddress)/readyz").status == 200)
@@ -164,17 +152,13 @@ extension EndToEnd {
                 }
                 var foreign = environment
                 foreign["GATEWAY_MASTER_KEY"] = RunningGateway.masterKey(8)
-                let refused = try await Program.gateway(["serve"], environment: foreign)
-                #expect(refused.end == .code(1))
+                let refused = try await Program.gateway(["serve"], environment: foreign).expect(1)
                 #expect(refused.errors.contains("The store was made with another master key"))
                 #expect(!refused.errors.contains(RunningGateway.masterKey(8)))
 
                 // The refusals changed nothing.
-                try await RunningGateway.serving(environment) { gateway in
-                    try await gateway.stopInOrder()
-                }
-                let verified = try await Program.gateway(["audit", "verify"], environment: environment)
-                #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                try await RunningGateway.serving(environment) { try await $0.stopInOrder() }
+                try await Program.auditVerify(environment).expect(0)
             }
         }
     }

@@ -13,7 +13,7 @@ extension EndToEnd {
             let table = try HostileRequest.all()
             #expect(table.count > 150)
             try await PrivateDirectory.with { directory in
-                let environment = RunningGateway.environment(dataDirectory: directory.path("data"))
+                let environment = directory.environment()
                 try await RunningGateway.serving(environment) { gateway in
                     let before = try await gateway.rejections()
                     for (listener, port) in [("data", gateway.port), ("admin", gateway.adminPort)] {
@@ -48,8 +48,7 @@ extension EndToEnd {
         func behind(kind: FrontProxy.Kind) async throws {
             let table = try HostileRequest.all()
             try await PrivateDirectory.with { directory in
-                var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                environment["GATEWAY_EVENT_LOOPS"] = "1"
+                let environment = directory.environment(["GATEWAY_EVENT_LOOPS": "1"])
                 try await RunningGateway.serving(environment) { gateway in
                     try await FrontProxy.with(kind, before: gateway.port, in: directory) { front in
                         let logs = FrontLogs(front, gateway)

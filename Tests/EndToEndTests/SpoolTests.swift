@@ -9,9 +9,7 @@ extension EndToEnd {
     struct SpoolTests {
         private static let count = 120
 
-        /// Sends messages from several callers; all must be answered as sent.
-        ///
-        /// - Returns: their ids.
+        /// Sends messages from several callers, all of which must be answered as sent, and returns their ids.
         private func send(_ count: Int, _ dev: DevGateway, _ name: String) async throws -> Set<String> {
             try await withThrowingTaskGroup(of: [String].self) { group in
                 for sender in 0..<4 {
@@ -38,28 +36,25 @@ extension EndToEnd {
         }
 
         private func metric(_ dev: DevGateway, _ name: String) async throws -> Int {
-            try await dev.gateway.metrics().split(separator: "\n")
-                .first { $0.hasPrefix("\(name) ") }
-                .flatMap { $0.split(separator: " ").last.flatMap { Int($0) } } ?? 0
+            try await dev.gateway.metric(name).flatMap { Int($0) } ?? 0
         }
 
         private static let spooledRecords = #"fcmgw_audit_records_total{result="spooled"}"#
         private static let spoolBytes = "fcmgw_audit_spool_bytes"
 
-        private func kill(_ dev: DevGateway) async throws {
-            dev.gateway.process.signal(SIGKILL)
-            #expect(try await dev.gateway.process.end() == .signal(SIGKILL))
+        /// Sends while the store is held until all records are in the spool, and returns the ids of their messages.
+        private func fillSpool(_ dev: DevGateway) async throws -> Set<String> {
+            let ids = try await self.send(Self.count, dev, "spooled")
+            try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
+            return ids
         }
 
-        /// Kills a gateway whose records are all in the spool.
-        ///
-        /// - Returns: the ids of the messages that they are of.
+        /// Kills a gateway whose records are all in the spool, and returns the ids of the messages that they are of.
         private func killedWithASpool(_ data: String) async throws -> Set<String> {
             try await DevGateway.with(data) { dev in
                 try await StoreHold.on(data) {
-                    let ids = try await self.send(Self.count, dev, "spooled")
-                    try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
-                    try await self.kill(dev)
+                    let ids = try await self.fillSpool(dev)
+                    try await dev.gateway.kill()
                     return ids
                 }
             }
@@ -68,8 +63,7 @@ extension EndToEnd {
         /// Starts once more and looks: every message is there once, and nobody changed anything.
         private func check(_ data: String, _ ids: Set<String>, actions: [String: Int] = [:]) async throws {
             try await DevGateway.with(data) { dev in
-                let verified = try await Program.auditVerify(data)
-                #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+                try await Program.auditVerify(data).expect(0)
                 let records = try await dev.gateway.audit("&action=message.send")
                 let kept = records.compactMap { $0["message"]?.text }
                 #expect(kept.count == Set(kept).count, "\(kept.count - Set(kept).count) are there twice")
@@ -80,8 +74,7 @@ extension EndToEnd {
                 }
                 try await dev.gateway.stopInOrder()
             }
-            let verified = try await Program.auditVerify(data)
-            #expect(verified.end == .code(0), "\(verified.output)\(verified.errors)")
+            try await Program.auditVerify(data).expect(0)
             #expect(try Data(contentsOf: URL(filePath: "\(data)/audit.spool")).isEmpty)
         }
 
@@ -120,18 +113,14 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
                 let ids = try await self.killedWithASpool(data)
-                let unclean = try await Program.auditVerify(data)
-                #expect(unclean.end == .code(2), "\(unclean.output)\(unclean.errors)")
+                let unclean = try await Program.auditVerify(data).expect(2)
                 #expect(unclean.errors.contains("The spool holds "), "\(unclean.errors)")
                 let copy = try directory.copy("data", to: "copy")
                 var bytes = try Data(contentsOf: URL(filePath: "\(copy)/audit.spool"))
                 bytes[30] ^= 1
                 try bytes.write(to: URL(filePath: "\(copy)/audit.spool"))
-                let changed = try await Program.auditVerify(copy)
-                #expect(
-                    changed.end == .code(1) && changed.output.contains("spool"),
-                    "\(changed.output)\(changed.errors)"
-                )
+                let changed = try await Program.auditVerify(copy).expect(1)
+                #expect(changed.output.contains("spool"), "\(changed.output)")
                 try await self.check(data, ids, actions: ["audit.recovered": 1, "audit.spool_damaged": 0])
             }
         }
@@ -142,14 +131,10 @@ extension EndToEnd {
                 try await PrivateDirectory.with { directory in
                     let data = directory.path("data")
                     let ids = try await DevGateway.with(data) { dev in
-                        let ids = try await StoreHold.on(data) {
-                            let ids = try await self.send(Self.count, dev, "spooled")
-                            try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
-                            return ids
-                        }
+                        let ids = try await StoreHold.on(data) { try await self.fillSpool(dev) }
                         // Each look takes a moment of another length in which the store takes what the spool has.
                         for _ in 0..<(round * 8) { _ = try await self.metric(dev, Self.spoolBytes) }
-                        try await self.kill(dev)
+                        try await dev.gateway.kill()
                         return ids
                     }
                     try await self.check(data, ids)
@@ -164,12 +149,10 @@ extension EndToEnd {
                 let spool = URL(filePath: "\(data)/audit.spool")
                 let (ids, kept) = try await DevGateway.with(data) { dev in
                     let (ids, kept) = try await StoreHold.on(data) {
-                        let ids = try await self.send(Self.count, dev, "spooled")
-                        try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
-                        return (ids, try Data(contentsOf: spool))
+                        (try await self.fillSpool(dev), try Data(contentsOf: spool))
                     }
                     try await self.wait(dev, Self.spoolBytes) { $0 == 0 }
-                    try await self.kill(dev)
+                    try await dev.gateway.kill()
                     return (ids, kept)
                 }
                 #expect(!kept.isEmpty)
@@ -186,11 +169,9 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
                 let ids = try await self.killedWithASpool(data)
-                let environment = RunningGateway.environment(dataDirectory: data)
-                    .merging([
-                        "GATEWAY_MASTER_KEY_FILE": "\(data)/master.key"
-                    ]) { $1 }
-                    .filter { $0.key != "GATEWAY_MASTER_KEY" }
+                let environment = directory.environment([
+                    "GATEWAY_MASTER_KEY_FILE": "\(data)/master.key", "GATEWAY_MASTER_KEY": nil,
+                ])
                 for line in ["", "\"message\":\"An earlier process ended uncleanly", "Listening"] {
                     try await ChildProcess.with(Program.gateway(), ["serve"], environment: environment) { process in
                         if !line.isEmpty {
@@ -209,13 +190,7 @@ extension EndToEnd {
             try await PrivateDirectory.with { directory in
                 let data = directory.path("data")
                 let spool = URL(filePath: "\(data)/audit.spool")
-                try await DevGateway.with(data) { dev in
-                    try await StoreHold.on(data) {
-                        _ = try await self.send(Self.count, dev, "spooled")
-                        try await self.wait(dev, Self.spooledRecords) { $0 >= Self.count }
-                        try await self.kill(dev)
-                    }
-                }
+                _ = try await self.killedWithASpool(data)
                 var bytes = try Data(contentsOf: spool)
                 bytes[bytes.count - 50] ^= 1
                 try bytes.write(to: spool)

@@ -12,50 +12,35 @@ extension EndToEnd {
             commitTimeoutMilliseconds: Int = 60_000,
             _ body: (RunningGateway, Emulator, String, _ key: String) async throws -> Void
         ) async throws {
-            try await Emulator.with { emulator in
-                try await PrivateDirectory.with { directory in
-                    let data = directory.path("data")
-                    var environment = RunningGateway.environment(dataDirectory: data)
-                    environment["GATEWAY_AUDIT_MODE"] = "strict"
-                    environment["GATEWAY_AUDIT_COMMIT_TIMEOUT_MS"] = String(commitTimeoutMilliseconds)
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant("demo", serverKey: "key", endpoint: emulator.address)
-                        try await body(gateway, emulator, data, key)
-                    }
-                }
+            let timeout = String(commitTimeoutMilliseconds)
+            try await Site.with(["GATEWAY_AUDIT_MODE": "strict", "GATEWAY_AUDIT_COMMIT_TIMEOUT_MS": timeout]) { site in
+                try await body(site.gateway, site.emulator, site.data, site.key)
             }
         }
 
         private func intents(_ data: String) async throws -> [String] {
             let environment = ["GATEWAY_DATA_DIR": data]
-            let outcome = try await Program.gateway(["audit", "intents"], environment: environment)
-            #expect(outcome.end == .code(0), "\(outcome.errors)")
+            let outcome = try await Program.gateway(["audit", "intents"], environment: environment).expect(0)
             return outcome.output.split(separator: "\n").map(String.init)
         }
 
         private func verify(_ data: String) async throws -> ChildProcess.End {
-            let environment = ["GATEWAY_DATA_DIR": data, "GATEWAY_MASTER_KEY": RunningGateway.masterKey()]
-            return try await Program.gateway(["audit", "verify"], environment: environment).end
+            try await Program.auditVerify(["GATEWAY_DATA_DIR": data, "GATEWAY_MASTER_KEY": RunningGateway.masterKey()])
+                .end
         }
 
         @Test("Every facade's send is recorded before and after, and both are in the store when it is answered")
         func everyFacade() async throws {
             try await self.run { gateway, emulator, data, key in
                 #expect(try await gateway.send(#"{"token": "a"}"#, key: key).status == 200)
-                let legacy = try await Reply.to(
-                    "POST",
-                    "\(gateway.address)/fcm/send",
-                    headers: ["Authorization": "key=\(key)", "Content-Type": "application/json"],
-                    body: #"{"to": "b"}"#
-                )
+                let legacy = try await gateway.ask("POST", "/fcm/send", key: key, #"{"to": "b"}"#)
                 #expect(legacy.status == 200, "\(legacy.text)")
                 let keyed = ["Idempotency-Key": "strict-1"]
                 for _ in 1...2 {
                     #expect(try await gateway.send(#"{"token": "c"}"#, key: key, headers: keyed).status == 200)
                 }
                 // No waiting: what was answered is there.
-                gateway.process.signal(SIGKILL)
-                _ = try await gateway.process.end()
+                try await gateway.kill()
                 #expect(try await emulator.journal().count == 3)
                 #expect(try await self.intents(data).isEmpty)
                 var environment = RunningGateway.environment(dataDirectory: data)
@@ -78,8 +63,7 @@ extension EndToEnd {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     group.addTask { _ = try? await gateway.send(#"{"token": "device"}"#, key: key) }
                     try await emulator.waitForCalls(1)
-                    gateway.process.signal(SIGKILL)
-                    _ = try await gateway.process.end()
+                    try await gateway.kill()
                     try await group.waitForAll()
                 }
                 #expect(try await self.verify(data) == .code(2))

@@ -20,14 +20,12 @@ extension EndToEnd {
                     try await DevGateway.with(data) { dev in
                         try await self.kill(dev, under: log)
                     }
-                    let unclean = try await Program.auditVerify(data)
-                    #expect(unclean.end == .code(2), "\(unclean.output)\(unclean.errors)")
+                    let unclean = try await Program.auditVerify(data).expect(2)
                     // Each round has three writers: one for each start.
                     #expect(unclean.output.contains("writer \(round * 3 - 2) ended uncleanly"), "\(unclean.output)")
 
                     try await DevGateway.with(data) { dev in
-                        let recovered = try await Program.auditVerify(data)
-                        #expect(recovered.end == .code(0), "\(recovered.output)\(recovered.errors)")
+                        try await Program.auditVerify(data).expect(0)
                         try await self.checkKept(log.answers, in: dev)
                     }
                     // This one was killed too, at rest.
@@ -61,8 +59,7 @@ extension EndToEnd {
                 // Those of before the load's middle are on the disk by now, or soon.
                 let middle = try #require(log.answers.dropFirst(Self.answersBeforeDeath / 2).first?.messageID)
                 try await wait { try await !dev.gateway.audit("&message=\(middle)").isEmpty }
-                dev.gateway.process.signal(SIGKILL)
-                #expect(try await dev.gateway.process.end() == .signal(SIGKILL))
+                try await dev.gateway.kill()
                 try await group.waitForAll()
             }
         }

@@ -14,24 +14,10 @@ extension EndToEnd {
         private func run(_ body: (RunningGateway, Emulator, _ key: String, _ account: JSONValue) async throws -> Void)
             async throws
         {
-            try await PrivateDirectory.with { directory in
-                try await Emulator.with(tlsDirectory: directory.path("tls")) { emulator in
-                    var environment = RunningGateway.environment(dataDirectory: directory.path("data"))
-                    environment["GATEWAY_UPSTREAM_CA_FILE"] = directory.path("tls/certificate.pem")
-                    environment["GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS"] = String(
-                        emulator.address.dropFirst("https://".count)
-                    )
-                    try await RunningGateway.serving(environment) { gateway in
-                        let key = try await gateway.makeTenant(
-                            "demo",
-                            serverKey: "server-key",
-                            endpoint: emulator.address
-                        )
-                        let account = try await emulator.makeServiceAccount(project: Self.project)
-                        try await gateway.useV1("demo", account, endpoint: emulator.address)
-                        try await body(gateway, emulator, key, account)
-                    }
-                }
+            try await Site.with(overTLS: true) { site in
+                let account = try await site.emulator.makeServiceAccount(project: Self.project)
+                try await site.gateway.useV1("demo", account, endpoint: site.emulator.address)
+                try await body(site.gateway, site.emulator, site.key, account)
             }
         }
 
@@ -43,16 +29,8 @@ extension EndToEnd {
             try await emulator.journal(limit: 10_000).count { $0["path"]?.text == "/token" }
         }
 
-        /// Sends messages to devices of their own, some at a time.
-        ///
-        /// - Parameters:
-        ///   - gateway: sends them.
-        ///   - key: the tenant's.
-        ///   - count: how many there are.
-        ///   - callers: how many of them at a time.
-        ///   - repeats: how often each is sent again whose answer promises that nothing was sent.
-        /// - Returns: the answers by device.
-        /// - Throws: what keeps an answer from coming.
+        /// Sends messages to devices of their own, some at a time, and returns the answers by device; what promises that
+        /// nothing was sent is sent again as often as told.
         private func sendMany(
             _ gateway: RunningGateway,
             _ key: String,

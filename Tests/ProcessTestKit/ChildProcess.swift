@@ -1,43 +1,23 @@
 package import Foundation
 import Synchronization
 
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// A process that a test started; it never outlives the test's body.
 package final class ChildProcess: Sendable {
-    /// How a process ended.
+    /// How a process ended: by itself, with a code, or by a signal.
     package enum End: Sendable, Equatable {
-        /// By itself, with this code.
         case code(Int32)
-        /// By this signal.
         case signal(Int32)
     }
 
-    /// What it wrote to standard output.
     package let output = ProcessOutput()
-    /// What it wrote to standard error.
     package let errors = ProcessOutput()
     private let process: Spawned
     private let ends: AsyncStream<End>
     /// Finishes with the process.
     private let life: AsyncStream<Void>
 
-    /// Starts a program, runs a body, and kills the program if it still runs then, or when the test is cancelled.
-    ///
-    /// - Parameters:
-    ///   - program: the executable.
-    ///   - arguments: its arguments.
-    ///   - environment: all variables that it sees beside those that programs need.
-    ///   - input: its standard input.
-    ///   - body: what to do meanwhile.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws, or what kept the program from starting.
+    /// Starts a program, runs a body, and kills the program if it still runs then, or when the test is cancelled; it sees
+    /// no variables but those given and those that programs need.
     package static func with<Result>(
         _ program: URL,
         _ arguments: [String],
@@ -69,12 +49,7 @@ package final class ChildProcess: Sendable {
         }
     }
 
-    private init(
-        _ program: URL,
-        _ arguments: [String],
-        environment: [String: String],
-        input: FileHandle?
-    ) throws {
+    private init(_ program: URL, _ arguments: [String], environment: [String: String], input: FileHandle?) throws {
         let (ends, continuation) = AsyncStream.makeStream(of: End.self)
         self.ends = ends
         let (life, lifeContinuation) = AsyncStream.makeStream(of: Void.self)
@@ -104,17 +79,12 @@ package final class ChildProcess: Sendable {
         self.errors.start()
     }
 
-    /// Its number.
     package var pid: Int32 { self.process.pid }
 
     /// Sends a signal, unless the process has ended.
-    package func signal(_ number: Int32) {
-        self.process.signal(number)
-    }
+    package func signal(_ number: Int32) { self.process.signal(number) }
 
-    /// Waits for the end and for all output.
-    ///
-    /// One caller may ask, once.
+    /// Waits for the end and for all output; one caller may ask, once.
     package func end() async throws -> End {
         for await end in self.ends {
             await self.drained()

@@ -5,14 +5,8 @@ package struct PrivateDirectory: Sendable {
     /// The directory's path, without symbolic links.
     package let path: String
 
-    /// Runs a body with a directory that is removed afterwards.
-    ///
-    /// - Parameters:
-    ///   - prefersMemory: whether to take memory for it where the system offers that, so that a slow disk is no part of
-    ///     what is measured.
-    ///   - body: what to do with it.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws, or what keeps the directory from being made.
+    /// Runs a body with a directory that is removed afterwards; in memory, if that is preferred and the system offers it,
+    /// a slow disk is no part of what is measured.
     package static func with<Result>(
         prefersMemory: Bool = false,
         _ body: (PrivateDirectory) async throws -> Result

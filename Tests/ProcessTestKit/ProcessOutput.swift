@@ -1,26 +1,16 @@
 package import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What a process writes to one of its streams, for a test to wait on.
 package final class ProcessOutput: Sendable {
     /// The process ended before it wrote what was waited for.
     package struct Missing: Error, CustomStringConvertible {
         let written: String
 
-        /// An end too early.
         package init(written: String) {
             self.written = written
         }
 
-        /// What happened, for people.
         package var description: String { "the process ended, having written: \(self.written)" }
     }
 
@@ -58,15 +48,12 @@ package final class ProcessOutput: Sendable {
         }
     }
 
-    /// Everything so far.
+    /// Everything so far, as ``bytes``.
     package var text: String { String(decoding: self.bytes, as: UTF8.self) }
 
-    /// Everything so far.
     package var bytes: Data { self.state.withLock { $0.bytes } }
 
-    /// Waits until something can be found in the text.
-    ///
-    /// - Throws: `Missing` when the stream ends before.
+    /// Waits until something can be found in the text; throws `Missing` when the stream ends before.
     package func first<Value>(_ find: (String) throws -> Value?) async throws -> Value {
         while true {
             let (bytes, isComplete, version) = self.state.withLock { ($0.bytes, $0.isComplete, $0.version) }

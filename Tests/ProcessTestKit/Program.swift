@@ -4,11 +4,8 @@ package import Foundation
 package enum Program {
     /// What a program that ran to its end left behind.
     package struct Outcome: Sendable {
-        /// How it ended.
         package let end: ChildProcess.End
-        /// Its standard output.
         package let output: String
-        /// Its standard error.
         package let errors: String
     }
 

@@ -1,14 +1,6 @@
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A child of this process, and its end.
 ///
 /// Foundation's `Process` misses the end of a child now and then when the machine is busy; the system call does not.
@@ -25,14 +17,7 @@ final class Spawned: Sendable {
     /// Whether it has been waited for, so that its number may belong to another process.
     private let isGone = Mutex(false)
 
-    /// Starts a program that has these descriptors as its first three.
-    ///
-    /// - Parameters:
-    ///   - program: the executable's path.
-    ///   - arguments: its arguments, without its own name.
-    ///   - environment: all of its variables.
-    ///   - descriptors: standard input, output and error.
-    /// - Throws: ``Failure``.
+    /// Starts a program by its path, with these variables alone and the descriptors as standard input, output and error.
     init(_ program: String, _ arguments: [String], environment: [String: String], descriptors: [Int32]) throws {
         var actions = unsafe posix_spawn_file_actions_t()
         unsafe posix_spawn_file_actions_init(&actions)

@@ -2,11 +2,8 @@ import Synchronization
 
 /// The messages that were answered as accepted.
 final class AnswerLog: Sendable {
-    /// One answer.
     struct Answer: Sendable {
-        /// The message's id.
         let messageID: String
-        /// Who sent it.
         let sender: Int
     }
 
@@ -22,7 +19,6 @@ final class AnswerLog: Sendable {
     /// All so far, in the order of their arrival.
     var answers: [Answer] { self.state.withLock { $0.answers } }
 
-    /// Notes one.
     func add(_ messageID: String, of sender: Int) {
         let answer = Answer(messageID: messageID, sender: sender)
         let waiter: CheckedContinuation<Void, Never>? = self.state.withLock { state in
@@ -43,9 +39,7 @@ final class AnswerLog: Sendable {
         waiter?.resume()
     }
 
-    /// Waits until there are as many, or will be no more.
-    ///
-    /// One caller at a time.
+    /// Waits until there are as many, or will be no more; one caller at a time.
     func wait(for count: Int) async {
         await withCheckedContinuation { continuation in
             let isReached = self.state.withLock { state in

@@ -2,12 +2,9 @@ import Foundation
 
 /// A text that must not turn up anywhere, in any of the forms that programs give texts.
 struct Canary: Sendable {
-    /// What it stands for.
     let name: String
-    /// The forms to look for.
     let forms: [Data]
 
-    /// A canary of a text.
     init(_ name: String, _ text: String) {
         self.name = name
         let bytes = Array(text.utf8)
@@ -25,7 +22,6 @@ struct Canary: Sendable {
             + Self.base64(bytes).map { Data($0.utf8) }
     }
 
-    /// Whether any form of it is in some bytes.
     func isIn(_ bytes: Data) -> Bool {
         self.forms.contains { bytes.range(of: $0) != nil }
     }

@@ -1,14 +1,11 @@
 import Foundation
 import ProcessTestKit
 
-@testable import FCMGateway
-
 /// A gateway that was started by `dev`, with its fake FCM and its demo tenant.
 struct DevGateway: Sendable {
-    /// The gateway.
     let gateway: RunningGateway
-    /// The fake FCM.
     let emulator: Emulator
+    let data: String
     /// The demo tenant's key.
     let key: String
     /// The first command that the banner offers, exactly as printed.
@@ -16,14 +13,17 @@ struct DevGateway: Sendable {
     /// The command that the banner offers to send by HTTP v1 from then on, exactly as printed.
     let v1Command: String
 
+    /// Runs a body with a gateway that keeps everything in a directory of its own.
+    static func with<Result>(_ body: (DevGateway) async throws -> Result) async throws -> Result {
+        try await PrivateDirectory.with { try await self.with($0.path("data"), body) }
+    }
+
     /// Runs a body with a gateway that keeps everything in a directory.
     static func with<Result>(
-        _ dataDirectory: String,
+        _ data: String,
         _ body: (DevGateway) async throws -> Result
     ) async throws -> Result {
-        let arguments = [
-            "dev", "--data-dir", dataDirectory, "--port", "0", "--admin-port", "0", "--emulator-port", "0",
-        ]
+        let arguments = ["dev", "--data-dir", data, "--port", "0", "--admin-port", "0", "--emulator-port", "0"]
         return try await ChildProcess.with(Program.development(), arguments) { process in
             let banner = try await process.output.first { $0.contains("Stop with Ctrl-C.") ? $0 : nil }
             let ports = banner.matches(of: #/http://127\.0\.0\.1:(\d+)[,. ]/#).map { String($0.1) }
@@ -35,7 +35,7 @@ struct DevGateway: Sendable {
                 process: process,
                 address: "http://127.0.0.1:\(ports[0])",
                 adminAddress: "http://127.0.0.1:\(ports[1])",
-                adminToken: try String(contentsOfFile: "\(dataDirectory)/admin.token", encoding: .utf8)
+                adminToken: try String(contentsOfFile: "\(data)/admin.token", encoding: .utf8)
                     .trimmingCharacters(in: .whitespacesAndNewlines)
             )
             try await gateway.waitUntilReady()
@@ -43,6 +43,7 @@ struct DevGateway: Sendable {
                 DevGateway(
                     gateway: gateway,
                     emulator: Emulator(address: "http://127.0.0.1:\(ports[2])"),
+                    data: data,
                     key: String(key.1),
                     command: String(command.1),
                     v1Command: String(v1Command.1)
@@ -51,7 +52,11 @@ struct DevGateway: Sendable {
         }
     }
 
-    /// Sends a message with the demo tenant's key.
+    /// The variables by which verbs reach both listeners.
+    var environment: [String: String] {
+        self.gateway.adminEnvironment.merging(["GATEWAY_URL": self.gateway.address, "GATEWAY_KEY": self.key]) { $1 }
+    }
+
     func send(_ body: String, headers: [String: String] = [:]) async throws -> Reply {
         try await self.gateway.send(body, key: self.key, headers: headers)
     }

@@ -1,24 +1,18 @@
 import Foundation
 import ProcessTestKit
+import Testing
 
 @testable import FCMGateway
 
 /// What `doctor` said.
 struct Diagnosed: Sendable {
-    /// How it ended.
-    let end: ChildProcess.End
+    private let outcome: Program.Outcome
+
+    var end: ChildProcess.End { self.outcome.end }
     /// All that it wrote.
-    let text: String
-    private let findings: [JSONValue]
+    var text: String { self.outcome.text }
 
     /// Runs `doctor`, which calls nobody unless it is told to.
-    ///
-    /// - Parameters:
-    ///   - environment: its variables.
-    ///   - arguments: further arguments.
-    ///   - descriptors: how many file descriptors it may have; `nil` for as many as the tests.
-    /// - Returns: what it said.
-    /// - Throws: what kept it from starting.
     static func by(
         _ environment: [String: String],
         _ arguments: [String] = ["--offline"],
@@ -26,25 +20,24 @@ struct Diagnosed: Sendable {
     ) async throws -> Diagnosed {
         let all = ["doctor", "--output", "json"] + arguments
         let program = try Program.gateway()
-        let outcome: Program.Outcome
-        if let descriptors {
-            let script = #"ulimit -n \#(descriptors) && exec "$0" "$@""#
-            let shell = URL(filePath: "/bin/sh")
-            outcome = try await Program.run(shell, ["-c", script, program.path] + all, environment: environment)
-        } else {
-            outcome = try await Program.run(program, all, environment: environment)
+        guard let descriptors else {
+            return Diagnosed(outcome: try await Program.run(program, all, environment: environment))
         }
-        let object = try? JSONValue(parsing: Data(outcome.output.utf8))
-        return Diagnosed(
-            end: outcome.end,
-            text: outcome.output + outcome.errors,
-            findings: object?["findings"]?.elements ?? []
-        )
+        let script = ["-c", #"ulimit -n \#(descriptors) && exec "$0" "$@""#, program.path]
+        let shell = URL(filePath: "/bin/sh")
+        return Diagnosed(outcome: try await Program.run(shell, script + all, environment: environment))
+    }
+
+    /// Expects an exit code, and tells what was written otherwise.
+    @discardableResult
+    func expect(_ code: Int32, _ what: String = "", sourceLocation: SourceLocation = #_sourceLocation) -> Diagnosed {
+        self.outcome.expect(code, what, sourceLocation: sourceLocation)
+        return self
     }
 
     /// The findings of a check, one a line: status, subject, what was seen, advice.
     func lines(_ check: Finding.Check) -> [String] {
-        self.findings.filter { $0["check"]?.text == check.rawValue }
+        (self.outcome.json["findings"]?.elements ?? []).filter { $0["check"]?.text == check.rawValue }
             .map { finding in
                 ["status", "subject", "seen", "advice"].compactMap { finding[$0]?.text }.joined(separator: " | ")
             }

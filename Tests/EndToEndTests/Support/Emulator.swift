@@ -1,12 +1,14 @@
 import Foundation
 import ProcessTestKit
 
-@testable import FCMGateway
-
 /// The control interface of a fake FCM in another process.
 struct Emulator: Sendable {
-    /// Its address.
     let address: String
+
+    /// Host and port.
+    var host: String { String(self.address.split(separator: "/").last ?? "") }
+
+    var port: String { String(self.address.split(separator: ":").last ?? "") }
 
     /// The requests it received, newest first.
     func journal(limit: Int = 1_000) async throws -> [JSONValue] {
@@ -25,7 +27,6 @@ struct Emulator: Sendable {
         guard reply.status == 204 else { throw Refused(reply: reply.text) }
     }
 
-    /// Forgets the faults.
     func deleteFaults() async throws {
         _ = try await Reply.to("DELETE", "\(self.address)/_emulator/faults")
     }
@@ -50,25 +51,17 @@ struct Emulator: Sendable {
         return reply.json
     }
 
-    /// Forgets a service account.
     func forget(_ account: JSONValue) async throws {
         let email = account["client_email"]?.text ?? ""
         let query = "client_email=\(email.replacing("@", with: "%40"))"
         _ = try await Reply.to("DELETE", "\(self.address)/_emulator/service-accounts?\(query)")
     }
 
-    /// Makes all access tokens invalid.
     func revokeAccessTokens() async throws {
         _ = try await Reply.to("DELETE", "\(self.address)/_emulator/access-tokens")
     }
 
-    /// Runs a body with a fake FCM in a process of its own.
-    ///
-    /// - Parameters:
-    ///   - tlsDirectory: where it keeps the certificate by which it speaks TLS; `nil` for plain text.
-    ///   - body: what to do with it.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws.
+    /// Runs a body with a fake FCM in a process of its own, which speaks TLS if it has a directory for its certificate.
     static func with<Result>(
         tlsDirectory: String? = nil,
         _ body: (Emulator) async throws -> Result
@@ -80,19 +73,5 @@ struct Emulator: Sendable {
             }
             return try await body(Emulator(address: "\(tlsDirectory == nil ? "http" : "https")://127.0.0.1:\(port)"))
         }
-    }
-}
-
-extension JSONValue {
-    /// The values of a header field of a journal's entry.
-    func headers(_ name: String) -> [String] {
-        (self["headers"]?.elements ?? [])
-            .filter { $0["name"]?.text?.lowercased() == name }
-            .compactMap { $0["value"]?.text }
-    }
-
-    /// Something below, member after member.
-    func at(_ path: String...) -> JSONValue? {
-        path.reduce(self) { value, name in value?[name] }
     }
 }

@@ -2,63 +2,55 @@ import Foundation
 
 /// Any JSON value, read by Foundation: the gateway's own reader can't find its mistakes.
 enum JSONValue: Sendable, Equatable {
-    /// `null`.
     case null
-    /// `true` or `false`.
     case bool(Bool)
-    /// A number without a fraction.
     case integer(Int)
-    /// Any other number.
     case number(Double)
-    /// Text.
     case string(String)
-    /// A list.
     case array([JSONValue])
-    /// Members by name.
     case object([String: JSONValue])
 
-    /// Parses JSON text.
     init(parsing data: Data) throws {
         self = try JSONDecoder().decode(JSONValue.self, from: data)
     }
 
-    /// The member of an object, or nil.
     subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[name]
     }
 
-    /// The text, or nil.
     var text: String? {
         guard case .string(let text) = self else { return nil }
         return text
     }
 
-    /// The elements, or nil.
     var elements: [JSONValue]? {
         guard case .array(let elements) = self else { return nil }
         return elements
     }
 
-    /// The whole number, or nil.
     var wholeNumber: Int? {
         guard case .integer(let number) = self else { return nil }
         return number
     }
 
-    /// The value as JSON text.
-    func encoded(pretty: Bool = false) throws -> Data {
+    /// The value as JSON text, members by name.
+    func compactText() -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        if pretty {
-            encoder.outputFormatting.insert(.prettyPrinted)
-        }
-        return try encoder.encode(self)
+        return String(decoding: (try? encoder.encode(self)) ?? Data(), as: UTF8.self)
     }
 
-    /// The value as indented JSON text, for `--output json`.
-    func prettyText() throws -> String {
-        String(decoding: try self.encoded(pretty: true), as: UTF8.self)
+    /// The values of a header field of a journal's entry.
+    func headers(_ name: String) -> [String] {
+        (self["headers"]?.elements ?? [])
+            .filter { $0["name"]?.text?.lowercased() == name }
+            .compactMap { $0["value"]?.text }
+    }
+
+    /// Something below, member after member.
+    func at(_ path: String...) -> JSONValue? {
+        path.reduce(self) { value, name in value?[name] }
     }
 }
 
@@ -97,7 +89,5 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue: ExpressibleByStringLiteral {
-    init(stringLiteral value: String) {
-        self = .string(value)
-    }
+    init(stringLiteral value: String) { self = .string(value) }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import ProcessTestKit
+import Testing
 
 extension Program {
     /// The gateway is missing from the folder of the tests.
@@ -16,8 +17,7 @@ extension Program {
     private static func built(_ name: String) throws -> URL {
         let bundle = Bundle(for: Anchor.self).bundleURL
         let folders = [
-            bundle, bundle.deletingLastPathComponent(),
-            Bundle.main.executableURL?.deletingLastPathComponent(),
+            bundle, bundle.deletingLastPathComponent(), Bundle.main.executableURL?.deletingLastPathComponent(),
         ]
         let programs = folders.compactMap { $0?.appending(path: name) }
         guard let program = programs.first(where: { FileManager.default.isExecutableFile(atPath: $0.path) }) else {
@@ -35,8 +35,32 @@ extension Program {
         try await self.run(self.gateway(), arguments, environment: environment, input: input)
     }
 
+    /// Runs `audit verify` with the variables of a gateway.
+    static func auditVerify(_ environment: [String: String], _ arguments: String...) async throws -> Outcome {
+        try await self.gateway(["audit", "verify"] + arguments, environment: environment)
+    }
+
     /// Runs `audit verify` on a data directory of `dev`.
     static func auditVerify(_ dataDirectory: String) async throws -> Outcome {
         try await self.gateway(["audit", "verify", "--data-dir", dataDirectory])
+    }
+}
+
+extension Program.Outcome {
+    /// All that it wrote.
+    var text: String { self.output + self.errors }
+
+    /// Its standard output as JSON; `null` when it is none.
+    var json: JSONValue { (try? JSONValue(parsing: Data(self.output.utf8))) ?? .null }
+
+    /// Expects an exit code, and tells of what was run and what it wrote otherwise.
+    @discardableResult
+    func expect(
+        _ code: Int32,
+        _ what: String = "",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) -> Program.Outcome {
+        #expect(self.end == .code(code), "\(what): \(self.text)", sourceLocation: sourceLocation)
+        return self
     }
 }

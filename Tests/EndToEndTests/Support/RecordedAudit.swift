@@ -12,15 +12,12 @@ import Testing
 /// A store whose audit several gateways have written, over more days than records are kept: with checkpoints, truncations and
 /// a second sink, as the real parts write them.
 struct RecordedAudit {
-    /// The data directory.
     let data: String
     /// The second sink's file.
     let sink: String
-    /// The key that checks its checkpoints.
+    /// The key that checks its checkpoints, in base64.
     let publicKey: String
-    /// The same, to check with.
     let key: AuditPublicKey
-    /// Checks the seals.
     let sealer: AuditSealer
     /// What was the end of the last chain when it was half as long, genuinely sealed.
     let earlier: AuditHead
@@ -30,11 +27,6 @@ struct RecordedAudit {
         ["GATEWAY_DATA_DIR": self.data, "GATEWAY_MASTER_KEY": RunningGateway.masterKey()]
     }
 
-    /// Writes it.
-    ///
-    /// - Parameter directory: where it is to lie.
-    /// - Returns: what was written.
-    /// - Throws: what is wrong with the store or the sink.
     static func make(in directory: PrivateDirectory) async throws -> RecordedAudit {
         let path = directory.path("data/gateway.sqlite")
         let database = try SQLiteDatabase(path: path)

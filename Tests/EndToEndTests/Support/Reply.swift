@@ -1,20 +1,16 @@
 import AsyncHTTPClient
 import Foundation
+import GatewayTestKit
 import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
 import NIOSSL
-import ProcessTestKit
-
-@testable import FCMGateway
 
 /// A whole HTTP answer.
 struct Reply: Sendable {
-    /// The status.
     let status: Int
     /// The header's fields, names in lower case.
     let headers: [String: String]
-    /// The body.
     let body: Data
 
     /// Does not try again by itself: whether something listens is for a test to find out.
@@ -30,8 +26,6 @@ struct Reply: Sendable {
     }()
 
     /// Calls a URL and reads the answer.
-    ///
-    /// - Throws: what keeps an answer from coming.
     static func to(
         _ method: String,
         _ url: String,
@@ -51,7 +45,6 @@ struct Reply: Sendable {
         )
     }
 
-    /// The body as text.
     var text: String { String(decoding: self.body, as: UTF8.self) }
 
     /// The body as JSON; `null` when it is none.
@@ -59,4 +52,38 @@ struct Reply: Sendable {
 
     /// The `code` of a problem.
     var code: String? { self.json["code"]?.text }
+}
+
+/// A client that shows a certificate, or none, over a connection of its own.
+struct CertifiedClient {
+    /// Runs a body with a client that trusts the servers of one authority, in PEM, or of any.
+    static func with<Result>(
+        _ identity: TestIdentity?,
+        trusting authority: String? = nil,
+        _ body: (HTTPClient) async throws -> Result
+    ) async throws -> Result {
+        var tls = TLSConfiguration.clientDefault
+        tls.certificateVerification = authority == nil ? .none : .noHostnameVerification
+        if let authority {
+            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.utf8)))
+        }
+        if let identity {
+            tls.certificateChain = try NIOSSLCertificate.fromPEMBytes(Array(identity.certificate.utf8))
+                .map { .certificate($0) }
+            tls.privateKey = .privateKey(try NIOSSLPrivateKey(bytes: Array(identity.privateKey.utf8), format: .pem))
+        }
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
+        configuration.httpVersion = .http1Only
+        configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 1
+        let client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
+        do {
+            let result = try await body(client)
+            try await client.shutdown()
+            return result
+        } catch {
+            try? await client.shutdown()
+            throw error
+        }
+    }
 }

@@ -1,52 +1,148 @@
+import AsyncHTTPClient
 import Foundation
+import GatewayTestKit
 import ProcessTestKit
 import Testing
 
-@testable import FCMGateway
-
 /// A gateway in another process that serves.
 struct RunningGateway: Sendable {
-    /// The process.
+    /// The admin token of gateways that tests start by `serve`.
+    static let testAdminToken = "admin-token-of-the-tests-0123456789"
+
     let process: ChildProcess
-    /// The data listener's address.
+    /// The data listener's.
     let address: String
-    /// The admin listener's address.
     let adminAddress: String
-    /// The admin token.
     let adminToken: String
 
-    /// The data listener's port.
     var port: Int { Self.port(of: self.address) }
-
-    /// The admin listener's port.
     var adminPort: Int { Self.port(of: self.adminAddress) }
 
-    private static func port(of address: String) -> Int {
-        Int(address.split(separator: ":").last ?? "") ?? 0
+    private static func port(of address: String) -> Int { Int(address.split(separator: ":").last ?? "") ?? 0 }
+
+    // MARK: Starting
+
+    /// A master key of 32 equal bytes, in base64.
+    static func masterKey(_ byte: UInt8 = 7) -> String { Data(repeating: byte, count: 32).base64EncodedString() }
+
+    /// The variables without which `serve` does not start, and ports that the system chooses.
+    static func environment(dataDirectory: String, adminToken: String = Self.testAdminToken) -> [String: String] {
+        [
+            "GATEWAY_DATA_DIR": dataDirectory,
+            "GATEWAY_MASTER_KEY": Self.masterKey(),
+            "GATEWAY_ADMIN_TOKEN": adminToken,
+            "GATEWAY_HTTP_HOST": "127.0.0.1",
+            "GATEWAY_HTTP_PORT": "0",
+            "GATEWAY_HTTP_DRAIN_GRACE_MS": "0",
+            "GATEWAY_ADMIN_PORT": "0",
+            // The machine may be busy with other tests: nothing is refused or given up for being slow.
+            "GATEWAY_HTTP_MAX_LAG_MS": "60000",
+            "GATEWAY_HTTP_HEAD_TIMEOUT_MS": "60000",
+            "GATEWAY_HTTP_BODY_TIMEOUT_MS": "600000",
+            "GATEWAY_HTTP_WRITE_STALL_TIMEOUT_MS": "600000",
+            "GATEWAY_HTTP_SHUTDOWN_TIMEOUT_MS": "600000",
+            "GATEWAY_ADMIN_HEAD_TIMEOUT_MS": "60000",
+            "GATEWAY_ADMIN_BODY_TIMEOUT_MS": "600000",
+            "GATEWAY_ADMIN_WRITE_STALL_TIMEOUT_MS": "600000",
+            "GATEWAY_UPSTREAM_CONNECT_TIMEOUT_MS": "60000",
+            "GATEWAY_UPSTREAM_TIMEOUT_MS": "120000",
+            "GATEWAY_UPSTREAM_DEADLINE_MS": "120000",
+            "GATEWAY_AUDIT_COMMIT_TIMEOUT_MS": "60000",
+            "GATEWAY_AUDIT_SPOOL_AFTER_MS": "60000",
+        ]
     }
 
-    /// How many requests and connections the servers refused themselves, for whatever reason.
-    func rejections() async throws -> Int {
-        try await self.metrics().split(separator: "\n")
-            .filter { $0.hasPrefix("fcmgw_http_rejected_total{") }
-            .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
-            .reduce(0, +)
+    /// Runs a body with a gateway that was started by `serve`; the scheme is what its data listener speaks, its admin
+    /// listener speaks plain HTTP. Without a number of descriptors it has as many as the tests.
+    static func serving<Result>(
+        _ environment: [String: String],
+        configuration: String? = nil,
+        descriptors: Int? = nil,
+        scheme: String = "http",
+        _ body: (RunningGateway) async throws -> Result
+    ) async throws -> Result {
+        var program = try Program.gateway()
+        var arguments = ["serve"] + (configuration.map { ["--config", $0] } ?? [])
+        if let descriptors {
+            // The shell becomes the gateway.
+            arguments = ["-c", #"ulimit -n \#(descriptors) && exec "$0" "$@""#, program.path] + arguments
+            program = URL(filePath: "/bin/sh")
+        }
+        return try await ChildProcess.with(program, arguments, environment: environment) { process in
+            let ports = try await self.ports(process)
+            let gateway = RunningGateway(
+                process: process,
+                address: "\(scheme)://127.0.0.1:\(ports.data)",
+                adminAddress: "http://127.0.0.1:\(ports.admin)",
+                adminToken: environment["GATEWAY_ADMIN_TOKEN"] ?? ""
+            )
+            try await gateway.waitUntilReady()
+            return try await body(gateway)
+        }
     }
 
-    /// Sends a message.
+    /// The ports of both listeners, once the log has them.
+    static func ports(_ process: ChildProcess) async throws -> (data: String, admin: String) {
+        try await process.errors.first { text in
+            let lines = text.matches(of: #/"message":"Listening\.".*"listener":"(data|admin)".*"port":"(\d+)"/#)
+            let ports = Dictionary(lines.map { (String($0.1), String($0.2)) }) { $1 }
+            guard let data = ports["data"], let admin = ports["admin"] else { return nil }
+            return (data: data, admin: admin)
+        }
+    }
+
+    /// Asks `/readyz` until it agrees.
+    func waitUntilReady() async throws {
+        try await wait { try await Reply.to("GET", "\(self.adminAddress)/readyz").status == 200 }
+    }
+
+    // MARK: Ending and reloading
+
+    /// Stops by SIGTERM and waits for the end, which must be an orderly one.
+    func stopInOrder(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        self.process.signal(SIGTERM)
+        #expect(try await self.process.end() == .code(0), sourceLocation: sourceLocation)
+    }
+
+    /// Kills it and waits until it is gone.
+    func kill(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        self.process.signal(SIGKILL)
+        #expect(try await self.process.end() == .signal(SIGKILL), sourceLocation: sourceLocation)
+    }
+
+    /// Sends SIGHUP and waits until the log has what came of as many reloads.
+    func reload(expecting count: Int) async throws {
+        self.process.signal(SIGHUP)
+        _ = try await self.process.errors.first { text -> Bool? in
+            let ends = text.matches(of: #/"message":"The configuration was (not )?reloaded/#)
+            return ends.count >= count ? true : nil
+        }
+    }
+
+    // MARK: Calls
+
+    /// Calls the data listener with a tenant's key, which the legacy surfaces take in a form of their own.
+    func ask(
+        _ method: String,
+        _ path: String,
+        key: String,
+        _ body: String? = nil,
+        headers: [String: String] = [:],
+        by client: HTTPClient? = nil
+    ) async throws -> Reply {
+        let isLegacy = path.hasPrefix("/fcm/") || path.hasPrefix("/iid/")
+        let own = ["Authorization": (isLegacy ? "key=" : "Bearer ") + key, "Content-Type": "application/json"]
+        let all = own.merging(headers) { $1 }
+        return try await Reply.to(method, self.address + path, headers: all, body: body, by: client)
+    }
+
     func send(
         _ body: String,
         tenant: String = "demo",
         key: String,
         headers: [String: String] = [:]
     ) async throws -> Reply {
-        let own = ["Authorization": "Bearer \(key)", "Content-Type": "application/json"]
-        return try await Reply.to(
-            "POST",
-            "\(self.address)/v1/tenants/\(tenant)/messages",
-            headers: own.merging(headers) { $1 },
-            body: body
-        )
+        try await self.ask("POST", "/v1/tenants/\(tenant)/messages", key: key, body, headers: headers)
     }
 
     /// Calls the admin API, below `/admin/v1/`.
@@ -59,10 +155,28 @@ struct RunningGateway: Sendable {
         )
     }
 
-    /// What Prometheus reads.
-    func metrics() async throws -> String {
-        try await Reply.to("GET", "\(self.adminAddress)/metrics").text
+    /// The variables by which verbs reach the admin listener.
+    var adminEnvironment: [String: String] {
+        ["GATEWAY_ADMIN_URL": self.adminAddress, "GATEWAY_ADMIN_TOKEN": self.adminToken]
     }
+
+    func metrics() async throws -> String { try await Reply.to("GET", "\(self.adminAddress)/metrics").text }
+
+    /// A gauge's or counter's value, by its name with its labels.
+    func metric(_ name: String) async throws -> String? {
+        try await self.metrics().split(separator: "\n").first { $0.hasPrefix("\(name) ") }
+            .map { String($0.dropFirst(name.count + 1)) }
+    }
+
+    /// How many requests and connections the servers refused themselves, for whatever reason.
+    func rejections() async throws -> Int {
+        try await self.metrics().split(separator: "\n")
+            .filter { $0.hasPrefix("fcmgw_http_rejected_total{") }
+            .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+            .reduce(0, +)
+    }
+
+    // MARK: The audit
 
     /// All audit records that match, newest first; without an action those of reading the audit are left out.
     func audit(_ query: String = "") async throws -> [JSONValue] {
@@ -79,31 +193,29 @@ struct RunningGateway: Sendable {
         }
     }
 
-    /// The audit record of a message, which may appear a moment after the answer.
-    ///
-    /// - Returns: `nil` when the answer is of no message.
+    /// The audit record of a message, which may appear a moment after the answer; nil when the answer is of no message.
     func auditRecord(of answer: JSONValue) async throws -> JSONValue? {
         guard let messageID = answer["id"]?.text else { return nil }
         return try await eventually { try await self.audit("&message=\(messageID)").first }
     }
 
-    /// Makes a tenant with a credential and a key that may do everything.
-    ///
-    /// - Returns: the key.
+    // MARK: Tenants
+
+    /// Makes a tenant with a legacy credential, and a key that may send and read the audit.
     func makeTenant(_ name: String, serverKey: String, endpoint: String) async throws -> String {
-        let made = try await self.admin(
-            "PUT",
-            "tenants/\(name)",
-            #"{"display_name": "Test", "upstream": "legacy", "sender_id": "123456789012"}"#
-        )
+        let tenant = #"{"display_name": "Test", "upstream": "legacy", "sender_id": "123456789012"}"#
+        let made = try await self.admin("PUT", "tenants/\(name)", tenant)
         let credential = JSONValue.object(["server_key": .string(serverKey), "endpoint": .string(endpoint)])
         let stored = try await self.admin("PUT", "tenants/\(name)/credentials/legacy", credential.compactText())
-        let scopes = #"{"name": "test", "scopes": ["messages:send", "audit:read"]}"#
-        let created = try await self.admin("POST", "tenants/\(name)/keys", scopes)
-        guard stored.status == 200, let key = created.json["key"]?.text else {
-            throw Emulator.Refused(reply: made.text + stored.text + created.text)
-        }
-        return key
+        guard stored.status == 200 else { throw Emulator.Refused(reply: made.text + stored.text) }
+        return try await self.makeKey(name, ["messages:send", "audit:read"])
+    }
+
+    /// Makes a key of a tenant for some scopes.
+    func makeKey(_ tenant: String, _ scopes: [String]) async throws -> String {
+        let body = JSONValue.object(["name": "test", "scopes": .array(scopes.map(JSONValue.string))])
+        let created = try await self.admin("POST", "tenants/\(tenant)/keys", body.compactText())
+        return try #require(created.json["key"]?.text, "\(created.text)")
     }
 
     /// Gives a tenant a service account and sets it to HTTP v1.
@@ -114,19 +226,91 @@ struct RunningGateway: Sendable {
         guard stored.status == 200, set.status == 200 else { throw Emulator.Refused(reply: stored.text + set.text) }
     }
 
-    /// Sets a tenant's protocol.
     func set(_ tenant: String, upstream: String) async throws -> Reply {
         try await self.admin("PUT", "tenants/\(tenant)", #"{"display_name": "Test", "upstream": "\#(upstream)"}"#)
     }
+}
 
-    /// Stops by SIGTERM and waits for the end, which must be an orderly one.
-    func stopInOrder(_ sourceLocation: SourceLocation = #_sourceLocation) async throws {
-        self.process.signal(SIGTERM)
-        #expect(try await self.process.end() == .code(0), sourceLocation: sourceLocation)
+extension PrivateDirectory {
+    /// The variables of a gateway whose data is in here, but for settings of its own; nil takes one away.
+    func environment(_ settings: [String: String?] = [:]) -> [String: String] {
+        settings.reduce(into: RunningGateway.environment(dataDirectory: self.path("data"))) { $0[$1.key] = $1.value }
     }
 
-    /// Asks `/readyz` until it agrees.
-    func waitUntilReady() async throws {
-        try await wait { try await Reply.to("GET", "\(self.adminAddress)/readyz").status == 200 }
+    /// Writes a listener's certificate and the authority of its clients, and returns the settings that name the files.
+    func tls(
+        _ listener: String,
+        _ identity: TestIdentity,
+        clients authority: TestAuthority
+    ) throws -> [String: String?] {
+        let certificate = try self.write(identity.certificate, to: "s.crt")
+        let key = try self.write(identity.privateKey, to: "s.key")
+        let authorities = try self.write(authority.certificate, to: "ca.crt")
+        return [
+            "GATEWAY_\(listener)_TLS_CERTIFICATE_FILE": certificate,
+            "GATEWAY_\(listener)_TLS_PRIVATE_KEY_FILE": key, "GATEWAY_\(listener)_TLS_CLIENT_CA_FILE": authorities,
+        ]
     }
+}
+
+/// A gateway that serves, a fake FCM behind it, and a tenant that can send: what most tests begin with.
+struct Site: Sendable {
+    let gateway: RunningGateway
+    let emulator: Emulator
+    let directory: PrivateDirectory
+    /// The gateway's variables, by which another can be started in its place.
+    let environment: [String: String]
+    /// A key of the tenant `demo`, which sends by the legacy protocol, that may send and read the audit.
+    let key: String
+
+    var data: String { self.directory.path("data") }
+
+    /// Runs a body with a gateway that has some settings of its own; over TLS, FCM is called by that.
+    static func with<Result>(
+        _ settings: [String: String] = [:],
+        serverKey: String = "k",
+        overTLS: Bool = false,
+        _ body: (Site) async throws -> Result
+    ) async throws -> Result {
+        try await PrivateDirectory.with { directory in
+            try await Emulator.with(tlsDirectory: overTLS ? directory.path("tls") : nil) { emulator in
+                let environment = directory.environment([
+                    "GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": emulator.host,
+                    "GATEWAY_UPSTREAM_CA_FILE": overTLS ? directory.path("tls/certificate.pem") : nil,
+                ])
+                .merging(settings) { $1 }
+                return try await RunningGateway.serving(environment) { gateway in
+                    let key = try await gateway.makeTenant("demo", serverKey: serverKey, endpoint: emulator.address)
+                    return try await body(
+                        Site(
+                            gateway: gateway,
+                            emulator: emulator,
+                            directory: directory,
+                            environment: environment,
+                            key: key
+                        )
+                    )
+                }
+            }
+        }
+    }
+
+    func send(_ body: String, headers: [String: String] = [:]) async throws -> Reply {
+        try await self.gateway.send(body, key: self.key, headers: headers)
+    }
+}
+
+/// Looks again and again until there is something to see, for as long as the suite's time limit allows; each look is an
+/// exchange with another process, so that nothing spins.
+func eventually<Result>(_ look: () async throws -> Result?) async throws -> Result {
+    while true {
+        try Task.checkCancellation()
+        if let result = try await look() { return result }
+        await Task.yield()
+    }
+}
+
+/// Looks again and again until something holds.
+func wait(until isMet: () async throws -> Bool) async throws {
+    try await eventually { try await isMet() ? () : nil }
 }

@@ -7,7 +7,6 @@ import Glibc
 
 /// A file system of two mebibytes in memory.
 struct SmallDisk: Sendable {
-    /// Where it is mounted.
     let path: String
 
     /// Whether this process may mount.
@@ -52,7 +51,6 @@ struct SmallDisk: Sendable {
         throw Failed()
     }
 
-    /// Makes room again.
     func free() throws {
         try FileManager.default.removeItem(atPath: "\(self.path)/ballast")
     }

@@ -1,13 +1,15 @@
 /// One way to falsify a stored audit trail with two writers of at least twelve records each.
 struct Tampering: Sendable {
-    /// What is done.
     let name: String
-    /// The statements that do it.
     let statements: String
     /// The writer that `audit verify` must name.
     let writer: Int
     /// The first bad record that it must name.
     let sequence: Int
+
+    private init(_ name: String, _ statements: String, writer: Int = 1, at sequence: Int) {
+        (self.name, self.statements, self.writer, self.sequence) = (name, statements, writer, sequence)
+    }
 
     /// All ways, for a first writer's chain that ends with this record.
     static func all(last: Int) -> [Tampering] {
@@ -17,29 +19,17 @@ struct Tampering: Sendable {
     /// Every column's value is changed, at the front, in the middle and at the end of a chain.
     private static func flips(last: Int) -> [Tampering] {
         let changes = [
-            ("time", "time + 1"),
-            ("tenant", "coalesce(tenant, '') || 'x'"),
-            ("tenant_uid", "tenant_uid + 1"),
-            ("body", Self.flipped("body", at: 1)),
-            ("body", Self.flipped("body", at: 9)),
+            ("time", "time + 1"), ("tenant", "coalesce(tenant, '') || 'x'"), ("tenant_uid", "tenant_uid + 1"),
+            ("body", Self.flipped("body", at: 1)), ("body", Self.flipped("body", at: 9)),
             ("hash", Self.flipped("hash", at: 5)),
         ]
-        var flips: [Tampering] = []
-        for (column, value) in changes {
-            for sequence in [1, 6, last] {
-                flips.append(
-                    Tampering(
-                        name: "change \(column) of \(sequence) to \(value)",
-                        statements: """
-                            UPDATE audit_records SET \(column) = \(value) WHERE writer = 1 AND sequence = \(sequence)
-                            """,
-                        writer: 1,
-                        sequence: sequence
-                    )
-                )
+        return changes.flatMap { column, value in
+            [1, 6, last].map { sequence in
+                let row = "writer = 1 AND sequence = \(sequence)"
+                let statement = "UPDATE audit_records SET \(column) = \(value) WHERE \(row)"
+                return Tampering("change \(column) of \(sequence) to \(value)", statement, at: sequence)
             }
         }
-        return flips
     }
 
     /// A blob with another value at one byte, counted from 1.
@@ -50,23 +40,14 @@ struct Tampering: Sendable {
 
     private static func removals(last: Int) -> [Tampering] {
         func delete(_ condition: String) -> String { "DELETE FROM audit_records WHERE writer = 1 AND \(condition)" }
+        let closed = delete("sequence = 6") + Self.shift("sequence > 6", by: -1)
         return [
-            Tampering(name: "delete the first", statements: delete("sequence = 1"), writer: 1, sequence: 1),
-            Tampering(name: "delete one", statements: delete("sequence = 6"), writer: 1, sequence: 6),
-            Tampering(name: "delete the last", statements: delete("sequence = \(last)"), writer: 1, sequence: last),
-            Tampering(
-                name: "delete one and close the gap",
-                statements: delete("sequence = 6") + Self.shift("sequence > 6", by: -1),
-                writer: 1,
-                sequence: 6
-            ),
-            Tampering(name: "delete all", statements: delete("true"), writer: 1, sequence: 1),
-            Tampering(
-                name: "delete the first writer",
-                statements: delete("true") + "; DELETE FROM audit_heads WHERE writer = 1",
-                writer: 1,
-                sequence: 1
-            ),
+            Tampering("delete the first", delete("sequence = 1"), at: 1),
+            Tampering("delete one", delete("sequence = 6"), at: 6),
+            Tampering("delete the last", delete("sequence = \(last)"), at: last),
+            Tampering("delete one and close the gap", closed, at: 6),
+            Tampering("delete all", delete("true"), at: 1),
+            Tampering("delete the first writer", delete("true") + "; DELETE FROM audit_heads WHERE writer = 1", at: 1),
         ]
     }
 
@@ -77,56 +58,30 @@ struct Tampering: Sendable {
             FROM audit_records WHERE writer = 1 AND sequence = \(sequence);
             """
         }
+        func swap(_ one: Int, _ other: Int) -> String {
+            Self.move(one, to: 1_000) + Self.move(other, to: one) + Self.move(1_000, to: other)
+        }
         return [
-            Tampering(
-                name: "swap two neighbours",
-                statements: Self.move(6, to: 1_000) + Self.move(7, to: 6) + Self.move(1_000, to: 7),
-                writer: 1,
-                sequence: 6
-            ),
-            Tampering(
-                name: "swap the first and the last",
-                statements: Self.move(1, to: 1_000) + Self.move(last, to: 1) + Self.move(1_000, to: last),
-                writer: 1,
-                sequence: 1
-            ),
-            Tampering(
-                name: "insert one",
-                statements: Self.shift("sequence > 6", by: 1) + copy(6, to: 7),
-                writer: 1,
-                sequence: 7
-            ),
-            Tampering(
-                name: "insert one in front",
-                statements: Self.shift("true", by: 1) + copy(7, to: 1),
-                writer: 1,
-                sequence: 1
-            ),
-            Tampering(name: "insert one at the end", statements: copy(6, to: last + 1), writer: 1, sequence: last + 1),
-            Tampering(name: "insert a writer", statements: copy(1, to: 1, writer: 3), writer: 3, sequence: 1),
+            Tampering("swap two neighbours", swap(6, 7), at: 6),
+            Tampering("swap the first and the last", swap(1, last), at: 1),
+            Tampering("insert one", Self.shift("sequence > 6", by: 1) + copy(6, to: 7), at: 7),
+            Tampering("insert one in front", Self.shift("true", by: 1) + copy(7, to: 1), at: 1),
+            Tampering("insert one at the end", copy(6, to: last + 1), at: last + 1),
+            Tampering("insert a writer", copy(1, to: 1, writer: 3), writer: 3, at: 1),
         ]
     }
 
     private static func heads(last: Int) -> [Tampering] {
         func change(_ text: String) -> String { "UPDATE audit_heads SET \(text) WHERE writer = 1" }
+        let cut = """
+            DELETE FROM audit_records WHERE writer = 1 AND sequence = \(last);
+            UPDATE audit_heads SET sequence = \(last - 1), hash =
+            (SELECT hash FROM audit_records WHERE writer = 1 AND sequence = \(last - 1)) WHERE writer = 1
+            """
         return [
-            Tampering(name: "reopen", statements: change("state = 'open'"), writer: 1, sequence: last),
-            Tampering(
-                name: "change the seal",
-                statements: change("seal = \(Self.flipped("seal", at: 3))"),
-                writer: 1,
-                sequence: last
-            ),
-            Tampering(
-                name: "cut the end off, head and all",
-                statements: """
-                    DELETE FROM audit_records WHERE writer = 1 AND sequence = \(last);
-                    UPDATE audit_heads SET sequence = \(last - 1), hash =
-                    (SELECT hash FROM audit_records WHERE writer = 1 AND sequence = \(last - 1)) WHERE writer = 1
-                    """,
-                writer: 1,
-                sequence: last - 1
-            ),
+            Tampering("reopen", change("state = 'open'"), at: last),
+            Tampering("change the seal", change("seal = \(Self.flipped("seal", at: 3))"), at: last),
+            Tampering("cut the end off, head and all", cut, at: last - 1),
         ]
     }
 

@@ -2,13 +2,9 @@ import Foundation
 import ProcessTestKit
 import Testing
 
-@testable import FCMGateway
-
 /// What a gateway was made to do, and everything that came out of it.
 struct Trial {
-    /// The gateway.
     let gateway: RunningGateway
-    /// The fake FCM that it sends to.
     let emulator: Emulator
     /// The variables that the gateway was started with.
     let environment: [String: String]
@@ -21,18 +17,10 @@ struct Trial {
     /// What reached the fake FCM.
     var sentToFCM = Data()
 
-    /// Makes the tenant.
-    mutating func prepare(serverKey: String) async throws {
-        let key = try await self.gateway.makeTenant("demo", serverKey: serverKey, endpoint: self.emulator.address)
-        self.keys.append(key)
-    }
-
-    /// Sends a message.
     mutating func send(_ body: JSONValue, headers: [String: String] = [:], expecting status: Int?) async throws {
         try await self.send(text: body.compactText(), headers: headers, expecting: status)
     }
 
-    /// Sends any text as a message.
     mutating func send(text: String, headers: [String: String] = [:], expecting status: Int?) async throws {
         let key = self.keys.first ?? ""
         let reply = try await self.gateway.send(text, key: key, headers: headers)
@@ -51,7 +39,6 @@ struct Trial {
         self.found["\(place) (\(self.found.count)): \(reply.status)"] = Data(headers.utf8) + body
     }
 
-    /// Keeps what a verb printed.
     mutating func keep(_ outcome: Program.Outcome, _ place: String) {
         self.found[place] = Data((outcome.output + outcome.errors).utf8)
     }
@@ -63,11 +50,8 @@ struct Trial {
         #expect(records.count > 40)
         self.found["audit"] = Data(JSONValue.array(records).compactText().utf8)
         let target = token.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? ""
-        let reply = try await Reply.to(
-            "GET",
-            "\(self.gateway.address)/v1/tenants/demo/audit?target=\(target)",
-            headers: ["Authorization": "Bearer \(self.keys.first ?? "")"]
-        )
+        let path = "/v1/tenants/demo/audit?target=\(target)"
+        let reply = try await self.gateway.ask("GET", path, key: self.keys.first ?? "")
         #expect((reply.json["records"]?.elements?.count ?? 0) > 3, "\(reply.text)")
         self.keep(reply, "the tenant's audit")
         for entry in try await self.emulator.journal() {
@@ -92,12 +76,5 @@ struct Trial {
                 return .object(members.filter { $0.key != "token" && $0.key != "replacement_token" })
             }
         )
-    }
-}
-
-extension JSONValue {
-    /// The value as JSON text.
-    func compactText() -> String {
-        String(decoding: (try? self.encoded()) ?? Data(), as: UTF8.self)
     }
 }

@@ -129,7 +129,7 @@ struct AdminVerbTests {
             let arguments = ["credential", "put", "demo", "legacy"] + options
             let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? CredentialCommand.Put)
             let reply = StubServer.Reply(body: #"{"kind":"legacy","fingerprint":"f1","version":1}"#)
-            try await StubServer.withClient({ _ in reply }) { api, server in
+            try await StubServer.withClient({ _ in reply }) { api, server async throws in
                 let table = "kind:         legacy\nfingerprint:  f1\nversion:      1"
                 #expect(try await verb.outputs(api) == [CommandOutput(table, remark: "credential stored")])
                 #expect(server.requests.map(\.line) == ["PUT /admin/v1/tenants/demo/credentials/legacy"])
@@ -165,7 +165,7 @@ struct AdminVerbTests {
             ),
         ] {
             let verb = try #require(try FCMGatewayCommand.parseAsRoot(arguments) as? AuditCommand.Tail)
-            try await StubServer.withClient({ _ in reply }) { api, server in
+            try await StubServer.withClient({ _ in reply }) { api, server async throws in
                 #expect(try await verb.outputs(api).map(\.answer) == lines)
                 #expect(server.requests.map(\.line) == ["GET /admin/v1/audit?limit=2"])
             }
