@@ -97,6 +97,11 @@ final class FCMAccounts: Sendable {
     private struct Key: Hashable {
         let tenant: TenantID
         let kind: UpstreamKind
+
+        /// By the tenant alone, which has two at most: a kind is hashed as text.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(self.tenant)
+        }
     }
 
     private struct State {

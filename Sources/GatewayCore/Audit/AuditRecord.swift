@@ -4,14 +4,17 @@
 package struct AuditRecord: Sendable, Hashable {
     package var time: Timestamp
     package var tenant: String?
-    /// Tells the tenant from earlier and later ones of the same name (``TenantProfile/uid``); 0 without a tenant.
-    package var tenantUID: UInt64 = 0
     /// Who: `key:<id>`, `admin`, `gateway`, `command` for a verb that works on the store directly, or `unknown` for somebody
     /// without the admin token.
     package var principal: String
-    package var method = ""
     /// What: for instance `message.send` or `tenant.put`.
     package var action: String
+    /// What became of it: `accepted`, `partial`, `rejected`, `intent`, `done` or `failed`.
+    package var outcome: Outcome
+    package var requestID: String
+    /// Tells the tenant from earlier and later ones of the same name (``TenantProfile/uid``); 0 without a tenant.
+    package var tenantUID: UInt64 = 0
+    package var method = ""
     /// The kind of what it was done to: a target kind, or an object's kind.
     package var targetKind = ""
     /// The pseudonyms of the recipients, 16 bytes each, in the request's order.
@@ -24,12 +27,10 @@ package struct AuditRecord: Sendable, Hashable {
     package var recipients = 0
     package var accepted = 0
     package var bytes = 0
-    package var outcome: Outcome
     package var code: String?
     package var upstreamCode: String?
     package var fcmMessageID: String?
     package var messageID: String?
-    package var requestID: String
     package var traceID: String?
 
     var intent: AuditRecord {
@@ -56,7 +57,10 @@ package struct AuditRecord: Sendable, Hashable {
             (self.code, self.fcmMessageID) = (code, fcmMessageID)
         }
     }
+}
 
+extension AuditRecord {
+    /// A record; the rest is set as far as it applies.
     package init(
         time: Timestamp,
         tenant: String?,

@@ -83,7 +83,6 @@ package struct SendPipeline: Sendable {
         at time: Timestamp,
         in place: consuming AuditReservation
     ) {
-        // Never in a variable: it would be copied.
         place.fill(
             .send(
                 command,
@@ -394,25 +393,30 @@ extension AuditRecord {
         at time: Timestamp
     ) -> AuditRecord {
         let tally = Tally(of: outcome.answer, recipients: command.recipientCount)
-        var record = AuditRecord(
-            command.message.dryRun ? .messageValidate : .messageSend,
-            by: command.principal,
-            command.origin,
-            tally.outcome,
-            at: time
+        let action: AuditAction = command.message.dryRun ? .messageValidate : .messageSend
+        // At once: the record of every send would be copied by each initialiser that it came by, and by each variable.
+        return AuditRecord(
+            time: time,
+            tenant: command.principal.profile.id.text,
+            principal: command.principal.auditName,
+            action: action.rawValue,
+            outcome: tally.outcome,
+            requestID: command.origin.requestID,
+            tenantUID: command.principal.profile.uid,
+            method: command.origin.method,
+            targetKind: command.target.kind.rawValue,
+            targets: targets.auditBytes,
+            object: object,
+            results: tally.results,
+            recipients: tally.recipients,
+            accepted: tally.accepted,
+            bytes: command.payloadBytes,
+            code: tally.code,
+            upstreamCode: upstreamCode,
+            fcmMessageID: tally.fcmMessageID,
+            messageID: outcome.messageID,
+            traceID: command.origin.traceID
         )
-        record.targetKind = command.target.kind.rawValue
-        record.targets = targets.auditBytes
-        record.object = object
-        record.results = tally.results
-        record.recipients = tally.recipients
-        record.accepted = tally.accepted
-        record.bytes = command.payloadBytes
-        record.code = tally.code
-        record.upstreamCode = upstreamCode
-        record.fcmMessageID = tally.fcmMessageID
-        record.messageID = outcome.messageID
-        return record
     }
 }
 
