@@ -21,15 +21,16 @@ extension FCMClient {
 
     @inline(never)  // What it needs for a moment would enlarge the frame of its async caller, which is allocated.
     private func prepareV1(_ call: UpstreamCall) -> Result<V1Send, CallFailure> {
-        self.account(of: call.profile, by: .v1, call.origin)
+        let message = call.message
+        return self.account(of: call.profile, by: .v1, call.origin)
             .map { account in
                 V1Send(
                     context: CallContext(.v1, by: account, for: call),
                     path: account.messagePath,
-                    calls: V1Calls(call.message, to: call.target, now: self.clock.now().seconds),
+                    calls: V1Calls(message, to: call.target, now: self.clock.now().seconds),
                     kind: call.target.kind,
                     mayBeGroup: call.mayBeGroup,
-                    keepsAnswer: call.message.passThrough != nil,
+                    keepsAnswer: message.passThrough != nil,
                     gate: call.gate
                 )
             }

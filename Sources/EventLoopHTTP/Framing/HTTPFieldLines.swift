@@ -135,7 +135,7 @@ package struct HTTPFieldLines: Sendable {
     /// Adds a line; false if its bytes may not stand there, or the head becomes too long.
     mutating func append(name: String, value: String) -> Bool {
         let nameStart = self.head.writerIndex
-        guard name.utf8.allSatisfy(HTTPGrammar.isToken), value.utf8.allSatisfy(HTTPGrammar.isText),
+        guard HTTPGrammar.isAllToken(name.utf8.span), HTTPGrammar.isAllText(value.utf8.span),
             nameStart + name.utf8.count + value.utf8.count <= Self.maxHeadBytes
         else { return false }
         self.head.writeString(name)

@@ -16,13 +16,19 @@ enum HTTPGrammar {
         return bits >> UInt64(byte & 63) & 1 == 1
     }
 
+    /// Whether all bytes may stand there.
+    static func isAllToken(_ bytes: Span<UInt8>) -> Bool {
+        for index in bytes.indices where !Self.isToken(bytes[index]) { return false }
+        return true
+    }
+
     /// Whether a byte may stand in a field's value, in a reason phrase or in a chunk's extension.
     static func isText(_ byte: UInt8) -> Bool {
         (byte >= 0x20 && byte != 0x7F) || byte == Self.tab
     }
 
     /// Whether all bytes from an index on may stand there.
-    static func isAllText(_ bytes: Span<UInt8>, from start: Int) -> Bool {
+    static func isAllText(_ bytes: Span<UInt8>, from start: Int = 0) -> Bool {
         var index = start
         while index >= 0, index < bytes.count {
             guard Self.isText(bytes[index]) else { return false }

@@ -75,10 +75,7 @@ package struct V1Calls: Sendable {
 
     /// Writes a text as JSON; tokens need no escape, so that they are copied as they are.
     private static func write(_ text: String, to body: inout ByteBuffer) {
-        let needsEscape = text.utf8.contains { byte in
-            byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
-        }
-        if needsEscape {
+        if Self.needsEscape(text) {
             var writer = JSONWriter()
             writer.string(text)
             body.writeImmutableBuffer(writer.finish())
@@ -87,5 +84,14 @@ package struct V1Calls: Sendable {
             body.writeString(text)
             body.writeInteger(UInt8(ascii: "\""))
         }
+    }
+
+    private static func needsEscape(_ text: String) -> Bool {
+        let bytes = text.utf8.span
+        for index in bytes.indices {
+            let byte = bytes[index]
+            if byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return true }
+        }
+        return false
     }
 }

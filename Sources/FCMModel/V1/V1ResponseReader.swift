@@ -102,15 +102,22 @@ package enum V1ResponseReader {
 
     /// The last part of `projects/<project>/messages/<id>`, whatever it looks like.
     private static func messageID(in name: String) -> String? {
-        let projects = "projects/".utf8
-        let messages = "/messages/".utf8
-        guard name.utf8.starts(with: projects) else { return nil }
-        let rest = name.utf8.dropFirst(projects.count)
-        guard let end = rest.firstIndex(of: UInt8(ascii: "/")), end > rest.startIndex,
-            rest[end...].starts(with: messages)
-        else { return nil }
-        let id = String(Substring(rest[end...].dropFirst(messages.count)))
-        return AnswerBounds.isMessageID(id) ? id : nil
+        let bytes = name.utf8.span
+        guard Self.stands(Self.projects, in: bytes, at: 0) else { return nil }
+        var end = Self.projects.count
+        while end < bytes.count, bytes[end] != UInt8(ascii: "/") { end += 1 }
+        guard end > Self.projects.count, Self.stands(Self.messages, in: bytes, at: end) else { return nil }
+        let text = String(Substring(name.utf8.dropFirst(end + Self.messages.count)))
+        return AnswerBounds.isMessageID(text) ? text : nil
+    }
+
+    private static let projects = Array("projects/".utf8)
+    private static let messages = Array("/messages/".utf8)
+
+    private static func stands(_ part: [UInt8], in bytes: Span<UInt8>, at start: Int) -> Bool {
+        guard start + part.count <= bytes.count else { return false }
+        for index in part.indices where bytes[start + index] != part[index] { return false }
+        return true
     }
 
     private static func refusal(
@@ -267,7 +274,13 @@ extension UpstreamResult {
     /// does not know counts as one (TB-GROUP).
     package init(_ reading: V1Reading, knownMembers: Int? = nil) {
         switch reading.answer {
-        case .accepted, .rejected:
+        case .accepted:
+            self.init(
+                answer: .recipients([reading.outcome]),
+                upstreamCode: reading.upstreamCode,
+                passThrough: reading.passThrough
+            )
+        case .rejected:
             self.init(gathering: [reading])
             self.passThrough = reading.passThrough
         case .group:
