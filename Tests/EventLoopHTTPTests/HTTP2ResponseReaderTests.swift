@@ -32,6 +32,16 @@ struct HTTP2ResponseReaderTests {
         ([("a", "b")], true, "malformed"),
         ([(":status", "200"), ("a", "b\r\nc: d")], true, "malformed"),
         ([(":status", "200"), ("a b", "c")], true, "malformed"),
+        ([(":status", "200"), ("A", "b")], true, "malformed"),
+        ([(":status", "200"), ("", "b")], true, "malformed"),
+        ([(":status", "200"), (":status", "200")], true, "malformed"),
+        ([(":status", "200"), (":path", "/")], true, "malformed"),
+        ([("a", "b"), (":status", "200")], true, "malformed"),
+        ([(":status", "200"), ("connection", "close")], true, "malformed"),
+        ([(":status", "200"), ("keep-alive", "1")], true, "malformed"),
+        ([(":status", "200"), ("proxy-connection", "close")], true, "malformed"),
+        ([(":status", "200"), ("transfer-encoding", "chunked")], true, "malformed"),
+        ([(":status", "200"), ("upgrade", "x")], true, "malformed"),
         ([(":status", "200"), ("content-length", "4")], false, "incomplete"),
         ([(":status", "200"), ("content-length", "5")], false, "tooLarge"),
         ([(":status", "200"), ("content-length", "5")], true, "complete 200 "),
@@ -76,6 +86,17 @@ struct HTTP2ResponseReaderTests {
         #expect(Self.name(large) == "tooLarge")
         let trailers = reader.read(["x": "y"], endsStream: false)
         #expect(Self.name(trailers) == "malformed")
+    }
+
+    @Test(
+        "Trailers that no answer may have are refused",
+        arguments: [(":status", "200"), ("A", "b"), ("", "b"), ("a b", "c"), ("a", "b\r\nc: d"), ("upgrade", "x")]
+    )
+    func trailers(field: (String, String)) {
+        var reader = HTTP2ResponseReader(limits: Self.limits)
+        _ = reader.read([":status": "200"], endsStream: false)
+        let step = reader.read(HPACKHeaders([field]), endsStream: true)
+        #expect(Self.name(step) == "malformed")
     }
 
     @Test("Interim heads are bounded")

@@ -61,7 +61,8 @@ struct HTTP2RequestHeadWriter {
 
 /// Puts one answer together from the frames of its stream, within its limits.
 ///
-/// The frame handler has checked field blocks for what they must not contain.
+/// Field blocks are checked here and by nobody else (RFC 9113, sections 8.2 and 8.3): names in small letters, nothing
+/// that speaks of one connection, and of pseudo-headers `:status` alone, once and first.
 struct HTTP2ResponseReader {
     struct Limits: Sendable {
         /// The field block in bytes, counted as RFC 9113, section 6.5.2, counts: with 32 for each field.
@@ -104,8 +105,11 @@ struct HTTP2ResponseReader {
     /// Takes a field block: an interim head, the final one, or trailers.
     mutating func read(_ block: HPACKHeaders, endsStream: Bool) -> Step {
         guard self.head == nil else {
-            // Trailers are not looked at.
-            return endsStream ? self.complete() : .malformed
+            // Trailers are checked, and not looked at.
+            let areFields = block.allSatisfy { name, value, _ in
+                Self.mayStand(name) && HTTPGrammar.isAllToken(name.utf8.span) && HTTPGrammar.isAllText(value.utf8.span)
+            }
+            return endsStream && areFields ? self.complete() : .malformed
         }
         var status: Int?
         var fields = HTTPFieldLines(headBytes: 256)
@@ -114,9 +118,12 @@ struct HTTP2ResponseReader {
             bytes += name.utf8.count + value.utf8.count + 32
             guard bytes <= self.limits.maxHeadBytes, fields.count < self.limits.maxFields else { return .tooLarge }
             if name.utf8.first == UInt8(ascii: ":") {
-                status = name == ":status" ? Self.code(value) : status
+                guard name == ":status", status == nil, fields.count == 0, let code = Self.code(value) else {
+                    return .malformed
+                }
+                status = code
             } else {
-                guard fields.append(name: name, value: value) else { return .malformed }
+                guard Self.mayStand(name), fields.append(name: name, value: value) else { return .malformed }
             }
         }
         switch status {
@@ -129,6 +136,16 @@ struct HTTP2ResponseReader {
             return endsStream ? self.complete() : self.checkedLength(fields)
         default:
             return .malformed
+        }
+    }
+
+    /// Whether an answer may have a field of a name, which is known to be a token.
+    private static func mayStand(_ name: String) -> Bool {
+        let bytes = name.utf8.span
+        for index in bytes.indices where HTTPGrammar.lowercased(bytes[index]) != bytes[index] { return false }
+        return switch name {
+        case "", "connection", "transfer-encoding", "proxy-connection", "keep-alive", "upgrade": false
+        default: true
         }
     }
 
