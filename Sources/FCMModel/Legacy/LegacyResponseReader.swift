@@ -28,7 +28,7 @@ package enum LegacyResponseReader {
         return UpstreamResult(
             answer: reading.answer,
             retryAfter: Self.isRetryable(reading.answer) ? delay : nil,
-            upstreamCode: reading.word ?? String(response.status),
+            upstreamCode: reading.word ?? response.statusText,
             legacyName: reading.name
         )
     }

@@ -23,6 +23,9 @@ package struct UpstreamResponse: Sendable, Hashable {
     func json(_ limits: JSONLimits = JSONLimits()) -> JSONValue? {
         (try? JSONDocument(parsing: self.body, limits: limits))?.root
     }
+
+    /// The status as results name it; nearly all have the same.
+    var statusText: String { self.status == 200 ? "200" : String(self.status) }
 }
 
 /// Bounds of what an upstream's answer may hold; an answer beyond them is not understood (`upstream_protocol`).

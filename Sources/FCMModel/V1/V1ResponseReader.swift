@@ -86,7 +86,7 @@ package enum V1ResponseReader {
             }
             return reading
         }
-        return V1Reading(answer: Self.success(response, mayBeGroup: mayBeGroup), upstreamCode: String(response.status))
+        return V1Reading(answer: Self.success(response, mayBeGroup: mayBeGroup), upstreamCode: response.statusText)
     }
 
     /// Reads a 2xx; one that says nothing is not taken for a delivery (TB-SUCCESS).

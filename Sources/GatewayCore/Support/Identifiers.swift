@@ -139,4 +139,20 @@ extension [UInt8] {
             for index in bytes.indices { room.append(bytes[index]) }
         }
     }
+
+    /// Appends a number in decimal digits, without a text in between.
+    package mutating func append(decimal number: Int) {
+        guard number >= 0 else {
+            self.append(utf8: String(number))
+            return
+        }
+        var divisor = 1
+        while number / divisor >= 10 { divisor *= 10 }
+        self.append(addingCapacity: 20) { room in
+            while divisor > 0 {
+                room.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+                divisor /= 10
+            }
+        }
+    }
 }

@@ -75,16 +75,6 @@ extension [UInt8] {
         self.append(UInt8(ascii: "="))
         self.append(decimal: value)
     }
-
-    /// Appends a number that is not negative in decimal digits.
-    fileprivate mutating func append(decimal number: Int) {
-        var divisor = 1
-        while number / divisor >= 10 { divisor *= 10 }
-        while divisor > 0 {
-            self.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
-            divisor /= 10
-        }
-    }
 }
 
 extension HTTPHeaderLines {

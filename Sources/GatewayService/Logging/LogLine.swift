@@ -58,7 +58,7 @@ struct LogLine {
 
     mutating func add(plain name: String, _ number: Int) {
         self.begin { $0.append(utf8: name) }
-        self.bytes.append(utf8: String(number))
+        self.bytes.append(decimal: number)
     }
 
     private mutating func end(_ text: String) {
