@@ -265,6 +265,11 @@ extension ContiguousArray<UInt8> {
     /// Appends a string's bytes; `append(contentsOf:)` takes twice as long for one of a few dozen bytes.
     mutating func append(utf8 text: String) {
         let bytes = text.utf8.span
+        guard bytes.count < 32 else {
+            // Unsafe: the bytes are copied while the span lives, all at once, as tokens are worth it.
+            unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
+            return
+        }
         self.append(addingCapacity: bytes.count) { room in
             for index in bytes.indices { room.append(bytes[index]) }
         }

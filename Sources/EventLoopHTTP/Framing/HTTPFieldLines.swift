@@ -63,6 +63,7 @@ package struct HTTPFieldLines: Sendable {
             self.valueEnd = UInt16(value.upperBound)
         }
 
+        var nameCount: Int { Int(self.nameEnd) - Int(self.nameStart) }
         var name: Range<Int> { Int(self.nameStart)..<Int(self.nameEnd) }
         var value: Range<Int> { Int(self.valueStart)..<Int(self.valueEnd) }
     }
@@ -202,9 +203,9 @@ package struct HTTPFieldLines: Sendable {
     }
 
     private func isNamed(_ key: HTTPFieldKey, _ index: Int) -> Bool {
-        let name = self.lines[index].name
-        guard name.count == key.bytes.count else { return false }
-        return self.head.readableBytesUInt8Span.equalsIgnoringCase(name, key.bytes)
+        let line = self.lines[index]
+        guard line.nameCount == key.bytes.count else { return false }
+        return self.head.readableBytesUInt8Span.equalsIgnoringCase(line.name, key.bytes)
     }
 
     private func text(_ range: Range<Int>) -> String {
