@@ -7,8 +7,9 @@ import NIOCore
 /// The line that is written for every request.
 ///
 /// Requests are logged at `info`, those that the gateway failed at `warning`. Paths are logged as templates, and a tenant
-/// only by a name that one can have, so that no token in a path reaches the log. A class, since every request
-/// would copy what it holds.
+/// only by a name that one can have, so that no token in a path reaches the log.
+///
+/// A class, since every request would copy what it holds.
 package final class AccessLog: Sendable {
     private let logger: Logger
     private let sink: (any AccessLogSink)?
@@ -140,14 +141,11 @@ package struct AccessLogEntry: Sendable {
 }
 
 extension AccessLogEntry {
-    /// The line of a request that the pipeline answered; no initialiser, since those take copies of what they are given,
-    /// and not the answer as a whole, which would be copied.
+    /// The line of a request that the pipeline answered; no initialiser, since those take copies of what they are given.
     static func line(
         _ exchange: Exchange,
+        _ response: HTTPServerResponse.Summary,
         _ route: Route?,
-        status: Int,
-        code: String?,
-        bytesOut: Int,
         in duration: Duration
     ) -> AccessLogEntry {
         let request = exchange.request
@@ -156,16 +154,23 @@ extension AccessLogEntry {
             trace: exchange.trace,
             method: HTTPMetrics.label(of: request.head.method.rawValue),
             route: route?.template,
-            status: status,
-            code: code,
+            status: response.status,
+            code: response.code,
             tenant: exchange.tenantName,
             keyID: exchange.principal?.key.id,
             remoteAddress: request.connection.remoteAddress,
             bytesIn: request.body.readableBytes,
-            bytesOut: bytesOut,
+            bytesOut: response.bytesOut,
             duration: duration
         )
     }
+}
+
+extension HTTPServerResponse {
+    typealias Summary = (status: Int, code: String?, bytesOut: Int)
+
+    /// What is told of an answer, which as a whole would be copied.
+    var summary: Summary { (self.status.code, self.code, self.body.readableBytes) }
 }
 
 extension Exchange {

@@ -3,7 +3,6 @@ import FCMModel
 import GatewayCore
 import HTTPTypes
 import Logging
-import NIOCore
 
 /// The way of every request to either listener, from its arrival to its answer.
 ///
@@ -279,20 +278,16 @@ struct RequestPipeline: Sendable {
         _ route: Route?
     ) -> HTTPServerResponse {
         let duration = ContinuousClock.now - exchange.arrival
-        let (status, code, bytesOut) = (response.status.code, response.code, response.body.readableBytes)
+        let summary = response.summary
         let method = exchange.request.head.method.rawValue
-        self.metrics.ended(route: route?.template ?? "none", method: method, status: status, in: duration)
+        self.metrics.ended(route: route?.template ?? "none", method: method, status: summary.status, in: duration)
         self.accessLog.write(
-            .line(exchange, route, status: status, code: code, bytesOut: bytesOut, in: duration),
-            status: status,
+            .line(exchange, summary, route, in: duration),
+            status: summary.status,
             isShed: response.isPaced,
             isExpected: route?.isProbe == true
         )
-        exchange.trace?
-            .end(
-                AccessLogEntry.line(exchange, route, status: status, code: code, bytesOut: bytesOut, in: duration)
-                    .ending(method)
-            )
+        exchange.trace?.end(AccessLogEntry.line(exchange, summary, route, in: duration).ending(method))
         response.headers.append(.requestID, exchange.requestID)
         return response
     }
