@@ -56,4 +56,18 @@ struct HTTPHeadScannerTests {
             #expect(verdict == step)
         }
     }
+
+    @Test("Eight bytes at a time, every byte is what it is alone", arguments: 0..<18)
+    func words(place: Int) {
+        for byte in UInt8.min...UInt8.max {
+            for other in [UInt8(ascii: "a"), HTTPGrammar.tab, 0x80] {
+                var bytes = [UInt8](repeating: other, count: 18)
+                bytes[place] = byte
+                let end = HTTPGrammar.endOfText(in: bytes.span, from: 0)
+                let feed = HTTPGrammar.nextLineFeed(in: bytes.span, from: 0)
+                #expect(end == (HTTPGrammar.isText(byte) ? bytes.count : place))
+                #expect(feed == (byte == HTTPGrammar.lineFeed ? place : bytes.count))
+            }
+        }
+    }
 }

@@ -99,7 +99,7 @@ package struct HTTPFieldLines: Sendable {
         index += 1
         while index < bytes.count, Self.isBlank(bytes[index]) { index += 1 }
         let valueStart = index
-        while index < bytes.count, HTTPGrammar.isText(bytes[index]) { index += 1 }
+        index = HTTPGrammar.endOfText(in: bytes, from: index)
         var valueEnd = index
         while valueEnd > valueStart, Self.isBlank(bytes[valueEnd - 1]) { valueEnd -= 1 }
         guard bytes.endsLine(at: index) else { return nil }

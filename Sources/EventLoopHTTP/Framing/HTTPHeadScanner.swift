@@ -47,8 +47,8 @@ struct HTTPHeadScanner {
         var lineStart = 0
         var index = 0
         while index < bytes.count {
-            guard bytes[index] == UInt8(ascii: "\n") else {
-                index += 1
+            guard bytes[index] == HTTPGrammar.lineFeed else {
+                index = HTTPGrammar.nextLineFeed(in: bytes, from: index)
                 continue
             }
             if index > lineStart {
