@@ -99,7 +99,7 @@ struct V1Send: FCMCall {
 
     func read(_ response: HTTPClientResponse, now: Int) -> (V1Reading, AnswerSign) {
         let reading = V1ResponseReader.read(
-            UpstreamResponse(response),
+            UpstreamResponse(response, isPassedOn: self.keepsAnswer),
             for: self.kind,
             mayBeGroup: self.mayBeGroup,
             now: now,
@@ -131,11 +131,12 @@ enum V1Path {
 }
 
 extension UpstreamResponse {
-    init(_ response: HTTPClientResponse) {
+    /// An answer, with its content type where it may be passed on.
+    init(_ response: HTTPClientResponse, isPassedOn: Bool = false) {
         self.init(
             status: response.status.code,
             retryAfter: response.fields[.retryAfter],
-            contentType: response.fields[.contentType],
+            contentType: isPassedOn ? response.fields[.contentType] : nil,
             body: response.body
         )
     }
