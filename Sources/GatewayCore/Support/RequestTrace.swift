@@ -244,14 +244,14 @@ private struct TraceInjector: Injector {
 package struct RequestTracer: Sendable {
     private let tracer: (any Tracer)?
     private let propagates: Bool
+    /// Whether every request is recorded, so that ``begin(_:field:)`` is worth its while.
+    package let isRecording: Bool
 
     package init(_ tracer: (any Tracer)? = nil, propagates: Bool = true) {
         self.tracer = tracer
         self.propagates = propagates
+        self.isRecording = tracer != nil
     }
-
-    /// Whether every request is recorded, so that ``begin(_:field:)`` is worth its while.
-    package var isRecording: Bool { self.tracer != nil }
 
     /// Continues the trace that a caller began, by its fields `traceparent` and `tracestate`; nil where the first is
     /// malformed or absent.
