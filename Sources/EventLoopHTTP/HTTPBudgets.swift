@@ -5,7 +5,6 @@ import Synchronization
 ///
 /// Never locked: it is touched for every request that has a body.
 package final class HTTPBodyBudget: Sendable {
-    /// The most bytes that may be held.
     let limit: Int
     private let held = Atomic(0)
 
@@ -13,11 +12,8 @@ package final class HTTPBodyBudget: Sendable {
         self.limit = limit
     }
 
-    var heldBytes: Int {
-        self.held.load(ordering: .relaxed)
-    }
+    var heldBytes: Int { self.held.load(ordering: .relaxed) }
 
-    /// Whether that many more bytes would fit now.
     func hasRoom(for byteCount: Int) -> Bool {
         byteCount <= self.limit - self.heldBytes
     }
@@ -31,7 +27,6 @@ package final class HTTPBodyBudget: Sendable {
         return true
     }
 
-    /// Takes back bytes that were counted.
     func release(_ byteCount: Int) {
         self.held.subtract(byteCount, ordering: .relaxed)
     }
@@ -61,10 +56,7 @@ package final class HTTPConnectionBudget: Sendable {
         self.limit = limit
     }
 
-    /// Connections open now.
-    var open: Int {
-        self.state.withLock { $0.open }
-    }
+    var open: Int { self.state.withLock { $0.open } }
 
     /// Counts a new connection if there is room for it, or if it replaces one that was closed for it and still counts until
     /// its channel has ended.
@@ -77,7 +69,6 @@ package final class HTTPConnectionBudget: Sendable {
         }
     }
 
-    /// Takes back a connection that was admitted and has closed.
     func leave() {
         let waiting = self.state.withLock { state in
             state.open -= 1
@@ -85,17 +76,13 @@ package final class HTTPConnectionBudget: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for continuation in waiting {
-            continuation.resume()
-        }
+        for continuation in waiting { continuation.resume() }
     }
 
-    /// Admits no connection any more.
     func shut() {
         self.state.withLock { $0.isShut = true }
     }
 
-    /// Returns once no connection is open.
     func waitUntilEmpty() async {
         await withCheckedContinuation { continuation in
             let isEmpty = self.state.withLock { state in
@@ -103,9 +90,7 @@ package final class HTTPConnectionBudget: Sendable {
                 state.waiting.append(continuation)
                 return false
             }
-            if isEmpty {
-                continuation.resume()
-            }
+            if isEmpty { continuation.resume() }
         }
     }
 }

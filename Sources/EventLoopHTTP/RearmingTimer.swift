@@ -20,7 +20,6 @@ final class RearmingTimer {
         self.onExpiry = onExpiry
     }
 
-    /// Replaces the deadline.
     func set(_ deadline: NIODeadline) {
         self.deadline = deadline
         if let wakeUp, wakeUp.at <= deadline {
@@ -35,7 +34,6 @@ final class RearmingTimer {
         self.deadline = nil
     }
 
-    /// Ends the timer for good.
     func stop() {
         self.deadline = nil
         self.onExpiry = nil

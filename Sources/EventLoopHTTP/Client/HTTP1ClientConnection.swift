@@ -14,22 +14,18 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case body(HTTPClientExchange, HTTPClientResponse, endsWithConnection: Bool)
         /// The answer is delivered; bytes that were read with it are still being looked at. Next: `idle`, `closed`.
         case settling
-        /// Over.
         case closed
     }
 
     private var phase = Phase.idle
-    /// Bytes that have arrived and are not read yet.
     private var pending = ByteBuffer()
     private var scanner: HTTPHeadScanner
-    /// The head so far, while it is incomplete.
     private var partialHead = ByteBuffer()
     private var bodyReader = HTTPBodyReader()
     private var informationalHeads = 0
     private var isReusable = true
     /// The tenant whose exchange has the connection's place in the pool.
     private var tenant: Int?
-    /// Bytes counted of the answer that is arriving.
     private var heldBytes = 0
 
     init(loop: HTTPClientLoop) {
@@ -38,30 +34,6 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     }
 
     // MARK: Events of the channel
-
-    func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-        self.timer.start { [unowned self] in self.deadlinePassed() }
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        self.transportClosed()
-        self.context = nil
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        self.transportClosed()
-        context.fireChannelInactive()
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.receive(self.unwrapInboundIn(data))
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        self.readCompleted()
-        context.fireChannelReadComplete()
-    }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         self.abort(.connectionClosed, cause: error)
@@ -101,10 +73,10 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         switch self.phase {
         case .idle, .settling:
             self.leave()
-            self.closeAtOnce()
+            self.context?.closeAtOnce()
         case .head(let exchange), .body(let exchange, _, _):
             self.leave()
-            self.closeAtOnce()
+            self.context?.closeAtOnce()
             exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
         case .closed:
             break
@@ -115,13 +87,12 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         if case .idle = self.phase { self.close() }
     }
 
-    /// Ends a connection that serves no exchange, in good order.
     private func close() {
         self.leave()
         self.context?.close(promise: nil)
     }
 
-    private func transportClosed() {
+    override func transportClosed() {
         if case .body(let exchange, let response, endsWithConnection: true) = self.phase {
             self.deliver(response, to: exchange)
             self.leave()
@@ -130,7 +101,6 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// Gives up the place in the pool.
     private func leave() {
         self.phase = .closed
         self.timer.stop()
@@ -140,7 +110,7 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.loop.ended(self)
     }
 
-    private func deadlinePassed() {
+    override func wake() {
         switch self.phase {
         case .idle: self.close()
         case .head, .body: self.abort(.deadlineExceeded)
@@ -150,15 +120,12 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     // MARK: Reading
 
-    private func receive(_ bytes: ByteBuffer) {
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = self.unwrapInboundIn(data)
         let byteCount = bytes.readableBytes
         switch self.phase {
         case .head, .body:
-            if self.pending.readableBytes == 0 {
-                self.pending = bytes
-            } else {
-                self.pending.writeImmutableBuffer(bytes)
-            }
+            self.pending.gather(bytes)
             self.advance()
             self.hold(byteCount)
         case .settling:
@@ -171,8 +138,8 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// The transport has handed over everything it read at once.
-    private func readCompleted() {
+    func channelReadComplete(context: ChannelHandlerContext) {
+        defer { context.fireChannelReadComplete() }
         guard case .settling = self.phase else { return }
         guard self.isReusable, self.context?.channel.isActive == true else {
             self.close()
@@ -185,7 +152,6 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.loop.released(self, of: tenant)
     }
 
-    /// Hands the answer to the caller.
     private func deliver(_ head: HTTPClientResponse, to exchange: HTTPClientExchange) {
         var response = head
         response.body = self.bodyReader.body
@@ -210,7 +176,6 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// Nothing is held of an answer any more.
     private func releaseAnswer() {
         self.core.release(self.heldBytes)
         self.heldBytes = 0
@@ -242,11 +207,11 @@ final class HTTP1ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case .malformed:
             self.abort(.invalidResponse)
         case .incomplete:
-            self.partialHead.appendBody(self.pending)
+            self.partialHead.gather(self.pending)
             self.pending = ByteBuffer()
         case .complete(let byteCount):
             guard let bytes = self.pending.readSlice(length: byteCount) else { return }
-            self.partialHead.appendBody(bytes)
+            self.partialHead.gather(bytes)
             let head = self.partialHead
             self.partialHead = ByteBuffer()
             do throws(HTTPClientError.Code) {

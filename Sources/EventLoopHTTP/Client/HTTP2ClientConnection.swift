@@ -17,18 +17,15 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case serving
         /// Takes no more exchanges, and ends with its last one. Next: `closed`.
         case draining
-        /// Over.
         case closed
     }
 
-    /// One exchange.
     private final class Stream {
         let id: HTTP2StreamID
         let exchange: HTTPClientExchange
         var reader: HTTP2ResponseReader
         /// Whether the caller has its answer; the stream stays until the request is written, or given up, too.
         var isAnswered = false
-        /// Bytes counted of the answer so far.
         var heldBytes = 0
 
         init(id: HTTP2StreamID, exchange: HTTPClientExchange, limits: HTTP2ResponseReader.Limits) {
@@ -76,11 +73,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     }
 
     private static func freshLiveness(_ loop: HTTPClientLoop) -> HTTP2Liveness {
-        HTTP2Liveness(
-            limits: loop.core.http2.livenessLimits,
-            now: loop.eventLoop.now,
-            chance: Double.random(in: 0...1)
-        )
+        HTTP2Liveness(limits: loop.core.http2.livenessLimits, now: loop.eventLoop.now, chance: .random(in: 0...1))
     }
 
     override var isUsable: Bool {
@@ -90,30 +83,10 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     // MARK: Opening
 
-    func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
-        self.timer.start { [unowned self] in self.wake() }
+    override func handlerAdded(context: ChannelHandlerContext) {
+        super.handlerAdded(context: context)
         let growth = HTTP2ClientSettings.connectionWindowBytes - HTTP2ClientSettings.initialConnectionWindowBytes
         self.write(.rootStream, .windowUpdate(windowSizeIncrement: growth))
-    }
-
-    func handlerRemoved(context: ChannelHandlerContext) {
-        self.abort(.connectionClosed)
-        self.context = nil
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        self.abort(.connectionClosed)
-        context.fireChannelInactive()
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.receive(self.unwrapInboundIn(data))
-    }
-
-    func channelReadComplete(context: ChannelHandlerContext) {
-        self.readCompleted()
-        context.fireChannelReadComplete()
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -130,16 +103,11 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.failed(error)
-    }
-
     /// Reports once the peer's settings have arrived, or never will.
     func whenGreeted(_ onGreeted: @escaping (Result<HTTPClientConnection, HTTPClientError>) -> Void) {
         self.onGreeted = onGreeted
     }
 
-    /// The peer's first settings are there.
     private func greeted() {
         guard case .greeting = self.phase else { return }
         self.phase = .serving
@@ -191,7 +159,6 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.reset(stream, .cancel, code)
     }
 
-    /// Ends a stream from here.
     private func reset(
         _ stream: Stream,
         _ reason: HTTP2ErrorCode,
@@ -219,7 +186,6 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         return true
     }
 
-    /// The place of a stream that was forgotten is free.
     private func released(_ stream: Stream) {
         if case .serving = self.phase {
             self.loop.released(self, of: stream.exchange.request.tenant)
@@ -258,13 +224,13 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
             return
         case .greeting:
             self.leave()
-            self.closeAtOnce()
+            self.context?.closeAtOnce()
             self.reportGreeted(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
         case .serving, .draining:
             let streams = self.streams
             self.leave()
             self.streams = [:]
-            self.closeAtOnce()
+            self.context?.closeAtOnce()
             for stream in streams.values {
                 self.core.release(stream.heldBytes)
                 stream.exchange.finish(.failure(HTTPClientError(code: code, requestSent: true, cause: cause)))
@@ -272,7 +238,6 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// Ends a connection without exchanges, in good order.
     private func close() {
         self.write(.rootStream, .goAway(lastStreamID: .rootStream, errorCode: .noError, opaqueData: nil))
         self.context?.flush()
@@ -280,7 +245,6 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         self.context?.close(promise: nil)
     }
 
-    /// Gives up the place in the pool.
     private func leave() {
         self.phase = .closed
         self.timer.stop()
@@ -289,8 +253,8 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     // MARK: Frames
 
-    /// Takes a frame from the peer.
-    private func receive(_ frame: HTTP2Frame) {
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = self.unwrapInboundIn(data)
         self.expectsStreamError = false
         switch frame.payload {
         case .headers(let headers):
@@ -313,10 +277,10 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
-    /// The transport has handed over everything it read at once.
-    private func readCompleted() {
+    func channelReadComplete(context: ChannelHandlerContext) {
+        defer { context.fireChannelReadComplete() }
         self.expectsStreamError = false
-        self.heard()
+        if self.liveness.heard(at: self.loop.eventLoop.now) { self.rearm() }
         guard self.answeredEarly > 0 else { return }
         // The rest of these requests is no longer needed.
         for stream in self.streams.values where stream.isAnswered {
@@ -359,7 +323,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     }
 
     /// Something is wrong with a stream, or with the connection.
-    private func failed(_ error: any Error) {
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if self.expectsStreamError {
             self.expectsStreamError = false
         } else if let error = error as? NIOHTTP2Errors.StreamError {
@@ -461,14 +425,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
 
     // MARK: Timing
 
-    /// Notes that the peer is there.
-    private func heard() {
-        if self.liveness.heard(at: self.loop.eventLoop.now) {
-            self.rearm()
-        }
-    }
-
-    private func wake() {
+    override func wake() {
         self.wakesAt = .distantFuture
         let now = self.loop.eventLoop.now
         for stream in self.streams.values where stream.exchange.deadline <= now {
@@ -518,7 +475,6 @@ enum HTTP2ClientFault: Error, Equatable {
     case violation(HTTP2ErrorCode)
     /// Every connection refused the exchange.
     case refused
-    /// A ping stayed unanswered.
     case silent
     /// The peer speaks none of the protocols offered to it.
     case noProtocol

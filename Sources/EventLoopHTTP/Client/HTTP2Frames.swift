@@ -37,12 +37,10 @@ struct HTTP2ClientSettings: Sendable {
         self.maxHeaderListBytes = 2 * configuration.maxResponseHeadBytes
     }
 
-    /// How many streams a connection carries whose peer allows a number, or names none.
     func streams(allowed: Int?) -> Int {
         min(allowed ?? Self.defaultStreams, self.maxStreamsPerConnection)
     }
 
-    /// The handler that turns bytes into frames and back.
     func makeFrameHandler() -> NIOHTTP2Handler {
         var connection = NIOHTTP2Handler.ConnectionConfiguration()
         connection.initialSettings = [

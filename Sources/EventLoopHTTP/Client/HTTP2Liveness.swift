@@ -11,22 +11,17 @@ struct HTTP2Liveness {
         var pingAfterIdle: TimeAmount
         /// The time the peer has for any sign of life after a ping.
         var pingTimeout: TimeAmount
-        /// How long a connection without exchanges is kept.
         var idleTimeout: TimeAmount
-        /// How long a connection takes exchanges.
         var lifetime: TimeAmount
         /// The part of the lifetime that is left to chance, 0 to 1.
         var lifetimeJitter: Double
     }
 
     enum Verdict: Equatable {
-        /// Nothing is due before this time.
         case fine(until: NIODeadline)
         /// Send a ping, and note it.
         case ping
-        /// The last ping stayed unanswered.
         case dead
-        /// The connection has not been used for long enough.
         case idle
         /// The connection should take no more exchanges.
         case retire
@@ -59,12 +54,10 @@ struct HTTP2Liveness {
         self.pingedAt = now
     }
 
-    /// The first exchange has come.
     mutating func becameBusy() {
         self.idleSince = nil
     }
 
-    /// The last exchange has gone.
     mutating func becameIdle(at now: NIODeadline) {
         self.idleSince = now
     }

@@ -23,7 +23,6 @@ struct HTTP2RequestHeadWriter {
         self.authority = authority
     }
 
-    /// The field block of a request's head.
     mutating func block(for request: HTTPClientRequest) -> HPACKHeaders {
         var block = self.blockWithoutLength(for: request)
         if request.statesLength {
@@ -41,7 +40,7 @@ struct HTTP2RequestHeadWriter {
             (":method", request.method.rawValue),
             (":scheme", self.scheme),
             (":authority", self.authority),
-            (":path", HTTPRequestPath(request.path).encoded),
+            (":path", request.encodedPath),
         ])
         request.headers.forEachLine { name, value in
             let name = String(decoding: name.lazy.map(HTTPGrammar.lowercased), as: UTF8.self)
@@ -67,20 +66,15 @@ struct HTTP2ResponseReader {
     struct Limits: Sendable {
         /// The field block in bytes, counted as RFC 9113, section 6.5.2, counts: with 32 for each field.
         var maxHeadBytes: Int
-        /// Fields.
         var maxFields: Int
-        /// The body in bytes.
         var maxBodyBytes: Int
     }
 
     enum Step {
-        /// More frames must follow.
         case incomplete
-        /// The answer is complete.
         case complete(HTTPClientResponse)
         /// The head or the body exceeds its limit.
         case tooLarge
-        /// The answer makes no sense.
         case malformed
     }
 
@@ -99,7 +93,6 @@ struct HTTP2ResponseReader {
         self.head != nil || self.informationalHeads > 0
     }
 
-    /// Bytes held of the answer.
     var heldBytes: Int { self.headBytes + self.body.readableBytes }
 
     /// Takes a field block: an interim head, the final one, or trailers.
@@ -149,7 +142,6 @@ struct HTTP2ResponseReader {
         }
     }
 
-    /// Takes a piece of the body.
     mutating func read(_ bytes: ByteBuffer, endsStream: Bool) -> Step {
         guard self.head != nil else { return .malformed }
         guard bytes.readableBytes <= self.limits.maxBodyBytes - self.body.readableBytes else { return .tooLarge }
@@ -158,7 +150,7 @@ struct HTTP2ResponseReader {
             if bytes.readableBytes > 0 { self.body.writeImmutableBuffer(bytes) }
             return .incomplete
         }
-        if bytes.readableBytes > 0 { self.body.appendBody(bytes) }
+        if bytes.readableBytes > 0 { self.body.gather(bytes) }
         return self.complete()
     }
 

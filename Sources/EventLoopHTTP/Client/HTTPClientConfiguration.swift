@@ -4,9 +4,7 @@ package import NIOSSL
 package struct HTTPClientConfiguration: Sendable {
     /// How long making a connection may take, with name resolution and the TLS handshake.
     package var connectTimeout = Duration.seconds(2)
-    /// What is offered to the peer of an `https` origin, most wanted first.
-    ///
-    /// An `http` origin is always spoken to in HTTP/1.1.
+    /// What is offered to an `https` origin, most wanted first; an `http` origin is always spoken to in HTTP/1.1.
     package var protocols: [HTTPClientProtocol] = [.http2, .http1]
     /// HTTP/1.1 connections per event loop, in whatever state.
     package var maxConnectionsPerLoop = 256
@@ -17,7 +15,6 @@ package struct HTTPClientConfiguration: Sendable {
     package var connections = HTTPConnectionBudget(limit: .max)
     /// Exchanges per event loop that may wait for a connection once there are as many as may be.
     package var maxWaitersPerLoop = 1024
-    /// How long an unused connection is kept.
     package var idleTimeout = Duration.seconds(60)
     /// The body of an answer, in bytes, whatever its request allows.
     package var maxResponseBodyBytes = 1024 * 1024
@@ -27,7 +24,6 @@ package struct HTTPClientConfiguration: Sendable {
     package var collecting = HTTPBodyBudget(limit: 64 * 1024 * 1024)
     /// The head of an answer on the wire, in bytes; one field may fill it.
     package var maxResponseHeadBytes = 32 * 1024
-    /// Field lines of one answer.
     package var maxResponseFields = 128
     package var http2 = HTTP2ClientConfiguration()
     /// How `https` origins are verified; nil for the system's trust roots and full verification.
@@ -66,8 +62,6 @@ package struct HTTP2ClientConfiguration: Sendable {
 
 /// What a client and its peer may speak; the raw value is the protocol's name in TLS (RFC 7301).
 package enum HTTPClientProtocol: String, Sendable, CaseIterable {
-    /// HTTP/2: many exchanges share a connection.
     case http2 = "h2"
-    /// HTTP/1.1: one exchange after the other has a connection to itself.
     case http1 = "http/1.1"
 }

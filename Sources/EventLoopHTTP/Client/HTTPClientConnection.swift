@@ -12,7 +12,6 @@ class HTTPClientConnection: HTTPPoolMember {
     /// Connections of this protocol that there may be on the loop.
     let maxConnections: Int
     var places: HTTPPoolPlaces
-    /// While the handler is in the pipeline.
     final var context: ChannelHandlerContext?
 
     init(loop: HTTPClientLoop, places: Int, maxConnections: Int) {
@@ -23,7 +22,30 @@ class HTTPClientConnection: HTTPPoolMember {
         self.places = HTTPPoolPlaces(limit: places)
     }
 
-    /// Whether an exchange may start now.
+    // MARK: Events of the channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        self.timer.start { [unowned self] in self.wake() }
+    }
+
+    final func handlerRemoved(context: ChannelHandlerContext) {
+        self.transportClosed()
+        self.context = nil
+    }
+
+    final func channelInactive(context: ChannelHandlerContext) {
+        self.transportClosed()
+        context.fireChannelInactive()
+    }
+
+    func transportClosed() { self.abort(.connectionClosed) }
+
+    /// The timer goes off.
+    func wake() { preconditionFailure("A protocol's own.") }
+
+    // MARK: In the pool
+
     var isUsable: Bool { preconditionFailure("A protocol's own.") }
 
     /// The tenants of the exchanges that the connection carries, by its places.
@@ -40,16 +62,9 @@ class HTTPClientConnection: HTTPPoolMember {
     /// Ends every exchange with an error, and the connection with them.
     func abort(_ code: HTTPClientError.Code, cause: (any Error)? = nil) { preconditionFailure("A protocol's own.") }
 
-    /// The connection is in the pool and carries no exchange yet.
     func joined() {}
 
-    /// Closes the connection unless it carries an exchange.
     func closeIfIdle() { preconditionFailure("A protocol's own.") }
-
-    /// Closes the transport without asking the peer to agree on the end of TLS.
-    final func closeAtOnce() {
-        self.context?.closeAtOnce()
-    }
 }
 
 extension ChannelHandlerContext {
@@ -82,7 +97,6 @@ final class HTTPClientExchange: Sendable {
 
     private struct State {
         var phase = Phase.created
-        /// How often a peer has refused it.
         var refusals = 0
     }
 
@@ -96,7 +110,6 @@ final class HTTPClientExchange: Sendable {
         self.state = .makeBoxSendingValue(State(), eventLoop: eventLoop)
     }
 
-    /// The connection that serves it now.
     var connection: HTTPClientConnection? {
         guard case .running(_, let connection) = self.state.value.phase else { return nil }
         return connection

@@ -73,7 +73,6 @@ final class HTTPClientCore: Sendable {
         self.logger = logger
     }
 
-    /// How long the body of the answer to a request may be, in bytes.
     func maxBodyBytes(for request: HTTPClientRequest) -> Int {
         min(request.maxResponseBodyBytes, self.configuration.maxResponseBodyBytes)
     }
@@ -88,7 +87,6 @@ final class HTTPClientCore: Sendable {
         return true
     }
 
-    /// Takes back the bytes of an answer that is complete or given up.
     func release(_ byteCount: Int) {
         guard byteCount > 0 else { return }
         self.collecting.release(byteCount)
@@ -152,11 +150,7 @@ final class HTTPClientCore: Sendable {
     }
 
     /// Reports a failure, never at once: the loop may then open another, which may fail at once as well.
-    private static func fail(
-        _ failure: HTTPClientError,
-        on loop: HTTPClientLoop,
-        _ completion: @escaping Completion
-    ) {
+    private static func fail(_ failure: HTTPClientError, on loop: HTTPClientLoop, _ completion: @escaping Completion) {
         loop.eventLoop.assumeIsolated().execute { completion(.failure(failure)) }
     }
 

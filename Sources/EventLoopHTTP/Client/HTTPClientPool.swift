@@ -8,7 +8,6 @@ import NIOPosix
 /// spoken to in HTTP/2 where it can, which callers do not notice. Only exchanges that a peer refused without having looked
 /// at them are repeated here; the error says whether anything was sent, and the caller decides.
 package final class HTTPClientPool: Sendable {
-    /// Where the requests go.
     package let origin: HTTPOrigin
     private let eventLoopGroup: any EventLoopGroup
     private let loops: [ObjectIdentifier: HTTPClientLoop]
@@ -132,7 +131,6 @@ final class HTTPClientLoop: Sendable {
         self.eventLoop.execute { self.end(exchange, .cancelled) }
     }
 
-    /// Ends every exchange and closes every connection.
     func shutDown() async {
         try? await self.eventLoop
             .submit {
@@ -177,7 +175,6 @@ final class HTTPClientLoop: Sendable {
         return true
     }
 
-    /// Finds a place for an exchange, opens a connection, or lets it wait.
     private func place(_ exchange: HTTPClientExchange, avoiding avoided: HTTPClientConnection? = nil) {
         while true {
             switch self.state.value.pool.admit(exchange, of: exchange.request.tenant, avoiding: avoided) {
@@ -208,7 +205,6 @@ final class HTTPClientLoop: Sendable {
         return true
     }
 
-    /// Gives free places to the exchanges that wait.
     private func serveWaiters() {
         while let (exchange, connection) = self.state.value.pool.next() {
             if !self.start(exchange, on: connection) { self.place(exchange) }
@@ -225,7 +221,6 @@ final class HTTPClientLoop: Sendable {
         self.place(exchange, avoiding: connection)
     }
 
-    /// Bounds how long an exchange waits.
     private func startTimeout(of exchange: HTTPClientExchange) {
         exchange.setTimeout(
             self.eventLoop.assumeIsolated()
@@ -235,7 +230,6 @@ final class HTTPClientLoop: Sendable {
         )
     }
 
-    /// Ends an exchange wherever it is.
     private func end(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code) {
         if let connection = exchange.connection {
             connection.cancel(exchange, code)
@@ -245,7 +239,6 @@ final class HTTPClientLoop: Sendable {
         }
     }
 
-    /// Ends an exchange that no connection has.
     private func fail(_ exchange: HTTPClientExchange, _ code: HTTPClientError.Code, cause: (any Error)? = nil) {
         exchange.finish(.failure(HTTPClientError(code: code, requestSent: false, cause: cause)))
     }
@@ -288,13 +281,11 @@ final class HTTPClientLoop: Sendable {
         self.serveWaiters()
     }
 
-    /// An exchange is over, and its place free.
     func released(_ connection: HTTPClientConnection, of tenant: Int) {
         self.state.value.pool.release(connection, of: tenant)
         self.serveWaiters()
     }
 
-    /// A connection has another number of places from now on.
     func setLimit(_ limit: Int, of connection: HTTPClientConnection) {
         self.state.value.pool.setLimit(limit, of: connection)
         self.serveWaiters()
@@ -308,7 +299,6 @@ final class HTTPClientLoop: Sendable {
         self.connectIfNeeded()
     }
 
-    /// Forgets a connection that has ended.
     func ended(_ connection: HTTPClientConnection) {
         self.state.value.connections[ObjectIdentifier(connection)] = nil
         self.retire(connection)

@@ -12,8 +12,6 @@ package struct HTTPClientRequest: Sendable {
     /// The most that the body of the answer may have, in bytes; the pool's own limit holds besides.
     package var maxResponseBodyBytes = Self.usualResponseBodyBytes
     /// The number of the tenant that the request is made for, from 1; 0 for one that is made for none.
-    ///
-    /// Tenants share a pool fairly.
     package var tenant = 0
 
     /// Enough for the answer to one message, in bytes.
@@ -44,7 +42,6 @@ package struct HTTPClientRequest: Sendable {
 /// The final answer to a request; a redirect is an answer like any other.
 package struct HTTPClientResponse: Sendable {
     package let status: HTTPResponse.Status
-    /// The fields as received.
     package let fields: HTTPFieldLines
     /// The whole body with its transfer coding removed.
     package internal(set) var body = ByteBuffer()
@@ -52,36 +49,27 @@ package struct HTTPClientResponse: Sendable {
 
 /// Why an exchange has no answer.
 package struct HTTPClientError: Error, Sendable {
-    /// The reason.
+    /// What went wrong; callers switch over it.
     package enum Code: String, Error, CaseIterable {
-        /// No connection could be made.
         case connectFailed
-        /// No connection could be made in time.
         case connectTimeout
         /// The connection could not be encrypted, or the certificate is not the origin's.
         case tlsFailed
-        /// The exchange's deadline passed.
         case deadlineExceeded
-        /// The connection ended before the answer was complete.
         case connectionClosed
-        /// The answer's head or body exceeds its limit.
         case responseTooLarge
-        /// The answer is malformed.
         case invalidResponse
         /// Every connection refused the exchange without having looked at it, as often as that is repeated.
         case refused
         /// As many exchanges wait for a connection as may, or the pools have as many connections as they may.
         case poolExhausted
-        /// The calling task was cancelled.
         case cancelled
-        /// The pool is shut down.
         case shutDown
     }
 
     package let code: Code
     /// Whether any byte of the request may have reached the peer; if not, repeating it cannot duplicate it.
     package let requestSent: Bool
-    /// The underlying error, for the log.
     package let cause: (any Error)?
 
     package init(code: Code, requestSent: Bool, cause: (any Error)? = nil) {

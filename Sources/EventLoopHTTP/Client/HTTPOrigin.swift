@@ -1,13 +1,10 @@
 /// Where requests go: scheme, host and port.
 package struct HTTPOrigin: Hashable, Sendable {
-    /// How the connection is encrypted, if it is.
+    /// `http` is plain text, `https` TLS.
     package enum Scheme: String, Sendable {
-        /// Plain text.
         case http
-        /// TLS.
         case https
 
-        /// The port an origin without one uses.
         package var defaultPort: Int {
             switch self {
             case .http: 80
@@ -16,19 +13,16 @@ package struct HTTPOrigin: Hashable, Sendable {
         }
     }
 
-    /// How the connection is encrypted, if it is.
     package let scheme: Scheme
     /// A name, an IPv4 address, or an IPv6 address without brackets; in lower case.
     package let host: String
-    /// The port, 1 to 65535.
+    /// 1 to 65535.
     package let port: Int
 
     /// The longest scheme, name and port with all that stands around them.
     private static let maxBytes = "https://".utf8.count + 255 + ":65535/".utf8.count
 
     /// Parses `scheme://host[:port]`, with an optional final slash and nothing else.
-    ///
-    /// - Parameter url: the text, for instance `https://fcm.googleapis.com` or `http://[::1]:8080`.
     package init?(_ url: String) {
         // Comparing takes time with the length, and much of it beyond ASCII.
         guard url.utf8.count <= Self.maxBytes else { return nil }

@@ -2,7 +2,6 @@
 struct HTTPPoolPlaces {
     /// Exchanges that the connection may carry at once: one in HTTP/1.1, as many as the peer allows streams in HTTP/2.
     var limit: Int
-    /// Exchanges that it carries.
     fileprivate(set) var taken = 0
     fileprivate(set) var isMember = false
 
@@ -44,7 +43,6 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
     private let maxWaiters: Int
     /// Places a new connection is expected to have; nil until there has been one, unless the protocol is known.
     private var expectedPlaces: Int?
-    /// Attempts to connect that are under way.
     private(set) var attempts = 0
     private(set) var connectionCount = 0
     /// The connections with room.
@@ -54,7 +52,6 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
     private var open: [Connection] = []
     /// Places of all connections.
     private var places = 0
-    /// Those of them that are taken.
     private var taken = 0
     private var queue = HTTPTenantQueue<Entry>()
     private var shares = HTTPTenantShares()
@@ -136,7 +133,6 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
         if !connection.places.hasRoom { self.close(connection) }
     }
 
-    /// Gives a place back.
     mutating func release(_ connection: Connection, of tenant: Int) {
         guard connection.places.isMember else { return }
         let hadRoom = connection.places.hasRoom
@@ -146,17 +142,14 @@ struct HTTPPoolState<Connection: HTTPPoolMember, Waiter: AnyObject> {
         if !hadRoom, connection.places.hasRoom { self.open.append(connection) }
     }
 
-    /// Takes a connection out of those with room.
     private mutating func close(_ connection: Connection) {
         if let index = self.open.lastIndex(where: { $0 === connection }) { self.open.remove(at: index) }
     }
 
-    /// Removes an exchange that waits no longer.
     mutating func remove(_ waiter: Waiter, of tenant: Int) {
         self.queue.remove(of: tenant) { $0.waiter === waiter }
     }
 
-    /// Empties the queue.
     mutating func removeAllWaiters() -> [Waiter] {
         self.queue.removeAll().map(\.waiter)
     }

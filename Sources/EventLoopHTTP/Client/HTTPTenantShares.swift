@@ -13,12 +13,10 @@ struct HTTPTenantShares {
 
     private var taken = [UInt16](repeating: 0, count: Self.lines)
 
-    /// Whether a tenant may take another place, of so many that are free.
     func mayTake(_ tenant: Int, free: Int) -> Bool {
         tenant == 0 || Int(self.taken[tenant & (Self.lines - 1)]) < Self.factor * max(free, 1)
     }
 
-    /// How many places a tenant may take one after the other.
     func room(for tenant: Int, free: Int) -> Int {
         guard tenant != 0 else { return free }
         // The tenant takes the place after n others while taken + n < factor * (free - n).
@@ -101,7 +99,6 @@ struct HTTPTenantQueue<Element> {
         return self.lines[longest]?.popLast()
     }
 
-    /// Removes elements from the line of their tenant.
     mutating func remove(of tenant: Int, where isGone: (Element) -> Bool) {
         guard let before = self.lines[tenant]?.count else { return }
         self.lines[tenant]?.removeAll(where: isGone)
@@ -112,7 +109,6 @@ struct HTTPTenantQueue<Element> {
         self.turns.removeAll { $0 == tenant }
     }
 
-    /// Empties all lines.
     mutating func removeAll() -> [Element] {
         defer { self = HTTPTenantQueue() }
         return self.turns.flatMap { self.lines[$0].map(Array.init) ?? [] }

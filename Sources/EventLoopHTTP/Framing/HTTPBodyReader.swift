@@ -2,11 +2,9 @@ import NIOCore
 
 /// How the end of a message's body is told (RFC 9112, section 6.3).
 enum HTTPBodyFraming: Equatable {
-    /// There is no body.
     case none
     /// The body has this many bytes, at least one.
     case length(Int)
-    /// The body comes in chunks.
     case chunked
     /// The body ends with the connection; responses only.
     case untilClose
@@ -18,13 +16,10 @@ enum HTTPBodyFraming: Equatable {
 /// connection on which unrequested bytes arrive.
 struct HTTPBodyReader {
     enum Step: Equatable {
-        /// More bytes must follow.
         case incomplete
-        /// The body is complete.
         case complete
         /// The data, or the framing around it, exceeds its limit.
         case tooLarge
-        /// The framing is broken.
         case malformed
     }
 
@@ -35,17 +30,13 @@ struct HTTPBodyReader {
     }
 
     private var framing: Framing
-    /// The body so far.
     private(set) var body = ByteBuffer()
 
-    /// A reader that has nothing to read.
     init() {
         self.framing = .length(remaining: 0)
     }
 
-    /// A reader for one body; a length has been checked against the limit.
-    ///
-    /// The overhead is what frames a chunked body.
+    /// A length has been checked against the limit; the overhead is what frames a chunked body.
     init(framing: HTTPBodyFraming, maxBodyBytes: Int, maxOverheadBytes: Int) {
         switch framing {
         case .none:
@@ -59,12 +50,11 @@ struct HTTPBodyReader {
         }
     }
 
-    /// Takes the body's bytes from the front of the connection's.
     mutating func read(from bytes: inout ByteBuffer) -> Step {
         switch self.framing {
         case .length(let remaining):
             guard let data = bytes.readSlice(length: min(remaining, bytes.readableBytes)) else { return .malformed }
-            self.body.appendBody(data)
+            self.body.gather(data)
             self.framing = .length(remaining: remaining - data.readableBytes)
             return data.readableBytes == remaining ? .complete : .incomplete
         case .chunked(var reader):
@@ -74,7 +64,7 @@ struct HTTPBodyReader {
         case .untilClose(let allowed):
             guard bytes.readableBytes <= allowed else { return .tooLarge }
             self.framing = .untilClose(allowed: allowed - bytes.readableBytes)
-            self.body.appendBody(bytes)
+            self.body.gather(bytes)
             bytes.moveReaderIndex(to: bytes.writerIndex)
             return .incomplete
         }
@@ -82,8 +72,8 @@ struct HTTPBodyReader {
 }
 
 extension ByteBuffer {
-    /// Adds a piece of a body; the first is kept as it is, which for most bodies spares the copy.
-    mutating func appendBody(_ bytes: ByteBuffer) {
+    /// Adds a piece of what is being put together; the first is taken as it is, which mostly spares the copy.
+    mutating func gather(_ bytes: ByteBuffer) {
         if self.readableBytes == 0 {
             self = bytes
         } else {
@@ -135,27 +125,20 @@ struct HTTPChunkReader {
         self.maxOverheadBytes = maxOverheadBytes
     }
 
-    /// Takes the body's bytes from the front, and adds their data to the body so far.
     mutating func read(from bytes: inout ByteBuffer, into body: inout ByteBuffer) -> HTTPBodyReader.Step {
         while bytes.readableBytes > 0 {
             if case .data = self.state {
                 guard let data = bytes.readSlice(length: min(self.chunkBytes, bytes.readableBytes)) else { break }
                 self.chunkBytes -= data.readableBytes
-                body.appendBody(data)
-                if self.chunkBytes == 0 {
-                    self.state = .dataReturn
-                }
+                body.gather(data)
+                if self.chunkBytes == 0 { self.state = .dataReturn }
                 continue
             }
             guard let byte = bytes.readInteger(as: UInt8.self) else { break }
             self.overheadBytes += 1
-            if self.overheadBytes > self.maxOverheadBytes {
-                return .tooLarge
-            }
+            if self.overheadBytes > self.maxOverheadBytes { return .tooLarge }
             let step = self.frame(byte, bodyBytes: body.readableBytes)
-            if step != .incomplete {
-                return step
-            }
+            if step != .incomplete { return step }
         }
         return .incomplete
     }
@@ -214,9 +197,7 @@ struct HTTPChunkReader {
         }
         // Checked digit by digit, so the size never comes near an overflow.
         self.chunkBytes = self.chunkBytes * 16 + digit
-        if self.chunkBytes > self.maxBodyBytes - bodyBytes {
-            return .tooLarge
-        }
+        if self.chunkBytes > self.maxBodyBytes - bodyBytes { return .tooLarge }
         self.state = .size(digits: digits + 1)
         return .incomplete
     }

@@ -22,9 +22,7 @@ struct HTTPDateLine {
         self.wallClock = wallClock
     }
 
-    /// The line with its end.
-    ///
-    /// The wall clock is asked once a second; when it is set, the line follows within one.
+    /// The line with its end; the wall clock is asked once a second, and followed within one when it is set.
     mutating func bytes(at now: NIODeadline) -> [UInt8] {
         if now >= self.goodUntil {
             self.renew(at: now)
@@ -65,7 +63,6 @@ struct HTTPDateLine {
     }
 }
 
-/// The machine's clock.
 enum SystemTime {
     /// The time since the beginning of 1970 by `CLOCK_REALTIME`.
     static func sinceEpoch() -> Duration {

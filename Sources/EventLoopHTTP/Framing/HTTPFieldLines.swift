@@ -11,7 +11,6 @@ package struct HTTPFieldKey: Sendable {
     /// those themselves.
     let framesMessage: Bool
 
-    /// A key for a name.
     package init(_ name: HTTPField.Name) {
         self.bytes = Array(name.canonicalName.utf8)
         self.lineStart = Array("\(name.rawName): ".utf8)
@@ -166,7 +165,6 @@ package struct HTTPFieldLines: Sendable {
         return self.head.getBytes(at: self.head.readerIndex + value.lowerBound, length: value.count)
     }
 
-    /// How often a field is there.
     enum Occurrence {
         case never
         /// Once, with its value here in the head.
@@ -214,7 +212,6 @@ package struct HTTPFieldLines: Sendable {
 
     // MARK: Translating
 
-    /// The fields in the form that HTTPTypes gives them, in their order.
     package var fields: HTTPFields {
         var fields = HTTPFields()
         fields.reserveCapacity(self.lines.count)
@@ -236,7 +233,6 @@ package struct HTTPHeaderLines: Sendable {
         self.bytes.reserveCapacity(224)
     }
 
-    /// The lines of fields, in their order.
     package init(_ fields: HTTPFields) {
         self.init()
         for field in fields {
@@ -244,8 +240,6 @@ package struct HTTPHeaderLines: Sendable {
         }
     }
 
-    /// Adds a line.
-    ///
     /// A control character in the value is sent as a space, so that no value can end its line.
     package mutating func append(_ key: HTTPFieldKey, _ value: String) {
         guard !key.framesMessage else { return }
@@ -273,7 +267,6 @@ package struct HTTPHeaderLines: Sendable {
         self.bytes.append(HTTPGrammar.lineFeed)
     }
 
-    /// Calls a closure with the name and the value of each line.
     func forEachLine(_ body: (_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) -> Void) {
         var start = self.bytes.startIndex
         while let colon = self.bytes[start...].firstIndex(of: UInt8(ascii: ":")),
@@ -285,7 +278,6 @@ package struct HTTPHeaderLines: Sendable {
         }
     }
 
-    /// The lines in the form that HTTPTypes gives them.
     package var fields: HTTPFields {
         var fields = HTTPFields()
         self.forEachLine { name, value in
@@ -298,7 +290,6 @@ package struct HTTPHeaderLines: Sendable {
 }
 
 extension HTTPHeaderLines: ExpressibleByDictionaryLiteral {
-    /// The lines of some names and values.
     package init(dictionaryLiteral elements: (HTTPField.Name, String)...) {
         self.init()
         for (name, value) in elements {

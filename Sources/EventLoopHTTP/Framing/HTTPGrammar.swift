@@ -82,7 +82,6 @@ enum HTTPGrammar {
         byte &- UInt8(ascii: "0") < 10
     }
 
-    /// The byte with an ASCII capital turned into a small letter.
     static func lowercased(_ byte: UInt8) -> UInt8 {
         byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
     }
@@ -118,7 +117,6 @@ extension Span<UInt8> {
         index + 1 < self.count && self[index] == HTTPGrammar.carriageReturn && self[index + 1] == HTTPGrammar.lineFeed
     }
 
-    /// Whether these are exactly some bytes.
     func elementsEqual(_ other: [UInt8]) -> Bool {
         guard self.count == other.count else { return false }
         for index in self.indices where self[index] != other[index] {
@@ -138,11 +136,9 @@ extension StringProtocol {
 
 /// The value of `Content-Length` (RFC 9110, section 8.6).
 enum HTTPContentLength: Equatable {
-    /// A length in bytes.
     case bytes(Int)
     /// Only digits, but more than any limit.
     case beyondAnyLimit
-    /// Something other than digits.
     case malformed
 
     init(_ digits: Span<UInt8>) {

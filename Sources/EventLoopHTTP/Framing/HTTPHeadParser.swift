@@ -30,7 +30,6 @@ package final class HTTPRequestHead: Sendable {
         )
     }
 
-    /// Path and query.
     package var path: String { String(decoding: self.pathBytes, as: UTF8.self) }
 
     /// The head in the form that HTTPTypes gives it: `Host` is the authority and no field.
@@ -62,9 +61,7 @@ struct HTTPAcceptedRequest {
 
 /// A final answer's head after every check, and what it says about its message.
 struct HTTPAcceptedResponse {
-    /// The answer without its body.
     var response: HTTPClientResponse
-    /// How the body ends.
     var framing: HTTPBodyFraming
     /// Whether the connection may serve another request.
     var keepsAlive: Bool
@@ -325,7 +322,6 @@ enum HTTPHeadParser {
     // MARK: Both
 
     private enum DeclaredFraming {
-        /// Neither a length nor a coding.
         case none
         case length(HTTPContentLength)
         case chunked

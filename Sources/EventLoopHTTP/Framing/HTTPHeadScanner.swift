@@ -10,7 +10,6 @@ struct HTTPHeadScanner {
         var maxStartLineBytes: Int
         /// One field line in bytes, without its line end.
         var maxFieldBytes: Int
-        /// Field lines.
         var maxFields: Int
     }
 
@@ -21,9 +20,7 @@ struct HTTPHeadScanner {
         case complete(byteCount: Int)
         /// The head, one of its fields or their number exceeds its limit.
         case tooLarge
-        /// The first line exceeds its limit.
         case startLineTooLong
-        /// A control character stands where none may.
         case malformed
     }
 
@@ -37,12 +34,10 @@ struct HTTPHeadScanner {
         self.limits = limits
     }
 
-    /// Whether no byte has been scanned yet.
     var isUntouched: Bool {
         self.headBytes == 0
     }
 
-    /// Scans the next bytes of the connection.
     mutating func scan(_ bytes: Span<UInt8>) -> Step {
         var lineStart = 0
         var index = 0

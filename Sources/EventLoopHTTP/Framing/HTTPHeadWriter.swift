@@ -10,8 +10,6 @@ protocol HTTPOutgoingMessage {
 }
 
 extension ChannelHandlerContext {
-    /// Writes and flushes a message.
-    ///
     /// A small body is copied behind its head, so that both leave in one write.
     func send(_ message: some HTTPOutgoingMessage) {
         let body = message.body
@@ -38,7 +36,6 @@ extension ChannelOptions.Types.WriteBufferWaterMark {
 
 /// An answer with the fields that frame it.
 struct HTTPOutgoingResponse: HTTPOutgoingMessage {
-    /// What the head says about the connection.
     enum Connection {
         case unmentioned
         case keepAlive
@@ -53,10 +50,7 @@ struct HTTPOutgoingResponse: HTTPOutgoingMessage {
     private let date: [UInt8]
     let body: ByteBuffer
 
-    /// Prepares an answer, to `HEAD` without its body.
-    ///
-    /// An informational status is replaced by 500, since no final answer would follow it; the date is the line of that
-    /// name.
+    /// An informational status is replaced by 500, since no final answer would follow it; `date` is the line `Date`.
     init(_ response: HTTPServerResponse, omitsBody: Bool, connection: Connection, date: [UInt8]) {
         self.date = date
         self.connection = connection
@@ -142,7 +136,7 @@ struct HTTPOutgoingRequest: HTTPOutgoingMessage {
     func writeHead(to bytes: inout ByteBuffer) {
         bytes.writeString(self.request.method.rawValue)
         bytes.writeStaticString(" ")
-        HTTPRequestPath(self.request.path).write(to: &bytes)
+        self.request.writePath(to: &bytes)
         bytes.writeStaticString(" HTTP/1.1\r\nHost: ")
         bytes.writeString(self.authority)
         bytes.writeStaticString("\r\n")
@@ -156,53 +150,43 @@ struct HTTPOutgoingRequest: HTTPOutgoingMessage {
     }
 }
 
-/// The path and query of a request as they may stand on the wire.
-///
-/// Bytes that may not stand there are percent-encoded, and a missing first slash is added: a path can't end its line
-/// early, and can't become another field.
-struct HTTPRequestPath {
-    private let text: String
-
-    init(_ text: String) {
-        self.text = text
-    }
-
-    /// The path as text.
-    var encoded: String {
-        guard self.text.utf8.first != UInt8(ascii: "/") || !self.isPlain else { return self.text }
+extension HTTPClientRequest {
+    /// Path and query as ``writePath(to:)`` writes them.
+    var encodedPath: String {
+        guard self.path.utf8.first != UInt8(ascii: "/") || !self.isPathPlain else { return self.path }
         var bytes = ByteBuffer()
-        self.write(to: &bytes)
+        self.writePath(to: &bytes)
         return String(buffer: bytes)
     }
 
-    /// Writes the path.
-    func write(to bytes: inout ByteBuffer) {
-        if self.text.utf8.first != UInt8(ascii: "/") {
+    /// Writes path and query: bytes that may not stand there are percent-encoded, and a missing first slash is added.
+    ///
+    /// A path can't end its line early, and can't become another field.
+    func writePath(to bytes: inout ByteBuffer) {
+        if self.path.utf8.first != UInt8(ascii: "/") {
             bytes.writeStaticString("/")
         }
-        guard !self.isPlain else {
-            bytes.writeString(self.text)
+        guard !self.isPathPlain else {
+            bytes.writeString(self.path)
             return
         }
-        for byte in self.text.utf8 {
+        func hexDigit(_ value: UInt8) -> UInt8 {
+            value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+        }
+        for byte in self.path.utf8 {
             if HTTPGrammar.isTarget(byte) {
                 bytes.writeInteger(byte)
             } else {
                 bytes.writeStaticString("%")
-                bytes.writeInteger(Self.hexDigit(byte >> 4))
-                bytes.writeInteger(Self.hexDigit(byte & 0x0F))
+                bytes.writeInteger(hexDigit(byte >> 4))
+                bytes.writeInteger(hexDigit(byte & 0x0F))
             }
         }
     }
 
-    private var isPlain: Bool {
-        let text = self.text
-        let bytes = text.utf8.span
+    private var isPathPlain: Bool {
+        let bytes = self.path.utf8.span
         for index in bytes.indices where !HTTPGrammar.isTarget(bytes[index]) { return false }
         return true
-    }
-
-    private static func hexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 }

@@ -13,7 +13,6 @@ import Musl
 /// way while the connection still waits to be accepted. A socket that is closed outright resets all of those.
 struct HTTPListener: Sendable {
     let channel: any Channel
-    /// The loops that the accepted connections are spread over.
     let eventLoopGroup: any EventLoopGroup
     /// How long a handshake that has begun may take.
     let settlingTime: TimeAmount
@@ -75,10 +74,7 @@ enum HandshakeFilter {
         let isAttached = try? listener.pipeline.syncOperations.withUnsafeTransportIfAvailable {
             (socket: NIOBSDSocket.Handle) in
             unsafe Self.instructions.withUnsafeBufferPointer { instructions in
-                var program = unsafe Program(
-                    count: UInt16(instructions.count),
-                    instructions: instructions.baseAddress
-                )
+                var program = unsafe Program(count: UInt16(instructions.count), instructions: instructions.baseAddress)
                 let size = socklen_t(unsafe MemoryLayout<Program>.size)
                 return unsafe setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, size) == 0
             }
@@ -102,7 +98,6 @@ final class HTTPDescriptorReserveHandler: ChannelInboundHandler {
 
     /// ENFILE and EMFILE, on Linux as on Darwin: the system's or the process's table of descriptors is full.
     private static let tableIsFull: [CInt] = [23, 24]
-    /// How long nothing more is logged after a shortage.
     private static let logPause = TimeAmount.seconds(60)
 
     private let onClose: @Sendable (HTTPServerCloseReason) -> Void

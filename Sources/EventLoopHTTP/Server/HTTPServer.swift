@@ -38,8 +38,6 @@ package final class HTTPServer: Sendable {
     let loops: [ObjectIdentifier: HTTPServerLoop]
     private let state = Mutex(State())
 
-    /// A server that does not listen yet.
-    ///
     /// Connections are spread over the loops of the group; the logger is told of connections that fail, at debug level,
     /// and of starting and stopping.
     package init(
@@ -76,25 +74,14 @@ package final class HTTPServer: Sendable {
         self.loops = loops
     }
 
-    /// The address in use, once started.
-    package var localAddress: SocketAddress? {
-        self.state.withLock { $0.listener?.channel.localAddress }
-    }
+    package var localAddress: SocketAddress? { self.state.withLock { $0.listener?.channel.localAddress } }
 
-    /// The port in use, once started.
-    package var port: Int? {
-        self.localAddress?.port
-    }
+    package var port: Int? { self.localAddress?.port }
 
-    /// Connections open now.
-    package var openConnections: Int {
-        self.connections.open
-    }
+    package var openConnections: Int { self.connections.open }
 
     /// Whether every answer ends its connection.
-    var isDraining: Bool {
-        self.draining.load(ordering: .relaxed)
-    }
+    var isDraining: Bool { self.draining.load(ordering: .relaxed) }
 
     /// Binds the address and accepts connections from then on.
     package func start() async throws {
@@ -152,22 +139,18 @@ package final class HTTPServer: Sendable {
 
     /// Stops listening, closes idle connections, and waits for the running requests.
     ///
-    /// Connections still open after the grace are closed, and their requests' tasks are cancelled.
+    /// After the grace, connections still open are closed, and their requests' tasks are cancelled.
     package func shutdown(grace: Duration) async {
         self.beginDraining()
         let listener = self.state.withLock { $0.listener }
         await listener?.close()
         self.connections.shut()
         let loops = self.loops.values
-        for loop in loops {
-            loop.closeIdle()
-        }
+        for loop in loops { loop.closeIdle() }
         let logger = self.logger
         let expiry = self.eventLoopGroup.next()
             .scheduleTask(in: TimeAmount(grace)) {
-                for loop in loops {
-                    loop.closeAll(logger: logger)
-                }
+                for loop in loops { loop.closeAll(logger: logger) }
             }
         await self.connections.waitUntilEmpty()
         expiry.cancel()
@@ -239,9 +222,7 @@ package final class HTTPServer: Sendable {
         }
 
         func channelActive(context: ChannelHandlerContext) {
-            context.send(
-                HTTPOutgoingResponse(self.response, omitsBody: false, connection: .close, date: self.date)
-            )
+            context.send(HTTPOutgoingResponse(self.response, omitsBody: false, connection: .close, date: self.date))
             context.close(promise: nil)
         }
     }

@@ -4,15 +4,12 @@ package import NIOSSL
 
 /// Where a server listens, and its limits, which start at the values of the reliability decisions, section 8.
 package struct HTTPServerConfiguration: Sendable {
-    /// What the log calls the server.
     package var name = "http"
-    /// The address or name to bind.
     package var host: String
     /// The port to bind; 0 lets the system choose.
     package var port: Int
     /// How connections are encrypted; nil for plain text.
     package var tls: TLSConfiguration?
-    /// Connections the system may hold before they are accepted.
     package var backlog = 4096
     /// Open connections; beyond them, one that is idle is closed for the newest, or that is turned away with 503.
     package var maxConnections = 16384
@@ -20,7 +17,6 @@ package struct HTTPServerConfiguration: Sendable {
     package var maxHeadBytes = 16 * 1024
     /// One field line on the wire, in bytes.
     package var maxFieldBytes = 8 * 1024
-    /// Field lines of one request.
     package var maxFields = 64
     /// The request target, in bytes.
     package var maxURIBytes = 4096

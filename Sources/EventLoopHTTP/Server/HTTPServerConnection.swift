@@ -26,11 +26,9 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         case flushing(bufferedBytes: Int, closes: Bool)
         /// The last answer has left; input is discarded until the peer closes. Next: `closed`.
         case lingering(discardedBytes: Int)
-        /// Over.
         case closed
     }
 
-    /// The part of a request whose deadline is running.
     private enum AwaitedPart {
         case head
         case body
@@ -49,24 +47,20 @@ final class HTTPServerConnection: ChannelDuplexHandler {
     private var info: HTTPConnectionInfo
     private let rules: HTTPHeadParser.RequestRules
     private let timer: RearmingTimer
-    /// While the handler is in the pipeline.
     private var context: ChannelHandlerContext?
 
     private var phase = Phase.head
-    /// Bytes that have arrived and are not read yet.
     private var pending = ByteBuffer()
     /// Whether pending bytes are being read: an answer made without a pause then comes back while that is going on.
     private var isAdvancing = false
     private var isReadWithheld = false
     private var scanner: HTTPHeadScanner
-    /// The head so far, until it is parsed.
     private var head = ByteBuffer()
     private var bodyReader = HTTPBodyReader()
     private var accepted: HTTPAcceptedRequest?
     private var task: Task<Void, Never>?
     /// Bytes of the present request's body that the server's budget counts.
     private var countedBytes = 0
-    /// An answer that waits for its turn.
     private var pacedResponse: HTTPServerResponse?
     private var awaited: AwaitedPart?
     /// Whether bytes may leave: always in plain text, after the handshake with TLS.
@@ -89,9 +83,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if context.channel.isActive {
-            self.opened()
-        }
+        if context.channel.isActive { self.opened() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -109,14 +101,8 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        self.receive(self.unwrapInboundIn(data))
-    }
-
     func read(context: ChannelHandlerContext) {
-        if self.mayRead() {
-            context.read()
-        }
+        if self.mayRead() { context.read() }
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -171,7 +157,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.info.clientNames = Self.names(in: certificate)
     }
 
-    /// Whether an answer is being made or has not left yet.
     var isAnswering: Bool {
         switch self.phase {
         case .responding, .flushing: true
@@ -184,7 +169,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         if case .idle(let since) = self.phase { since } else { nil }
     }
 
-    /// Closes the connection unless a request is being received or answered.
     func closeIfIdle() {
         switch self.phase {
         case .idle: self.closeIdle()
@@ -243,22 +227,19 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     // MARK: Reading
 
-    private func receive(_ bytes: ByteBuffer) {
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let bytes = self.unwrapInboundIn(data)
         switch self.phase {
         case .closed:
             break
         case .lingering(let discardedBytes):
             self.phase = .lingering(discardedBytes: discardedBytes + bytes.readableBytes)
-            if discardedBytes + bytes.readableBytes > Self.maxLingerBytes {
-                self.abort(.flooded)
-            }
+            if discardedBytes + bytes.readableBytes > Self.maxLingerBytes { self.abort(.flooded) }
         case .responding, .flushing:
-            self.hold(bytes)
-            if self.pending.readableBytes > Self.maxHeldBytes {
-                self.abort(.flooded)
-            }
+            self.pending.gather(bytes)
+            if self.pending.readableBytes > Self.maxHeldBytes { self.abort(.flooded) }
         case .idle, .head, .body:
-            self.hold(bytes)
+            self.pending.gather(bytes)
             self.advance()
         }
     }
@@ -283,7 +264,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.context?.read()
     }
 
-    /// Reads what has arrived, up to the end of one request.
     private func advance() {
         // The loop below goes on with the next request once this one is answered.
         guard !self.isAdvancing else { return }
@@ -318,14 +298,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         self.timer.set(self.deadline(in: amount))
     }
 
-    private func hold(_ bytes: ByteBuffer) {
-        if self.pending.readableBytes == 0 {
-            self.pending = bytes
-        } else {
-            self.pending.writeImmutableBuffer(bytes)
-        }
-    }
-
     private func beginHead() {
         self.phase = .head
         self.scanner = HTTPHeadScanner(limits: self.server.scanLimits)
@@ -342,11 +314,11 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         case .malformed:
             self.refuse(.badRequest(reason: "The head is malformed."))
         case .incomplete:
-            self.head.appendBody(self.pending)
+            self.head.gather(self.pending)
             self.pending = ByteBuffer()
         case .complete(let byteCount):
             guard let bytes = self.pending.readSlice(length: byteCount) else { return }
-            self.head.appendBody(bytes)
+            self.head.gather(bytes)
             do throws(HTTPServerRefusal) {
                 self.accept(try HTTPHeadParser.request(self.head, self.rules))
             } catch {
@@ -364,15 +336,15 @@ final class HTTPServerConnection: ChannelDuplexHandler {
             return
         }
         let limit = self.server.configuration.bodyLimit(accepted.head)
-        if case .length(let length) = accepted.framing, length > limit {
-            self.refuse(.bodyTooLarge)
-            return
-        }
-        if case .length(let length) = accepted.framing,
-            !self.server.bodies.hasRoom(for: length - self.server.configuration.uncountedBodyBytes)
-        {
-            self.refuse(.tooManyBufferedBytes(path: accepted.head.pathBytes))
-            return
+        if case .length(let length) = accepted.framing {
+            guard length <= limit else {
+                self.refuse(.bodyTooLarge)
+                return
+            }
+            guard self.server.bodies.hasRoom(for: length - self.server.configuration.uncountedBodyBytes) else {
+                self.refuse(.tooManyBufferedBytes(path: accepted.head.pathBytes))
+                return
+            }
         }
         self.phase = .body
         self.bodyReader = HTTPBodyReader(
@@ -380,8 +352,12 @@ final class HTTPServerConnection: ChannelDuplexHandler {
             maxBodyBytes: limit,
             maxOverheadBytes: self.server.configuration.maxChunkOverheadBytes
         )
+        // A waiting client is told to send its body (RFC 9110, section 10.1.1).
         if accepted.expectsContinue, self.pending.readableBytes == 0 {
-            self.writeContinue()
+            self.context?.writeAndFlush(
+                NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
+                promise: nil
+            )
         }
     }
 
@@ -409,7 +385,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         return true
     }
 
-    /// Takes back the bytes that were counted.
     private func releaseBody() {
         guard self.countedBytes > 0 else { return }
         self.server.bodies.release(self.countedBytes)
@@ -439,7 +414,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
 
     // MARK: Answering
 
-    /// Takes a responder's answer and sends it, at once or in its turn.
     private func respond(_ response: HTTPServerResponse) {
         self.releaseBody()
         self.loop.noteWork()
@@ -452,14 +426,12 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
     }
 
-    /// The turn of a paced answer has come.
     func answerPaced() {
         guard let response = self.pacedResponse else { return }
         self.pacedResponse = nil
         self.answer(response)
     }
 
-    /// Sends an answer to the present request.
     private func answer(_ response: HTTPServerResponse) {
         guard case .responding = self.phase, let accepted = self.accepted else { return }
         let closes = response.closesConnection || !accepted.keepsAlive || self.server.isDraining
@@ -489,13 +461,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         )
     }
 
-    /// Tells a waiting client to send its body (RFC 9110, section 10.1.1).
-    private func writeContinue() {
-        let bytes = ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")
-        self.context?.writeAndFlush(NIOAny(bytes), promise: nil)
-    }
-
-    /// Bytes of answers that have not left yet.
     private func bufferedBytes() -> Int {
         (try? self.context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
@@ -520,7 +485,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
     }
 
-    /// The slow path: the peer does not read as fast as we write.
     private func waitUntilFlushed(_ context: ChannelHandlerContext, bufferedBytes: Int, closes: Bool) {
         self.phase = .flushing(bufferedBytes: bufferedBytes, closes: closes)
         self.timer.set(self.deadline(in: self.server.timeouts.writeStall))
@@ -535,7 +499,6 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         context.writeAndFlush(NIOAny(ByteBuffer()), promise: flushed)
     }
 
-    /// The answer has left.
     private func finish(closes: Bool, at now: NIODeadline) {
         guard !closes else {
             self.linger()
@@ -543,9 +506,7 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         }
         self.phase = .idle(since: now)
         self.timer.set(now + self.server.timeouts.keepAlive)
-        if self.pending.readableBytes > 0 {
-            self.advance()
-        }
+        if self.pending.readableBytes > 0 { self.advance() }
         self.resumeReading()
     }
 

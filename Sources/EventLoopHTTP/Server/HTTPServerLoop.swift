@@ -1,5 +1,5 @@
 import Logging
-import NIOCore
+package import NIOCore
 
 /// The state of a server on one event loop: its connections, the line `Date`, lag and pacing.
 ///
@@ -13,12 +13,10 @@ final class HTTPServerLoop: Sendable {
     private let turns: NIOLoopBoundBox<LoopLag>
     private let pacing: NIOLoopBoundBox<Pacing>
 
-    /// The answers that wait for their turn.
     private struct Pacing {
         var pacer: HTTPResponsePacer
         /// In the order of their turns, which is that of their coming.
         var waiting = CircularBuffer<(turn: NIODeadline, connection: HTTPServerConnection)>()
-        /// Whether the loop will come round to them.
         var isScheduled = false
     }
 
@@ -42,17 +40,11 @@ final class HTTPServerLoop: Sendable {
             ),
             eventLoop: eventLoop
         )
-        self.dateLine = .makeBoxSendingValue(
-            HTTPDateLine(wallClock: configuration.wallClock),
-            eventLoop: eventLoop
-        )
+        self.dateLine = .makeBoxSendingValue(HTTPDateLine(wallClock: configuration.wallClock), eventLoop: eventLoop)
     }
 
-    var eventLoop: any EventLoop {
-        self.executor.eventLoop
-    }
+    var eventLoop: any EventLoop { self.executor.eventLoop }
 
-    /// The line that says when an answer was made, with its end.
     func date(at now: NIODeadline) -> [UInt8] {
         self.dateLine.value.bytes(at: now)
     }
@@ -121,9 +113,7 @@ final class HTTPServerLoop: Sendable {
     /// Closes the connections that serve no request, from any thread.
     func closeIdle() {
         self.eventLoop.execute {
-            for connection in self.connections.value.connections {
-                connection.closeIfIdle()
-            }
+            for connection in self.connections.value.connections { connection.closeIfIdle() }
         }
     }
 
@@ -154,7 +144,6 @@ struct HTTPConnectionTable<Connection: AnyObject> {
     private let searchLength: Int
     private(set) var connections: [Connection] = []
     private var indices: [ObjectIdentifier: Int] = [:]
-    /// Where the next search begins.
     private var position = 0
 
     init(searchLength: Int = 256) {
@@ -175,8 +164,6 @@ struct HTTPConnectionTable<Connection: AnyObject> {
         self.indices[ObjectIdentifier(last)] = index
     }
 
-    /// Finds the connection that has idled longest, of those that the search looks at.
-    ///
     /// `idleSince` is nil for one that must not be given up.
     mutating func longestIdle(by idleSince: (Connection) -> NIODeadline?) -> Connection? {
         var longest: (connection: Connection, since: NIODeadline)?
@@ -197,9 +184,7 @@ struct HTTPConnectionTable<Connection: AnyObject> {
 /// least since the turn began. A single long turn is no overload: bursts and busy neighbours make those. So being behind
 /// counts only once long turns have taken most of the time for a while. Pure: the caller supplies the time.
 struct LoopLag {
-    /// Turns that are no longer are as they should be.
     let longTurn: TimeAmount
-    /// The time over which long turns are added up.
     let window: TimeAmount
     private var turnBegan: NIODeadline?
     private var windowBegan = NIODeadline.distantPast
@@ -225,7 +210,6 @@ struct LoopLag {
         return now - turnBegan
     }
 
-    /// The loop has been round.
     mutating func endTurn(at now: NIODeadline) {
         guard let turnBegan = self.turnBegan else { return }
         self.turnBegan = nil
@@ -247,7 +231,6 @@ struct HTTPResponsePacer {
     let interval: TimeAmount
     /// How many answers may go out at once, as the time that they would take at the interval.
     let burst: TimeAmount
-    /// The longest wait.
     let maxDelay: TimeAmount
     private var next = NIODeadline.distantPast
 
@@ -257,10 +240,29 @@ struct HTTPResponsePacer {
         self.maxDelay = maxDelay
     }
 
-    /// How long the answer that is ready now has to wait.
     mutating func delay(at now: NIODeadline) -> TimeAmount {
         let turn = min(max(self.next, now - self.burst), now + self.maxDelay)
         self.next = turn + self.interval
         return turn > now ? turn - now : .zero
+    }
+}
+
+/// Runs a task's jobs on one event loop.
+///
+/// A task started with this preference stays on the loop across every suspension, which is what keeps `async` code as
+/// cheap as callbacks. Nothing that runs here may block. Make one per loop and keep it.
+package final class EventLoopTaskExecutor: TaskExecutor {
+    package let eventLoop: any EventLoop
+
+    package init(eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+    }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        self.eventLoop.execute {
+            // Unsafe because the runtime cannot check that each job runs exactly once; this closure runs once.
+            unsafe job.runSynchronously(on: self.asUnownedTaskExecutor())
+        }
     }
 }

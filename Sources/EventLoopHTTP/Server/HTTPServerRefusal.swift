@@ -6,56 +6,41 @@ package import HTTPTypes
 package enum HTTPServerRefusal: Error, Hashable {
     /// The request is malformed or ambiguous; the reason is one of a fixed set of sentences.
     case badRequest(reason: String)
-    /// The request target exceeds its limit.
     case uriTooLong
     /// The head, one of its fields, or their number exceeds its limit.
     case headerTooLarge
     /// The body, or the framing of a chunked one, exceeds its limit.
     case bodyTooLarge
-    /// The head was not complete in time.
     case headTimeout
-    /// The body was not complete in time.
     case bodyTimeout
     /// The body comes in a transfer coding other than `chunked` (RFC 9112, section 6.1).
     case unsupportedTransferEncoding
-    /// The request is neither HTTP/1.0 nor HTTP/1.1.
     case httpVersionNotSupported
     /// The request expects something other than `100-continue` (RFC 9110, section 10.1.1).
     case expectationFailed
-    /// The server holds as many connections as it may.
     case tooManyConnections
     /// The bodies that the server holds leave no room for this request's; the path selects the form of the answer.
     case tooManyBufferedBytes(path: [UInt8])
 
-    /// The status the refusal is answered with.
-    package var status: HTTPResponse.Status {
-        switch self {
-        case .badRequest: .badRequest
-        case .uriTooLong: .uriTooLong
-        case .headerTooLarge: .requestHeaderFieldsTooLarge
-        case .bodyTooLarge: .contentTooLarge
-        case .headTimeout, .bodyTimeout: .requestTimeout
-        case .unsupportedTransferEncoding: .notImplemented
-        case .httpVersionNotSupported: .httpVersionNotSupported
-        case .expectationFailed: .expectationFailed
-        case .tooManyConnections, .tooManyBufferedBytes: .serviceUnavailable
-        }
-    }
+    package var status: HTTPResponse.Status { self.answer.status }
 
     /// One sentence for the client; it never repeats what the client sent.
-    package var reason: String {
+    package var reason: String { self.answer.reason }
+
+    private var answer: (status: HTTPResponse.Status, reason: String) {
         switch self {
-        case .badRequest(let reason): reason
-        case .uriTooLong: "The request target is too long."
-        case .headerTooLarge: "The request's header fields are too large or too many."
-        case .bodyTooLarge: "The request body is too large."
-        case .headTimeout: "The request's head did not arrive in time."
-        case .bodyTimeout: "The request's body did not arrive in time."
-        case .unsupportedTransferEncoding: "Only the chunked transfer coding is supported."
-        case .httpVersionNotSupported: "Only HTTP/1.1 and HTTP/1.0 are supported."
-        case .expectationFailed: "Only the expectation 100-continue is supported."
-        case .tooManyConnections: "The server holds as many connections as it may."
-        case .tooManyBufferedBytes: "The server holds as many bytes of requests as it may."
+        case .badRequest(let reason): (.badRequest, reason)
+        case .uriTooLong: (.uriTooLong, "The request target is too long.")
+        case .headerTooLarge:
+            (.requestHeaderFieldsTooLarge, "The request's header fields are too large or too many.")
+        case .bodyTooLarge: (.contentTooLarge, "The request body is too large.")
+        case .headTimeout: (.requestTimeout, "The request's head did not arrive in time.")
+        case .bodyTimeout: (.requestTimeout, "The request's body did not arrive in time.")
+        case .unsupportedTransferEncoding: (.notImplemented, "Only the chunked transfer coding is supported.")
+        case .httpVersionNotSupported: (.httpVersionNotSupported, "Only HTTP/1.1 and HTTP/1.0 are supported.")
+        case .expectationFailed: (.expectationFailed, "Only the expectation 100-continue is supported.")
+        case .tooManyConnections: (.serviceUnavailable, "The server holds as many connections as it may.")
+        case .tooManyBufferedBytes: (.serviceUnavailable, "The server holds as many bytes of requests as it may.")
         }
     }
 }
@@ -79,12 +64,10 @@ package enum HTTPServerCloseReason: String, Sendable, CaseIterable {
     case writeStalled = "write_stalled"
     /// The peer went on sending behind an answer that told it of the connection's end, or behind its own request.
     case flooded
-    /// The peer did not finish the TLS handshake in time.
     case handshakeTimeout = "handshake_timeout"
     /// The server holds as many connections as it may; over TLS an answer would cost a handshake.
     case tooManyConnections = "too_many_connections"
     /// The server holds as many connections as it may, and this one was idle when another came.
     case evicted
-    /// The process has no file descriptor left.
     case outOfDescriptors = "out_of_descriptors"
 }

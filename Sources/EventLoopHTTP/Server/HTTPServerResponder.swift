@@ -3,8 +3,6 @@ package import NIOCore
 
 /// Answers the requests a server received.
 package protocol HTTPServerResponder: Sendable {
-    /// Answers one request.
-    ///
     /// Runs on the connection's event loop and must not block it. The task is cancelled when the connection closes.
     func respond(to request: HTTPServerRequest) async -> HTTPServerResponse
 }
@@ -12,7 +10,6 @@ package protocol HTTPServerResponder: Sendable {
 /// A request that passed the server's checks, with its whole body.
 package struct HTTPServerRequest: Sendable {
     package var head: HTTPRequestHead
-    /// The body with its transfer coding removed.
     package var body: ByteBuffer
     package var connection: HTTPConnectionInfo
     /// By how much its event loop has been behind for some time; zero while it keeps up, or is not asked to tell.
@@ -58,7 +55,6 @@ package struct HTTPServerResponse: Sendable {
 package struct HTTPConnectionInfo: Sendable {
     /// The peer's IP address as text, without the port; nil when the peer has none.
     package let remoteAddress: String?
-    /// Whether the connection is encrypted by this server.
     package let isTLS: Bool
     /// The names in the client's verified certificate, read once, when the handshake is over: DNS names in lower case and
     /// URIs; empty without a certificate.
