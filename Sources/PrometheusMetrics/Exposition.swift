@@ -71,18 +71,13 @@ struct ExpositionWriter {
 /// The name and labels of one series, rendered once, when the series is made.
 struct SeriesIdentity: Sendable, Equatable {
     let name: String
-
     /// The labels' names, valid and sorted.
     let labelNames: [String]
-
     /// The labels as they stand between the braces, sorted by name; empty without labels.
     let labels: String
-
     /// Whether two labels have the same name, so that the series cannot be rendered.
     let hasDuplicateLabels: Bool
 
-    /// Renders a metric's name and labels.
-    ///
     /// Labels are sorted: the same labels in another order are the same series.
     init(name: String, dimensions: [(String, String)], kind: MetricDescription.Kind) {
         let pairs =

@@ -15,13 +15,9 @@ package struct MetricDescription: Sendable, Equatable {
 
     /// The metric's name, made valid as `PrometheusRegistry` does for names it is given.
     package let name: String
-
-    /// The text of the `HELP` line.
     package let help: String
-
     /// A metric of another type under this name counts as a clash.
     package let kind: Kind
-
     /// Upper bounds of a histogram's buckets in its base unit, ascending, `+Inf` left out; nil takes the registry's.
     package let buckets: [Double]?
 

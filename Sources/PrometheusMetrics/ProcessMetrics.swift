@@ -8,42 +8,15 @@ import Musl
 ///
 /// On systems without `/proc` there are none.
 package struct ProcessMetrics: Sendable {
-    /// One metric and its value at the time of reading.
     struct Sample {
         let description: MetricDescription
         let value: Double
-    }
 
-    private static let cpuSeconds = MetricDescription(
-        name: "process_cpu_seconds_total",
-        help: "Processor time spent in user and kernel mode, in seconds.",
-        kind: .counter
-    )
-    private static let residentMemory = MetricDescription(
-        name: "process_resident_memory_bytes",
-        help: "Memory held in RAM, in bytes.",
-        kind: .gauge
-    )
-    private static let virtualMemory = MetricDescription(
-        name: "process_virtual_memory_bytes",
-        help: "Address space in use, in bytes.",
-        kind: .gauge
-    )
-    private static let startTime = MetricDescription(
-        name: "process_start_time_seconds",
-        help: "When the process started, in seconds since the epoch.",
-        kind: .gauge
-    )
-    private static let openFiles = MetricDescription(
-        name: "process_open_fds",
-        help: "Open file descriptors.",
-        kind: .gauge
-    )
-    private static let maximumFiles = MetricDescription(
-        name: "process_max_fds",
-        help: "File descriptors the process may have open.",
-        kind: .gauge
-    )
+        init(_ name: String, _ value: Double, kind: MetricDescription.Kind = .gauge, help: String) {
+            self.description = MetricDescription(name: name, help: help, kind: kind)
+            self.value = value
+        }
+    }
 
     #if os(Linux)
     private static let ticksPerSecond = Double(sysconf(Int32(_SC_CLK_TCK)))
@@ -52,7 +25,6 @@ package struct ProcessMetrics: Sendable {
     /// Read once: the machine's start is derived from its clock and moves when that is set.
     private let startTimeSeconds: Double?
 
-    /// Makes a reader of the metrics of the process that calls it.
     package init() {
         #if os(Linux)
         let stat = ProcessFile.text(of: "/proc/self/stat").flatMap(ProcessStat.init(line:))
@@ -82,30 +54,45 @@ package struct ProcessMetrics: Sendable {
     }
     #endif
 
-    /// Reads the metrics; one that cannot be read is left out.
     func samples() -> [Sample] {
         var samples: [Sample] = []
         #if os(Linux)
         let pageBytes = Double(sysconf(Int32(_SC_PAGESIZE)))
         if let stat = ProcessFile.text(of: "/proc/self/stat").flatMap(ProcessStat.init(line:)) {
             samples += [
-                Sample(description: Self.cpuSeconds, value: Double(stat.cpuTicks) / Self.ticksPerSecond),
-                Sample(description: Self.residentMemory, value: Double(stat.residentPages) * pageBytes),
-                Sample(description: Self.virtualMemory, value: Double(stat.virtualBytes)),
+                Sample(
+                    "process_cpu_seconds_total",
+                    Double(stat.cpuTicks) / Self.ticksPerSecond,
+                    kind: .counter,
+                    help: "Processor time spent in user and kernel mode, in seconds."
+                ),
+                Sample(
+                    "process_resident_memory_bytes",
+                    Double(stat.residentPages) * pageBytes,
+                    help: "Memory held in RAM, in bytes."
+                ),
+                Sample(
+                    "process_virtual_memory_bytes",
+                    Double(stat.virtualBytes),
+                    help: "Address space in use, in bytes."
+                ),
             ]
         }
         if let value = self.startTimeSeconds {
-            samples.append(Sample(description: Self.startTime, value: value))
+            let help = "When the process started, in seconds since the epoch."
+            samples.append(Sample("process_start_time_seconds", value, help: help))
         }
         let maximumFiles = Self.openFilesLimit
         // Reading the folder opens a descriptor, which is in the folder too.
         if let entries = ProcessFile.entryCount(of: "/proc/self/fd"), entries > 0 {
-            samples.append(Sample(description: Self.openFiles, value: Double(entries - 1)))
+            samples.append(Sample("process_open_fds", Double(entries - 1), help: "Open file descriptors."))
         } else if errno == EMFILE, let maximumFiles {
             // There was none left to read the folder with.
-            samples.append(Sample(description: Self.openFiles, value: maximumFiles))
+            samples.append(Sample("process_open_fds", maximumFiles, help: "Open file descriptors."))
         }
-        if let maximumFiles { samples.append(Sample(description: Self.maximumFiles, value: maximumFiles)) }
+        if let maximumFiles {
+            samples.append(Sample("process_max_fds", maximumFiles, help: "File descriptors the process may have open."))
+        }
         #endif
         return samples
     }
@@ -117,13 +104,10 @@ package struct ProcessMetrics: Sendable {
 struct ProcessStat: Sendable, Equatable {
     /// Time in user and kernel mode (fields 14 and 15), in clock ticks.
     let cpuTicks: UInt64
-
     /// When the process started (field 22), in clock ticks after boot.
     let startTicks: UInt64
-
     /// Address space (field 23), in bytes.
     let virtualBytes: UInt64
-
     /// Memory in RAM (field 24), in pages.
     let residentPages: UInt64
 
@@ -161,7 +145,6 @@ enum ProcessFile {
     /// More than any file read here holds, even on machines with hundreds of processors.
     private static let maximumBytes = 1 << 20
 
-    /// Reads a whole file; nil if it cannot be read.
     static func text(of path: String) -> String? {
         // POSIX takes the path as a pointer, valid during the call.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)

@@ -17,8 +17,6 @@ package final class PrometheusRegistry: MetricsFactory {
     private let state: Mutex<RegistryState>
     private let processMetrics: ProcessMetrics?
 
-    /// Makes a registry without series.
-    ///
     /// The default buckets are those of histograms whose description has none; without process metrics, those are left out.
     package init(
         descriptions: [MetricDescription] = [],
@@ -36,7 +34,6 @@ package final class PrometheusRegistry: MetricsFactory {
         String(decoding: self.renderBytes(), as: UTF8.self)
     }
 
-    /// The exposition as UTF-8.
     package func renderBytes() -> [UInt8] {
         let process = self.processMetrics?.samples() ?? []
         // Copying the tables under the lock takes no time: writing happens without it.
@@ -72,7 +69,6 @@ package final class PrometheusRegistry: MetricsFactory {
         self.series(PrometheusGauge.self, label, dimensions)
     }
 
-    /// Returns a histogram, or a gauge if only the last value counts.
     package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
         if aggregate {
             self.series(PrometheusHistogram.self, label, dimensions)
@@ -81,7 +77,6 @@ package final class PrometheusRegistry: MetricsFactory {
         }
     }
 
-    /// Returns a histogram of seconds.
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         self.series(PrometheusHistogram.self, label, dimensions)
     }
@@ -107,7 +102,6 @@ struct RegistryState: Sendable {
         let kind: MetricDescription.Kind
         /// The label names of all series, sorted.
         let labelNames: [String]
-        /// The series by their rendered labels.
         var series: [String: any PrometheusSeries] = [:]
     }
 
@@ -127,15 +121,10 @@ struct RegistryState: Sendable {
         )
     }
 
-    /// Metrics with at least one series, by name.
     private(set) var families: [String: Family] = [:]
-
-    /// Descriptions by the name of the metric.
     let descriptions: [String: MetricDescription]
-
     /// Names of samples and the family that writes them; a histogram's own name is here too.
     private var owners: [String: String] = [:]
-
     private let defaultBuckets: [Double]
 
     init(descriptions: [MetricDescription], defaultBuckets: [Double]) {

@@ -20,7 +20,6 @@ final class PrometheusCounter: PrometheusSeries, CounterHandler {
     static let kind = MetricDescription.Kind.counter
 
     let identity: SeriesIdentity
-
     private let value = Atomic<UInt64>(0)
 
     init(identity: SeriesIdentity, buckets: [Double]) {
@@ -47,7 +46,6 @@ final class PrometheusGauge: PrometheusSeries {
     static let kind = MetricDescription.Kind.gauge
 
     let identity: SeriesIdentity
-
     private let value = Atomic<Double>(0)
 
     init(identity: SeriesIdentity, buckets: [Double]) {
@@ -59,32 +57,13 @@ final class PrometheusGauge: PrometheusSeries {
     }
 }
 
-extension PrometheusGauge: MeterHandler {
-    func set(_ value: Int64) {
-        self.set(Double(value))
-    }
-
-    func set(_ value: Double) {
-        self.value.store(value, ordering: .relaxed)
-    }
-
-    func increment(by amount: Double) {
-        self.value.add(amount)
-    }
-
-    func decrement(by amount: Double) {
-        self.value.add(-amount)
-    }
-}
-
-extension PrometheusGauge: RecorderHandler {
-    func record(_ value: Int64) {
-        self.set(value)
-    }
-
-    func record(_ value: Double) {
-        self.set(value)
-    }
+extension PrometheusGauge: MeterHandler, RecorderHandler {
+    func set(_ value: Int64) { self.set(Double(value)) }
+    func set(_ value: Double) { self.value.store(value, ordering: .relaxed) }
+    func increment(by amount: Double) { self.value.add(amount) }
+    func decrement(by amount: Double) { self.value.add(-amount) }
+    func record(_ value: Int64) { self.set(value) }
+    func record(_ value: Double) { self.set(value) }
 }
 
 /// Counts observations by upper bound and sums them.
@@ -102,8 +81,6 @@ final class PrometheusHistogram: PrometheusSeries {
     static let kind = MetricDescription.Kind.histogram
 
     let identity: SeriesIdentity
-
-    /// Upper bounds, ascending.
     private let bounds: [Double]
     /// One more than there are bounds: the last has none.
     private let buckets: [Bucket]
@@ -143,19 +120,14 @@ final class PrometheusHistogram: PrometheusSeries {
     }
 }
 
-extension PrometheusHistogram: RecorderHandler {
-    func record(_ value: Int64) {
-        self.observe(Double(value))
-    }
+extension PrometheusHistogram: RecorderHandler, TimerHandler {
+    func record(_ value: Int64) { self.observe(Double(value)) }
 
     /// Counts an observation; one that is not finite is ignored, since it would spoil the sum for good.
     func record(_ value: Double) {
-        guard value.isFinite else { return }
-        self.observe(value)
+        if value.isFinite { self.observe(value) }
     }
-}
 
-extension PrometheusHistogram: TimerHandler {
     /// Counts a duration, in seconds; one below zero, from a clock set back, counts as zero.
     func recordNanoseconds(_ duration: Int64) {
         self.observe(Double(max(0, duration)) / 1_000_000_000)

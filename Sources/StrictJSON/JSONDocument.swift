@@ -30,10 +30,7 @@ package struct JSONDocument: Sendable {
         self.tape = JSONTape(bytes: bytes, nodes: builder.nodes)
     }
 
-    /// The outermost value.
-    package var root: JSONValue {
-        JSONValue(tape: self.tape, index: 0)
-    }
+    package var root: JSONValue { JSONValue(tape: self.tape, index: 0) }
 }
 
 /// The bounds a text must keep to be read.
@@ -49,7 +46,6 @@ package struct JSONLimits: Sendable {
     /// The most characters that are escaped or beyond ASCII, in all strings together; each takes many times as long as a
     /// plain one, and longer still where Unicode's rules are applied to it.
     package var maxSpecialCharacters: Int
-    /// The longest number, in bytes.
     package var maxNumberBytes: Int
 
     /// The limits of bodies that hold no message.
@@ -72,32 +68,21 @@ package struct JSONLimits: Sendable {
 
 /// Says why a text was refused, and where.
 package struct JSONParseError: Error, Hashable, Sendable {
-    /// The kind of refusal.
+    /// What the text broke: the grammar or one of ``JSONLimits``.
     package enum Code: Sendable {
         /// The text is not JSON as RFC 8259 has it, or a number is longer than ``JSONLimits/maxNumberBytes``.
         case malformed
-        /// A member name occurs twice in one object.
         case duplicateKey
-        /// Objects and arrays nest deeper than ``JSONLimits/maxDepth``.
         case tooDeep
-        /// The document has more members, elements or special characters than ``JSONLimits`` allow.
         case tooManyMembers
     }
 
     package let code: Code
     /// The offset of the first offending byte from the start of the text; its length in bytes when the text ends early.
     package let offset: Int
-    /// The value or member that was being read.
     package let pointer: JSONPointer
     /// What is wrong, in constant words that never repeat the text.
     package let reason: String
-
-    package init(code: Code, offset: Int, pointer: JSONPointer, reason: String) {
-        self.code = code
-        self.offset = offset
-        self.pointer = pointer
-        self.reason = reason
-    }
 }
 
 /// A refusal on its way out of the reader, before its pointer is made; trivial to copy, so throwing costs nothing.
@@ -106,7 +91,6 @@ struct JSONFault: Error {
     let offset: Int
     let reason: StaticString
 
-    /// A text that is not JSON.
     static func malformed(at offset: Int, _ reason: StaticString) -> JSONFault {
         JSONFault(code: .malformed, offset: offset, reason: reason)
     }
@@ -120,7 +104,6 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
     /// The longest name, in Unicode scalars, that stands in a pointer whole.
     private static let maxNameScalars = 64
 
-    /// Creates the pointer to the whole document.
     package init() {
         self.description = ""
     }
@@ -145,7 +128,6 @@ package struct JSONPointer: Hashable, Sendable, CustomStringConvertible {
         return pointer
     }
 
-    /// Points to an element of the array this pointer names.
     package func appending(_ index: Int) -> JSONPointer {
         var pointer = self
         pointer.description.append("/\(index)")

@@ -12,7 +12,6 @@ package struct JSONNumber: Hashable, Sendable {
         self.text = text
     }
 
-    /// Creates a number from text that was checked before.
     init(checked text: String) {
         self.text = text
     }

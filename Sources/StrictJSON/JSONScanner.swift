@@ -103,10 +103,7 @@ enum JSONScanner {
         byte & 0xC0 == 0x80
     }
 
-    /// Passes over a number (RFC 8259, section 6).
-    ///
-    /// Returns the position after its last byte.
-    /// Throws `malformed` when the grammar asks for a digit that is not there, or forbids one that is.
+    /// Passes over a number (RFC 8259, section 6); returns the position after it.
     static func number(_ bytes: Span<UInt8>, from start: Int) throws(JSONFault) -> Int {
         var position = start
         if position < bytes.count, bytes[position] == UInt8(ascii: "-") {
@@ -145,10 +142,7 @@ enum JSONScanner {
 
 /// The escapes in strings (RFC 8259, section 7).
 enum JSONEscape {
-    /// Checks one escape; a surrogate pair counts as one.
-    ///
-    /// Returns the position after the escape.
-    /// Throws `malformed` for unknown and broken escapes and for lone surrogates.
+    /// Checks one escape, a surrogate pair counting as one; returns the position after it.
     static func end(of bytes: Span<UInt8>, escapeAt position: Int) throws(JSONFault) -> Int {
         guard position &+ 1 < bytes.count else {
             throw .malformed(at: position, "the text ends inside an escape")
@@ -177,8 +171,6 @@ enum JSONEscape {
     }
 
     /// The byte a two-character escape stands for.
-    ///
-    /// Returns the byte; nil when there is no such escape.
     static func meaning(of letter: UInt8) -> UInt8? {
         switch letter {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
@@ -192,8 +184,6 @@ enum JSONEscape {
     }
 
     /// The UTF-16 code unit written as four hexadecimal digits.
-    ///
-    /// Returns the code unit; nil when there are no four digits.
     static func unit(in bytes: Span<UInt8>, at position: Int) -> UInt32? {
         guard position &+ 4 <= bytes.count else { return nil }
         var unit: UInt32 = 0
@@ -212,8 +202,6 @@ enum JSONEscape {
     }
 
     /// The low surrogate written as an escape.
-    ///
-    /// Returns the code unit; nil when something else stands there.
     static func lowSurrogate(in bytes: Span<UInt8>, at position: Int) -> UInt32? {
         guard position &+ 6 <= bytes.count, bytes[position] == UInt8(ascii: "\\"),
             bytes[position &+ 1] == UInt8(ascii: "u"), let unit = Self.unit(in: bytes, at: position &+ 2),
@@ -265,7 +253,6 @@ enum JSONByteClass {
         return hits & Self.highBits != 0
     }
 
-    /// Whether a byte must be escaped when written.
     @inline(__always)
     static func needsEscape(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")

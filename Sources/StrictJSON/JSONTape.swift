@@ -4,9 +4,7 @@ import NIOCore
 ///
 /// A class, so that a view of a value costs one reference count.
 final class JSONTape: Sendable {
-    /// The text: the readable bytes.
     let bytes: ByteBuffer
-    /// The tape; the root is the first node.
     let nodes: [JSONNode]
 
     init(bytes: ByteBuffer, nodes: [JSONNode]) {
@@ -14,7 +12,6 @@ final class JSONTape: Sendable {
         self.nodes = nodes
     }
 
-    /// Makes a string of a string's or name's node.
     func string(at index: Int) -> String {
         let node = self.nodes[index]
         guard node.flag else {
@@ -24,7 +21,6 @@ final class JSONTape: Sendable {
         return JSONText.string(node, in: bytes.readableBytesUInt8Span)
     }
 
-    /// Counts the bytes of a string's or name's node.
     func byteCount(at index: Int) -> Int {
         let node = self.nodes[index]
         guard node.flag else { return Int(node.extent) }
@@ -32,13 +28,11 @@ final class JSONTape: Sendable {
         return JSONText.byteCount(node, in: bytes.readableBytesUInt8Span)
     }
 
-    /// Makes a string of a node's bytes as they stand in the text.
     func rawText(of node: JSONNode) -> String {
         // Never nil: the node was made from these bytes.
         self.bytes.getString(at: self.bytes.readerIndex + Int(node.start), length: Int(node.extent)) ?? ""
     }
 
-    /// Compares a string or name with another string in place.
     func string(at index: Int, equals other: String) -> Bool {
         let bytes = self.bytes
         return JSONText.areEqual(self.nodes[index], other, in: bytes.readableBytesUInt8Span)
@@ -72,7 +66,6 @@ struct JSONNode {
         self.flag || self.extent > 32
     }
 
-    /// Creates a scalar's node.
     @inline(__always)
     init(scalar kind: JSONValue.Kind, from start: Int, to end: Int, index: Int, flag: Bool = false) {
         self.start = UInt32(truncatingIfNeeded: start)
@@ -82,7 +75,6 @@ struct JSONNode {
         self.flag = flag
     }
 
-    /// Creates an open container's node.
     @inline(__always)
     init(container kind: JSONValue.Kind, at start: Int, parent: UInt32) {
         self.start = UInt32(truncatingIfNeeded: start)
@@ -104,7 +96,7 @@ struct JSONTapeBuilder: ~Copyable {
     private(set) var nodes: [JSONNode] = []
     private let limits: JSONLimits
     private var largeObjects = JSONKeyIndex()
-    /// The innermost open container.
+    /// The node of the innermost open container.
     private var container = JSONNode.noParent
     private var isInObject = false
     /// What the innermost container holds so far; its node learns it when another container opens or this one closes.
@@ -123,9 +115,6 @@ struct JSONTapeBuilder: ~Copyable {
         self.nodes.reserveCapacity(min(byteCount / 8 + 8, 512))
     }
 
-    /// Reads a whole text; called once.
-    ///
-    /// Throws every code of ``JSONParseError``.
     mutating func build(_ bytes: Span<UInt8>) throws(JSONFault) {
         var position = JSONByteClass.skipBlanks(bytes, from: 0)
         values: while true {
@@ -256,15 +245,8 @@ struct JSONTapeBuilder: ~Copyable {
         default:
             throw .malformed(at: position, "a value must stand here")
         }
-        self.nodes.append(
-            JSONNode(
-                scalar: kind,
-                from: position,
-                to: end,
-                index: self.nodes.count,
-                flag: byte == UInt8(ascii: "t")
-            )
-        )
+        let isTrue = byte == UInt8(ascii: "t")
+        self.nodes.append(JSONNode(scalar: kind, from: position, to: end, index: self.nodes.count, flag: isTrue))
         return end
     }
 
@@ -307,9 +289,7 @@ struct JSONTapeBuilder: ~Copyable {
         self.count = Int(self.nodes[Int(parent)].extent)
     }
 
-    /// Reads a member's name and its colon.
-    ///
-    /// Returns the position where the member's value must start.
+    /// Reads a member's name and its colon; returns the position where the member's value must start.
     private mutating func readKey(_ bytes: Span<UInt8>, at position: Int) throws(JSONFault) -> Int {
         guard position < bytes.count else { throw Self.endsEarly(bytes) }
         guard bytes[position] == UInt8(ascii: "\"") else {

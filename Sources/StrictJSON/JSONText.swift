@@ -11,8 +11,6 @@ struct JSONText {
         self.end = Int(node.start) + Int(node.extent)
     }
 
-    /// Reads on.
-    ///
     /// Returns the next byte of the unescaped UTF-8; nil at the end.
     @inline(__always)
     mutating func next(in bytes: Span<UInt8>) -> UInt8? {
@@ -181,7 +179,6 @@ extension JSONText {
         return unescaped
     }
 
-    /// Counts the bytes of a string without its escapes.
     static func byteCount(_ node: JSONNode, in bytes: Span<UInt8>) -> Int {
         var text = JSONText(node)
         var count = 0
@@ -211,7 +208,6 @@ enum JSONStringEncoder {
         }
     }
 
-    /// Whether bytes written last hold one that must be escaped.
     static func needsEscape(_ bytes: borrowing ContiguousArray<UInt8>, from start: Int) -> Bool {
         let span = bytes.span
         let lastWord = span.count &- 8

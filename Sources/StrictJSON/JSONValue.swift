@@ -7,22 +7,15 @@ package struct JSONValue: Sendable {
         case object
         case array
         case string
-        /// A number of any size and precision.
         case number
-        /// `true` or `false`.
         case bool
         case null
     }
 
-    /// What all values of the document share.
     let tape: JSONTape
-    /// The value's node.
     let index: Int
 
-    /// What the value is.
-    package var kind: Kind {
-        self.tape.nodes[self.index].kind
-    }
+    package var kind: Kind { self.tape.nodes[self.index].kind }
 
     /// The unescaped text; nil unless the value is a string.
     ///
@@ -38,23 +31,19 @@ package struct JSONValue: Sendable {
         return self.tape.byteCount(at: self.index)
     }
 
-    /// The number; nil unless the value is one.
     package var number: JSONNumber? {
         let node = self.tape.nodes[self.index]
         guard node.kind == .number else { return nil }
         return JSONNumber(checked: self.tape.rawText(of: node))
     }
 
-    /// The truth value; nil unless the value is one.
     package var bool: Bool? {
         let node = self.tape.nodes[self.index]
         guard node.kind == .bool else { return nil }
         return node.flag
     }
 
-    package var isNull: Bool {
-        self.kind == .null
-    }
+    package var isNull: Bool { self.kind == .null }
 
     /// The members in the order of the text; nil unless the value is an object.
     package var members: JSONMembers? {
@@ -94,36 +83,27 @@ package struct JSONValue: Sendable {
     }
 }
 
-/// The members of an object, in the order of the text.
-package struct JSONMembers: Sequence, Sendable {
-    /// Steps from name to name.
-    package struct Iterator: IteratorProtocol {
-        fileprivate let tape: JSONTape
-        fileprivate var key: Int
-        fileprivate let end: Int
+/// The members of an object, in the order of the text: a sequence that is its own iterator.
+package struct JSONMembers: Sequence, IteratorProtocol, Sendable {
+    package let count: Int
+    private let tape: JSONTape
+    private var key: Int
+    private let end: Int
 
-        package mutating func next() -> JSONMember? {
-            guard self.key < self.end else { return nil }
-            let value = JSONValue(tape: self.tape, index: self.key + 1)
-            self.key = Int(self.tape.nodes[self.key + 1].end)
-            return JSONMember(value: value)
-        }
+    fileprivate init(tape: JSONTape, object: Int) {
+        self.tape = tape
+        self.count = Int(tape.nodes[object].extent)
+        self.key = object + 1
+        self.end = Int(tape.nodes[object].end)
     }
 
-    fileprivate let tape: JSONTape
-    fileprivate let object: Int
+    package var underestimatedCount: Int { self.count }
 
-    /// How many members there are; known without counting.
-    package var count: Int {
-        Int(self.tape.nodes[self.object].extent)
-    }
-
-    package var underestimatedCount: Int {
-        self.count
-    }
-
-    package func makeIterator() -> Iterator {
-        Iterator(tape: self.tape, key: self.object + 1, end: Int(self.tape.nodes[self.object].end))
+    package mutating func next() -> JSONMember? {
+        guard self.key < self.end else { return nil }
+        let value = JSONValue(tape: self.tape, index: self.key + 1)
+        self.key = Int(self.tape.nodes[self.key + 1].end)
+        return JSONMember(value: value)
     }
 }
 
@@ -147,36 +127,27 @@ package struct JSONMember: Sendable {
     }
 }
 
-/// The elements of an array.
-package struct JSONElements: Sequence, Sendable {
-    /// Steps from element to element.
-    package struct Iterator: IteratorProtocol {
-        fileprivate let tape: JSONTape
-        fileprivate var element: Int
-        fileprivate let end: Int
+/// The elements of an array: a sequence that is its own iterator.
+package struct JSONElements: Sequence, IteratorProtocol, Sendable {
+    package let count: Int
+    private let tape: JSONTape
+    private var element: Int
+    private let end: Int
 
-        package mutating func next() -> JSONValue? {
-            guard self.element < self.end else { return nil }
-            let value = JSONValue(tape: self.tape, index: self.element)
-            self.element = Int(self.tape.nodes[self.element].end)
-            return value
-        }
+    fileprivate init(tape: JSONTape, array: Int) {
+        self.tape = tape
+        self.count = Int(tape.nodes[array].extent)
+        self.element = array + 1
+        self.end = Int(tape.nodes[array].end)
     }
 
-    fileprivate let tape: JSONTape
-    fileprivate let array: Int
+    package var underestimatedCount: Int { self.count }
 
-    /// How many elements there are; known without counting.
-    package var count: Int {
-        Int(self.tape.nodes[self.array].extent)
-    }
-
-    package var underestimatedCount: Int {
-        self.count
-    }
-
-    package func makeIterator() -> Iterator {
-        Iterator(tape: self.tape, element: self.array + 1, end: Int(self.tape.nodes[self.array].end))
+    package mutating func next() -> JSONValue? {
+        guard self.element < self.end else { return nil }
+        let value = JSONValue(tape: self.tape, index: self.element)
+        self.element = Int(self.tape.nodes[self.element].end)
+        return value
     }
 }
 
@@ -184,7 +155,7 @@ extension JSONValue {
     /// The value as JSON without blanks, members sorted by the Unicode code points of their names.
     ///
     /// A value of more than 32 KiB, which no message of FCM has room for, keeps its order: putting long names in order that
-    /// are nearly alike takes long. Numbers stay as written, `null` is kept, strings are quoted; escapes are those ``JSONWriter`` writes.
+    /// are nearly alike takes long. Numbers stay as written, `null` is kept, escapes are those ``JSONWriter`` writes.
     package var canonicalText: String {
         var bytes: ContiguousArray<UInt8> = []
         let nodes = self.tape.nodes
@@ -213,14 +184,10 @@ extension JSONTape {
                 output.append(bracket)
                 continue
             case .element(let element, let isFirst):
-                if !isFirst {
-                    output.append(UInt8(ascii: ","))
-                }
+                if !isFirst { output.append(UInt8(ascii: ",")) }
                 node = element
             case .member(let key, let isFirst):
-                if !isFirst {
-                    output.append(UInt8(ascii: ","))
-                }
+                if !isFirst { output.append(UInt8(ascii: ",")) }
                 self.writeScalar(key, to: &output, isCanonical: isCanonical)
                 output.append(UInt8(ascii: ":"))
                 node = key + 1
@@ -229,14 +196,14 @@ extension JSONTape {
             case .object:
                 output.append(UInt8(ascii: "{"))
                 pending.append(.close(UInt8(ascii: "}")))
-                let keys = isCanonical ? self.sortedKeys(of: node) : self.keys(of: node)
+                let keys = isCanonical ? self.sortedKeys(of: node) : self.items(of: node)
                 for (position, key) in keys.enumerated().reversed() {
                     pending.append(.member(key, isFirst: position == 0))
                 }
             case .array:
                 output.append(UInt8(ascii: "["))
                 pending.append(.close(UInt8(ascii: "]")))
-                for (position, element) in self.elements(of: node).enumerated().reversed() {
+                for (position, element) in self.items(of: node).enumerated().reversed() {
                     pending.append(.element(element, isFirst: position == 0))
                 }
             case .string, .number, .bool, .null:
@@ -268,31 +235,23 @@ extension JSONTape {
         output.append(contentsOf: bytes)
     }
 
-    private func elements(of array: Int) -> [Int] {
-        var elements: [Int] = []
-        elements.reserveCapacity(Int(self.nodes[array].extent))
-        var element = array + 1
-        while element < Int(self.nodes[array].end) {
-            elements.append(element)
-            element = Int(self.nodes[element].end)
+    /// The nodes of an array's elements, or of an object's names.
+    private func items(of container: Int) -> [Int] {
+        var items: [Int] = []
+        items.reserveCapacity(Int(self.nodes[container].extent))
+        // A name has its value behind it.
+        let valueOffset = self.nodes[container].kind == .object ? 1 : 0
+        var item = container + 1
+        while item < Int(self.nodes[container].end) {
+            items.append(item)
+            item = Int(self.nodes[item + valueOffset].end)
         }
-        return elements
-    }
-
-    private func keys(of object: Int) -> [Int] {
-        var keys: [Int] = []
-        keys.reserveCapacity(Int(self.nodes[object].extent))
-        var key = object + 1
-        while key < Int(self.nodes[object].end) {
-            keys.append(key)
-            key = Int(self.nodes[key + 1].end)
-        }
-        return keys
+        return items
     }
 
     private func sortedKeys(of object: Int) -> [Int] {
         // UTF-8 sorts like the code points it encodes; `String` itself would compare normalised forms.
-        self.keys(of: object)
+        self.items(of: object)
             .map { (index: $0, name: self.string(at: $0)) }
             .sorted { Self.precedes($0.name.utf8.span, $1.name.utf8.span) }
             .map(\.index)

@@ -20,7 +20,6 @@ package struct JSONWriter: Sendable {
         case firstElement
         /// An element is complete. Next: the same as for `firstElement`.
         case nextElement
-        /// The value is complete.
         case complete
     }
 
@@ -33,7 +32,6 @@ package struct JSONWriter: Sendable {
 
     package init() {}
 
-    /// Creates a writer that knows about how much it will write.
     package init(reservingCapacity capacity: Int) {
         self.bytes.reserveCapacity(capacity)
     }
@@ -42,7 +40,6 @@ package struct JSONWriter: Sendable {
         self.begin(UInt8(ascii: "{"), isObject: true)
     }
 
-    /// Ends the object begun last.
     package mutating func endObject() {
         precondition(self.state == .firstKey || self.state == .nextKey, "no object can end in state \(self.state)")
         self.end(UInt8(ascii: "}"))
@@ -52,7 +49,6 @@ package struct JSONWriter: Sendable {
         self.begin(UInt8(ascii: "["), isObject: false)
     }
 
-    /// Ends the array begun last.
     package mutating func endArray() {
         precondition(
             self.state == .firstElement || self.state == .nextElement,
@@ -110,7 +106,6 @@ package struct JSONWriter: Sendable {
         self.endValue()
     }
 
-    /// Writes a number exactly as it was written.
     package mutating func number(_ value: JSONNumber) {
         self.beginValue()
         self.bytes.append(utf8: value.text)
@@ -210,20 +205,17 @@ extension JSONWriter {
         self.bool(value)
     }
 
-    /// A member that is an array of texts.
     package mutating func member(_ key: StaticString, _ values: [String]) {
         self.beginArray(key)
         for value in values { self.string(value) }
         self.endArray()
     }
 
-    /// Begins a member that is an object.
     package mutating func beginObject(_ key: StaticString) {
         self.key(key)
         self.beginObject()
     }
 
-    /// Begins a member that is an array.
     package mutating func beginArray(_ key: StaticString) {
         self.key(key)
         self.beginArray()

@@ -41,9 +41,14 @@ LEFT_OUT = {
 def described_metrics() -> dict[str, str]:
     """The gateway's own metrics and their types, as its source describes them."""
     table = TABLE.read_text()
-    kinds = dict(re.findall(r"case \.(\w+):\s*Row\(\s*\.(\w+)", table))
+    kinds = dict(re.findall(r"case \.(\w+):\s*\.(\w+)\(", table))
     own = {name: kinds[row] for row, name in re.findall(r'case (\w+) = "(fcmgw_\w+)"', table)}
-    process = re.findall(r'name: "(process_\w+)",\s*help:.*?kind: \.(\w+)', PROCESS_DESCRIPTIONS.read_text(), re.S)
+    samples = re.split(r"Sample\(", PROCESS_DESCRIPTIONS.read_text())[1:]
+    process = [
+        (name[1], "counter" if "kind: .counter" in sample else "gauge")
+        for sample in samples
+        if (name := re.match(r'\s*"(process_\w+)"', sample))
+    ]
     return own | dict(process)
 
 
