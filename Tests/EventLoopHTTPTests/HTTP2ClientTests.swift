@@ -10,7 +10,7 @@ struct HTTP2ClientTests {
     @Test("A request arrives with its pseudo-headers and its own fields, in lower case")
     func requestHead() async throws {
         let peer = try await HTTP2Peer.start { _ in .answer(status: 201, fields: [("x-a", "1"), ("x-a", "2")]) }
-        let pool = try HTTPClientPool.make(port: peer.port)
+        let pool = try peer.pool()
         let request = HTTPClientRequest(
             method: .post,
             path: "/v1/p q?x#z",
@@ -34,7 +34,6 @@ struct HTTP2ClientTests {
             #expect(request.bodyBytes == 2)
         }
         #expect(peer.record.accepted.count == 1)
-        await pool.shutdown()
         await peer.stop()
     }
 
@@ -48,7 +47,7 @@ struct HTTP2ClientTests {
             return HTTPServerResponse(status: .ok, body: ByteBuffer(string: "ok"))
         }
         try await withServer(responder, configure: { $0.tls = tls }) { _, port in
-            let pool = try HTTPClientPool.make(port: port)
+            let pool = try HTTPClientPool.make("https://localhost:\(port)")
             for _ in 0..<2 {
                 // All have to be under way at once before any is answered.
                 try await withThrowingTaskGroup(of: Void.self) { group in
@@ -65,7 +64,7 @@ struct HTTP2ClientTests {
     @Test("A burst of requests shares the one connection that is being opened")
     func burst() async throws {
         let peer = try await HTTP2Peer.start { _ in .hold }
-        let pool = try HTTPClientPool.make(port: peer.port)
+        let pool = try peer.pool()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<60 {
                 group.addTask { try await pool.expectSuccess() }
@@ -86,7 +85,7 @@ struct HTTP2ClientTests {
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 10)]) {
             _ in .hold
         }
-        let pool = try HTTPClientPool.make(port: peer.port) { $0.http2.maxConnectionsPerLoop = 2 }
+        let pool = try peer.pool { $0.http2.maxConnectionsPerLoop = 2 }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<200 {
                 group.addTask { try await pool.expectSuccess() }
@@ -100,7 +99,6 @@ struct HTTP2ClientTests {
         #expect(peer.record.accepted.count == 2)
         #expect(peer.record.mostStreams == 10)
         #expect(peer.record.excesses == 0)
-        await pool.shutdown()
         await peer.stop()
     }
 
@@ -109,7 +107,7 @@ struct HTTP2ClientTests {
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 10)]) {
             _ in .hold
         }
-        let pool = try HTTPClientPool.make(port: peer.port) { $0.http2.maxConnectionsPerLoop = 1 }
+        let pool = try peer.pool { $0.http2.maxConnectionsPerLoop = 1 }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<30 {
                 group.addTask { try await pool.expectSuccess() }
@@ -127,7 +125,6 @@ struct HTTP2ClientTests {
         }
         #expect(peer.record.accepted.count == 1)
         #expect(peer.record.excesses == 0)
-        await pool.shutdown()
         await peer.stop()
     }
 
@@ -136,7 +133,7 @@ struct HTTP2ClientTests {
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 1)]) {
             _ in .hold
         }
-        let pool = try HTTPClientPool.make(port: peer.port) {
+        let pool = try peer.pool {
             $0.http2.maxConnectionsPerLoop = 1
             $0.maxWaitersPerLoop = 1
         }
@@ -161,7 +158,6 @@ struct HTTP2ClientTests {
             #expect(await group.next() == .some(nil))
         }
         #expect(try await held.status == .ok)
-        await pool.shutdown()
         await peer.stop()
     }
 
@@ -171,7 +167,7 @@ struct HTTP2ClientTests {
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .initialWindowSize, value: 4096)]) {
             .answer(body: String(repeating: "b", count: $0.bodyBytes))
         }
-        let pool = try HTTPClientPool.make(port: peer.port)
+        let pool = try peer.pool()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
                 group.addTask {
@@ -182,28 +178,26 @@ struct HTTP2ClientTests {
             try await group.waitForAll()
         }
         #expect(peer.record.accepted.count == 1)
-        await pool.shutdown()
         await peer.stop()
     }
 
     @Test("An answer that overtakes a large request is delivered, and the rest of the request given up")
     func earlyAnswer() async throws {
         let peer = try await HTTP2Peer.start(answersEarly: true) { _ in .answer(status: 413) }
-        let pool = try HTTPClientPool.make(port: peer.port)
+        let pool = try peer.pool()
         let response = try await pool.answer(body: ByteBuffer(repeating: 0x61, count: 1024 * 1024))
         #expect(response.status.code == 413)
         await peer.record.reset.wait()
         #expect(peer.record.resets == [.cancel])
         #expect(try await pool.answer().status.code == 413)
         #expect(peer.record.accepted.count == 1)
-        await pool.shutdown()
         await peer.stop()
     }
 
     @Test("A pool that is shut down ends its exchanges")
     func shutsDown() async throws {
         let peer = try await HTTP2Peer.start { _ in .hold }
-        let pool = try HTTPClientPool.make(port: peer.port)
+        let pool = try peer.pool()
         async let error = pool.failedExchange()
         await peer.record.requested.wait()
         await pool.shutdown()

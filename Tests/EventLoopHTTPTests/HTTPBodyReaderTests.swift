@@ -83,29 +83,6 @@ struct HTTPBodyReaderTests {
         #expect(verdict == step)
     }
 
-    @Test("A body with a length ends with its last byte")
-    func length() {
-        var reader = HTTPBodyReader(framing: .length(5), maxBodyBytes: 10, maxOverheadBytes: 0)
-        var bytes = ByteBuffer(string: "hel")
-        #expect(reader.read(from: &bytes) == .incomplete)
-        bytes = ByteBuffer(string: "loGET")
-        #expect(reader.read(from: &bytes) == .complete)
-        #expect(String(buffer: reader.body) == "hello")
-        #expect(String(buffer: bytes) == "GET")
-    }
-
-    @Test("A body that ends with its connection is bounded")
-    func untilClose() {
-        var reader = HTTPBodyReader(framing: .untilClose, maxBodyBytes: 6, maxOverheadBytes: 0)
-        var bytes = ByteBuffer(string: "hello")
-        #expect(reader.read(from: &bytes) == .incomplete)
-        bytes = ByteBuffer(string: "!")
-        #expect(reader.read(from: &bytes) == .incomplete)
-        #expect(String(buffer: reader.body) == "hello!")
-        bytes = ByteBuffer(string: "!")
-        #expect(reader.read(from: &bytes) == .tooLarge)
-    }
-
     private static func reader() -> HTTPBodyReader {
         HTTPBodyReader(framing: .chunked, maxBodyBytes: 10, maxOverheadBytes: 32)
     }

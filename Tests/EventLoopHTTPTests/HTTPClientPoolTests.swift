@@ -1,7 +1,6 @@
 import EventLoopHTTP
 import GatewayTestKit
 import HTTPTypes
-import Logging
 import NIOCore
 import NIOPosix
 import Testing
@@ -9,40 +8,20 @@ import Testing
 @Suite("HTTPClientPool", .timeLimit(.minutes(10)))
 struct HTTPClientPoolTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-    private static let far = TimeAmount.seconds(600)
-
-    private static func pool(
-        port: Int,
-        configure: (inout HTTPClientConfiguration) -> Void = { _ in }
-    ) throws -> HTTPClientPool {
-        var configuration = HTTPClientConfiguration()
-        configuration.connectTimeout = .seconds(600)
-        configure(&configuration)
-        return try HTTPClientPool(
-            origin: try #require(HTTPOrigin("http://127.0.0.1:\(port)")),
-            configuration: configuration,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
-    }
-
-    private static func get(_ path: String = "/") -> HTTPClientRequest {
-        HTTPClientRequest(method: .get, path: path)
-    }
 
     @Test("A request is written as HTTP/1.1, with its length and host")
     func writesRequest() async throws {
         let server = try await RawServer.start { _, request in
             .send("HTTP/1.1 200 OK\r\nContent-Length: \(request.utf8.count)\r\nX-A: b\r\n\r\n\(request)")
         }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         let request = HTTPClientRequest(
             method: .post,
             path: "/v1/p q?x\r\nEvil: y#z",
             headers: [.authorization: "Bearer t", .connection: "close", .contentLength: "9"],
             body: ByteBuffer(string: "{}")
         )
-        let response = try await pool.execute(request, deadline: .now() + Self.far)
+        let response = try await pool.execute(request, deadline: .now() + .seconds(600))
         #expect(response.status == .ok)
         #expect(response.fields[HTTPFieldKey(try #require(HTTPField.Name("x-a")))] == "b")
         #expect(
@@ -50,7 +29,6 @@ struct HTTPClientPoolTests {
                 == "POST /v1/p%20q?x%0D%0AEvil:%20y%23z HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\n"
                 + "Authorization: Bearer t\r\nContent-Length: 2\r\n\r\n{}"
         )
-        await pool.shutdown()
         await server.stop()
     }
 
@@ -59,9 +37,9 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { number, _ in
             .send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n\(number)")
         }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         for _ in 0..<5 {
-            let response = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+            let response = try await pool.answer()
             #expect(String(buffer: response.body) == "1")
         }
         #expect(server.accepted.count == 1)
@@ -72,13 +50,14 @@ struct HTTPClientPoolTests {
 
     private static let framings: [(String, String, Int, String)] = [
         (
-            "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: t\r\n\r\n",
+            "GET", "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: t\r\n\r\n",
             200, "abcde"
         ),
         ("GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, ""),
         ("GET", "HTTP/1.1 204 No Content\r\n\r\n", 204, ""),
         ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 10\r\n\r\n", 304, ""),
-        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n", 200, ""),
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 200, ""),
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", 200, ""),
         (
             "GET",
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na",
@@ -90,15 +69,14 @@ struct HTTPClientPoolTests {
     @Test("Every way to end an answer is understood", arguments: Self.framings)
     func endsOfAnswers(method: String, answer: String, status: Int, body: String) async throws {
         let server = try await RawServer.start { _, _ in .send(answer) }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         let request = HTTPClientRequest(method: try #require(HTTPRequest.Method(method)), path: "/")
         for _ in 0..<2 {
-            let response = try await pool.execute(request, deadline: .now() + Self.far)
+            let response = try await pool.execute(request, deadline: .now() + .seconds(600))
             #expect(response.status.code == status)
             #expect(String(buffer: response.body) == body)
         }
         #expect(server.accepted.count == 1)
-        await pool.shutdown()
         await server.stop()
     }
 
@@ -107,14 +85,13 @@ struct HTTPClientPoolTests {
         let answer =
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
         let server = try await RawServer.start { _, _ in .nothing }
-        let pool = try Self.pool(port: server.port)
-        async let response = pool.execute(Self.get(), deadline: .now() + Self.far)
+        let pool = try server.pool()
+        async let response = pool.answer()
         await server.requests.wait()
         for byte in answer.utf8 {
             server.push(String(decoding: [byte], as: UTF8.self))
         }
         #expect(String(buffer: try await response.body) == "abc")
-        await pool.shutdown()
         await server.stop()
     }
 
@@ -131,42 +108,39 @@ struct HTTPClientPoolTests {
     @Test("A connection that cannot serve again is not used again", arguments: Self.lastAnswers)
     func doesNotReuse(reply: RawServer.Reply, body: String) async throws {
         let server = try await RawServer.start { number, _ in number == 1 ? reply : .send(Self.ok) }
-        let pool = try Self.pool(port: server.port)
-        let first = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        let pool = try server.pool()
+        let first = try await pool.answer()
         #expect(String(buffer: first.body) == body)
         await server.closed.wait()
-        let second = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        let second = try await pool.answer()
         #expect(String(buffer: second.body) == "ok")
         #expect(server.accepted.count == 2)
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("An idle connection the peer ends, or sends on, is dropped", arguments: [true, false])
     func dropsIdle(ends: Bool) async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
-        let pool = try Self.pool(port: server.port)
-        _ = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        let pool = try server.pool()
+        _ = try await pool.answer()
         if ends {
             server.halfClose()
         } else {
             server.push("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwrong")
         }
         await server.closed.wait()
-        let second = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        let second = try await pool.answer()
         #expect(String(buffer: second.body) == "ok")
         #expect(server.accepted.count == 2)
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("An idle connection is closed after its time")
     func idleTimeout() async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
-        let pool = try Self.pool(port: server.port) { $0.idleTimeout = .milliseconds(30) }
-        _ = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        let pool = try server.pool { $0.idleTimeout = .milliseconds(30) }
+        _ = try await pool.answer()
         await server.closed.wait()
-        await pool.shutdown()
         await server.stop()
     }
 
@@ -197,43 +171,40 @@ struct HTTPClientPoolTests {
     @Test("A broken or oversized answer is an error, and its connection is closed", arguments: Self.brokenAnswers)
     func refusesAnswers(reply: RawServer.Reply, code: HTTPClientError.Code) async throws {
         let server = try await RawServer.start { _, _ in reply }
-        let pool = try Self.pool(port: server.port) { $0.maxResponseBodyBytes = 1000 }
+        let pool = try server.pool { $0.maxResponseBodyBytes = 1000 }
         let error = try await pool.failedExchange()
         #expect(error.code == code)
         #expect(error.requestSent)
         await server.closed.wait()
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("A hanging peer ends in deadlineExceeded, and its connection is closed")
     func hangs() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         let error = try await pool.failedExchange(within: .seconds(5))
         #expect(error.code == .deadlineExceeded)
         #expect(error.requestSent)
         await server.closed.wait()
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("A deadline that has passed sends nothing")
     func pastDeadline() async throws {
         let server = try await RawServer.start { _, _ in .send(Self.ok) }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         let error = try await pool.failedExchange(within: .seconds(-1))
         #expect(error.code == .deadlineExceeded)
         #expect(!error.requestSent)
         #expect(server.accepted.count == 0)
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("A refused connection is an error that sent nothing")
     func refused() async throws {
         try await ClosedPort.with { port in
-            let pool = try Self.pool(port: port)
+            let pool = try HTTPClientPool.make("http://127.0.0.1:\(port)")
             let error = try await pool.failedExchange()
             #expect(error.code == .connectFailed)
             #expect(!error.requestSent)
@@ -244,7 +215,7 @@ struct HTTPClientPoolTests {
     @Test("Cancelling the caller ends the exchange and closes its connection")
     func cancels() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         let task = Task { try await pool.failedExchange() }
         await server.requests.wait()
         task.cancel()
@@ -252,14 +223,13 @@ struct HTTPClientPoolTests {
         #expect(error.code == .cancelled)
         #expect(error.requestSent)
         await server.closed.wait()
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("A caller cancelled beforehand sends nothing")
     func cancelledBefore() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         let gate = EventCounter()
         let task = Task {
             await gate.wait()
@@ -270,7 +240,6 @@ struct HTTPClientPoolTests {
         let error = try await task.value
         #expect(error.code == .cancelled)
         #expect(server.requests.count == 0)
-        await pool.shutdown()
         await server.stop()
     }
 
@@ -279,15 +248,16 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { _, request in
             request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
         }
-        let pool = try Self.pool(port: server.port) {
+        let pool = try server.pool {
             $0.maxConnectionsPerLoop = 1
             $0.maxWaitersPerLoop = 1
         }
-        async let held = pool.execute(Self.get("/hold"), deadline: .now() + Self.far)
+        async let held = pool.answer("/hold")
         await server.requests.wait()
-        let waiting = Task { try await pool.execute(Self.get("/wait"), deadline: .now() + Self.far) }
+        let waiting = Task { try await pool.answer("/wait") }
         // Whichever of the two comes second finds the queue full.
-        let other = Task { try await pool.execute(Self.get("/wait"), deadline: .now() + .milliseconds(50)) }
+        let request = HTTPClientRequest(method: .get, path: "/wait")
+        let other = Task { try await pool.execute(request, deadline: .now() + .milliseconds(50)) }
         let otherError = await #expect(throws: HTTPClientError.self) { try await other.value }
         #expect([.poolExhausted, .deadlineExceeded].contains(otherError?.code))
         #expect(otherError?.requestSent == false)
@@ -299,21 +269,19 @@ struct HTTPClientPoolTests {
             _ = await waiting.result
         }
         #expect(server.accepted.count == 1)
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("An exchange that waits gets the place of a connection that is lost")
     func waiterOpensConnection() async throws {
         let server = try await RawServer.start { number, _ in number == 1 ? .nothing : .send(Self.ok) }
-        let pool = try Self.pool(port: server.port) { $0.maxConnectionsPerLoop = 1 }
+        let pool = try server.pool { $0.maxConnectionsPerLoop = 1 }
         let held = Task { try await pool.failedExchange() }
         await server.requests.wait()
-        let waiting = Task { try await pool.execute(Self.get(), deadline: .now() + Self.far) }
+        let waiting = Task { try await pool.answer() }
         held.cancel()
         #expect(try await held.value.code == .cancelled)
         #expect(String(buffer: try await waiting.value.body) == "ok")
-        await pool.shutdown()
         await server.stop()
     }
 
@@ -322,24 +290,23 @@ struct HTTPClientPoolTests {
         let server = try await RawServer.start { _, request in
             request.hasPrefix("GET /hold") ? .nothing : .send(Self.ok)
         }
-        let pool = try Self.pool(port: server.port)
-        async let held = pool.execute(Self.get("/hold"), deadline: .now() + Self.far)
+        let pool = try server.pool()
+        async let held = pool.answer("/hold")
         await server.requests.wait()
-        _ = try await pool.execute(Self.get(), deadline: .now() + Self.far)
+        _ = try await pool.answer()
         pool.closeIdle()
         await server.closed.wait()
         #expect(server.accepted.count == 2)
         server.push(Self.ok)
         #expect(String(buffer: try await held.body) == "ok")
-        #expect(String(buffer: try await pool.execute(Self.get(), deadline: .now() + Self.far).body) == "ok")
-        await pool.shutdown()
+        #expect(String(buffer: try await pool.answer().body) == "ok")
         await server.stop()
     }
 
     @Test("A pool that is shut down ends its exchanges and takes no more")
     func shutsDown() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
-        let pool = try Self.pool(port: server.port)
+        let pool = try server.pool()
         let running = Task { try await pool.failedExchange() }
         await server.requests.wait()
         await pool.shutdown()
@@ -353,36 +320,25 @@ struct HTTPClientPoolTests {
 
     @Test("An answer that overtakes a large request is delivered, and the connection is not used again")
     func earlyAnswer() async throws {
-        // The peer answers once it has the head and never reads on.
-        let server = try await EarlyServer.start()
-        let pool = try Self.pool(port: server.port)
-        let request = HTTPClientRequest(
-            method: .post,
-            path: "/",
-            body: ByteBuffer(repeating: 0x62, count: 64 * 1024 * 1024)
-        )
-        let response = try await pool.execute(request, deadline: .now() + Self.far)
+        let server = try await RawServer.start(answersEarly: true) { _, _ in
+            .send("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+        }
+        let pool = try server.pool()
+        let response = try await pool.answer(body: ByteBuffer(repeating: 0x62, count: 64 * 1024 * 1024))
         #expect(response.status.code == 413)
         try await server.readOn()
         await server.closed.wait()
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("A server's request and its exchange share one loop, and come back to it")
     func staysOnLoop() async throws {
         let upstream = try await RawServer.start { _, _ in .send(Self.ok) }
-        var configuration = HTTPClientConfiguration()
-        configuration.connectTimeout = .seconds(600)
-        let pool = try HTTPClientPool(
-            origin: try #require(HTTPOrigin("http://127.0.0.1:\(upstream.port)")),
-            configuration: configuration,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
+        let origin = "http://127.0.0.1:\(upstream.port)"
+        let pool = try HTTPClientPool.make(origin, on: MultiThreadedEventLoopGroup.singleton)
         let responder = ClosureResponder { request in
             let before = request.connection.eventLoop.inEventLoop
-            let response = try? await pool.execute(Self.get(), deadline: .now() + Self.far)
+            let response = try? await pool.answer()
             let after = request.connection.eventLoop.inEventLoop
             return HTTPServerResponse(
                 status: response?.status ?? .badGateway,

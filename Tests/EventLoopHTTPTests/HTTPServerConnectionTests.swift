@@ -27,8 +27,7 @@ struct HTTPServerConnectionTests {
     func drippingHead() throws {
         let channel = try Self.connect()
         channel.embeddedEventLoop.advanceTime(by: .seconds(3))
-        try channel.writeInbound(ByteBuffer(string: Self.request))
-        channel.embeddedEventLoop.run()
+        try channel.send(Self.request)
         #expect(try channel.answers() == [200])
         channel.embeddedEventLoop.advanceTime(by: .seconds(30))
         for second in 0..<5 {
@@ -57,8 +56,7 @@ struct HTTPServerConnectionTests {
     func idle() throws {
         let channel = try Self.connect()
         for _ in 0..<3 {
-            try channel.writeInbound(ByteBuffer(string: Self.request))
-            channel.embeddedEventLoop.run()
+            try channel.send(Self.request)
             #expect(try channel.answers() == [200])
             channel.embeddedEventLoop.advanceTime(by: .seconds(74))
             #expect(channel.isActive)
@@ -66,6 +64,16 @@ struct HTTPServerConnectionTests {
         channel.embeddedEventLoop.advanceTime(by: .seconds(1))
         #expect(try channel.answers() == [])
         #expect(!channel.isActive)
+    }
+
+    @Test("A connection that is closed amid a head has no deadline any more")
+    func closedAmidHead() throws {
+        let channel = try Self.connect()
+        try channel.send("GET / HTTP/1.1\r\n")
+        try channel.close().wait()
+        channel.embeddedEventLoop.advanceTime(by: .seconds(600))
+        #expect(try channel.answers() == [])
+        _ = try channel.finish(acceptAlreadyClosed: true)
     }
 
     @Test("A request may take as long as its responder needs")
@@ -112,8 +120,7 @@ struct HTTPServerConnectionTests {
     @Test("Every answer says when it was made, refusals too")
     func dates() throws {
         let channel = try Self.connect()
-        try channel.writeInbound(ByteBuffer(string: Self.request))
-        channel.embeddedEventLoop.run()
+        try channel.send(Self.request)
         try channel.writeInbound(ByteBuffer(string: "GET / HTTP/1.1\r\n\r\n"))
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) {
@@ -137,8 +144,7 @@ struct HTTPServerConnectionTests {
         let reader = SlowReaderHandler()
         let channel = try Self.connect(responder, reader: reader) { cut in cuts.withLock { $0.append(cut) } }
         channel.isWritable = false
-        try channel.writeInbound(ByteBuffer(string: Self.request))
-        channel.embeddedEventLoop.run()
+        try channel.send(Self.request)
         // Three times enough is read in time, then too little.
         for _ in 1...3 {
             channel.embeddedEventLoop.advanceTime(by: .milliseconds(9_999))

@@ -8,8 +8,7 @@ import Testing
 struct HTTPServerTests {
     @Test("A connection serves one request after another")
     func keepAlive() async throws {
-        try await withServer(EchoResponder()) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(EchoResponder()) { connection in
             for number in 1...3 {
                 try await connection.send("POST /\(number) HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi")
                 let responses = await connection.responses(number)
@@ -34,8 +33,7 @@ struct HTTPServerTests {
             running.increment()
             return HTTPServerResponse(status: .ok, body: ByteBuffer(string: "\(path) \(alone)"))
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             let requests = (1...20)
                 .map { number in
                     number % 2 == 0
@@ -51,8 +49,7 @@ struct HTTPServerTests {
     @Test("More pipelined bytes than are held at once are all answered")
     func longPipeline() async throws {
         let responder = EchoResponder()
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             let count = 200
             let body = String(repeating: "b", count: 10_000)
             let request = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n\(body)"
@@ -64,8 +61,7 @@ struct HTTPServerTests {
 
     @Test("A chunked body arrives whole, however it is cut")
     func chunkedBody() async throws {
-        try await withServer(EchoResponder()) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(EchoResponder()) { connection in
             let request =
                 "POST /c HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: Chunked\r\n\r\n"
                 + "4;name=value\r\nWiki\r\n6\r\npedia \r\nD\r\nin\r\n\r\nchunks.\r\n0\r\nTrailer: t\r\n\r\n"
@@ -88,8 +84,7 @@ struct HTTPServerTests {
             default: HTTPServerResponse(status: .ok, body: ByteBuffer(string: "hello"))
             }
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             try await connection.send(
                 "HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET /204 HTTP/1.1\r\nHost: a\r\n\r\nGET /304 HTTP/1.1\r\nHost: a\r\n\r\n"
                     + "GET /100 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
@@ -109,8 +104,7 @@ struct HTTPServerTests {
     )
     func reasonPhrases(code: Int, text: String) async throws {
         let responder = ClosureResponder { _ in HTTPServerResponse(status: .init(code: code)) }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             try await connection.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             #expect(await connection.textUntilClosed().hasPrefix("HTTP/1.1 \(text)\r\n"))
         }
@@ -129,8 +123,7 @@ struct HTTPServerTests {
         let responder = ClosureResponder { request in
             HTTPServerResponse(status: .ok, closesConnection: request.head.path == "/close")
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             try await connection.send(request + "GET /ignored HTTP/1.1\r\nHost: a\r\n\r\n")
             let responses = RawResponse.parse(await connection.textUntilClosed())
             #expect(responses.map(\.status) == [200])
@@ -147,8 +140,7 @@ struct HTTPServerTests {
     )
     func ignoresUpgrades(fields: String) async throws {
         let responder = EchoResponder()
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
             try await connection.send("GET /1 HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n")
             let first = try #require(await connection.responses(1).first)
@@ -164,8 +156,7 @@ struct HTTPServerTests {
 
     @Test("White space around a length or a coding is none of it", arguments: ["\t5", "5\t", " \t 5 \t "])
     func whiteSpaceAroundValues(length: String) async throws {
-        try await withServer(EchoResponder()) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(EchoResponder()) { connection in
             try await connection.send("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length:\(length)\r\n\r\nhello")
             let coding = length.replacing("5", with: "chunked")
             try await connection.send("POST /2 HTTP/1.1\r\nHost:\ta\t\r\nTransfer-Encoding:\(coding)\r\n\r\n")
@@ -174,13 +165,14 @@ struct HTTPServerTests {
         }
     }
 
-    @Test("A client that waits for 100 never gets it when its head is refused")
+    @Test("A client that waits for 100 never gets it when its head is refused, or its body too long")
     func expectContinueRefused() async throws {
         let heads = [
             ("Expect: 100-continue\r\nContent-Length: 1, 1", 400),
             ("Expect: 100-continue, x\r\nContent-Length: 1", 417),
             ("Expect: 100-continue\r\nContent-Length: 1\r\nTransfer-Encoding: chunked", 400),
             ("Expect: 100-continue\r\nTransfer-Encoding: gzip", 501),
+            ("Expect: 100-continue\r\nContent-Length: 999999", 413),
         ]
         try await withServer(EchoResponder()) { _, port in
             for (fields, status) in heads {
@@ -195,8 +187,7 @@ struct HTTPServerTests {
 
     @Test("HTTP/1.0 stays open on request, and is told so")
     func http10KeepAlive() async throws {
-        try await withServer(EchoResponder()) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(EchoResponder()) { connection in
             try await connection.send("GET /1 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
             #expect(await connection.responses(1).first?.fields["connection"] == "keep-alive")
             try await connection.send("GET /2 HTTP/1.0\r\n\r\n")
@@ -218,8 +209,7 @@ struct HTTPServerTests {
             let text = "\(head.path ?? "") \(head.authority ?? "") \(head.scheme ?? "")"
             return HTTPServerResponse(status: .ok, body: ByteBuffer(string: text))
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             try await connection.send("\(start) HTTP/1.1\r\nHost: a.example:80\r\n\r\n")
             #expect(await connection.responses(1).first?.body == "\(path) a.example:80 http")
         }
@@ -227,25 +217,13 @@ struct HTTPServerTests {
 
     @Test("A client that waits for 100 gets it before it sends the body")
     func expectContinue() async throws {
-        try await withServer(EchoResponder()) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(EchoResponder()) { connection in
             try await connection.send(
                 "POST /e HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n"
             )
             #expect(await connection.text(containing: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
             try await connection.send("hi")
             #expect(await connection.responses(2).map(\.body) == ["", "POST /e hi"])
-        }
-    }
-
-    @Test("A client that waits for 100 with too long a body gets 413 instead")
-    func expectContinueTooLarge() async throws {
-        try await withServer(EchoResponder()) { _, port in
-            let connection = try await RawConnection.open(port: port)
-            try await connection.send(
-                "POST /e HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 999999\r\n\r\n"
-            )
-            #expect(RawResponse.parse(await connection.textUntilClosed()).map(\.status) == [413])
         }
     }
 
@@ -260,8 +238,7 @@ struct HTTPServerTests {
                 body: ByteBuffer(string: "body")
             )
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
             let responses = await connection.responses(2)
             #expect(responses.map(\.body) == ["body", "body"])
@@ -275,8 +252,7 @@ struct HTTPServerTests {
         let responder = ClosureResponder { _ in
             HTTPServerResponse(status: .ok, body: ByteBuffer(repeating: 0x62, count: 5_000_000))
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             try await connection.send(
                 "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
             )
@@ -302,15 +278,14 @@ struct HTTPServerTests {
                 body: ByteBuffer(string: "\(wasHome) \(request.connection.remoteAddress ?? "")")
             )
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        try await withConnection(responder) { connection in
             try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(await connection.responses(1).first?.body == "true 127.0.0.1")
         }
     }
 
-    @Test("The request's task is cancelled when the connection closes")
-    func cancels() async throws {
+    /// A responder that hangs until its task is cancelled, with what counts its requests and their cancellations.
+    private static func hangingResponder() -> (ClosureResponder, started: EventCounter, cancelled: EventCounter) {
         let started = EventCounter()
         let cancelled = EventCounter()
         let responder = ClosureResponder { _ in
@@ -322,8 +297,13 @@ struct HTTPServerTests {
             }
             return HTTPServerResponse(status: .ok)
         }
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
+        return (responder, started, cancelled)
+    }
+
+    @Test("The request's task is cancelled when the connection closes")
+    func cancels() async throws {
+        let (responder, started, cancelled) = Self.hangingResponder()
+        try await withConnection(responder) { connection in
             try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             await started.wait()
             await connection.close()
@@ -387,17 +367,7 @@ struct HTTPServerTests {
 
     @Test("What still runs when the grace is over is cancelled and closed")
     func graceExpires() async throws {
-        let started = EventCounter()
-        let cancelled = EventCounter()
-        let responder = ClosureResponder { _ in
-            await withTaskCancellationHandler {
-                started.increment()
-                await cancelled.wait()
-            } onCancel: {
-                cancelled.increment()
-            }
-            return HTTPServerResponse(status: .ok)
-        }
+        let (responder, started, cancelled) = Self.hangingResponder()
         try await withServer(responder) { server, port in
             let connection = try await RawConnection.open(port: port)
             try await connection.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")

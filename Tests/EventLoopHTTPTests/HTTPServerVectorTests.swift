@@ -5,8 +5,7 @@ import Testing
 
 /// Requests that could be read in two ways, byte for byte.
 ///
-/// Each is answered at most once, nothing hidden in it reaches
-/// the responder, and the connection ends.
+/// Each is answered at most once, nothing hidden in it reaches the responder, and the connection ends.
 @Suite("HTTPServer, malformed and ambiguous requests", .timeLimit(.minutes(10)))
 struct HTTPServerVectorTests {
     private static let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -19,7 +18,7 @@ struct HTTPServerVectorTests {
         Self.post("Transfer-Encoding: chunked", body: body)
     }
 
-    static let vectors: [(String, Set<Int>)] = [
+    static let vectors: [(request: String, statuses: Set<Int>)] = [
         // Which length counts.
         (post("Content-Length: 5\r\nTransfer-Encoding: chunked", body: "0\r\n\r\n"), [400]),
         (post("Transfer-Encoding: chunked\r\nContent-Length: 5", body: "0\r\n\r\n"), [400]),
@@ -129,34 +128,20 @@ struct HTTPServerVectorTests {
         (post("Expect: 100-continue\r\nExpect: 100-continue\r\nContent-Length: 5", body: "hello"), [417]),
     ]
 
-    @Test("It is refused once, and the connection ends", arguments: Self.vectors)
-    func refuses(request: String, statuses: Set<Int>) async throws {
+    @Test("It is refused once, and the connection ends", arguments: Self.vectors, [false, true])
+    func refuses(vector: (request: String, statuses: Set<Int>), bytewise: Bool) async throws {
         let responder = EchoResponder()
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
-            connection.offer(request + Self.hidden)
+        try await withConnection(responder) { connection in
+            let bytes = Array((vector.request + Self.hidden).utf8)
+            let pieces = bytewise ? bytes.map { [$0] } : [bytes]
+            for piece in pieces { connection.offer(piece) }
             let text = await connection.textUntilClosed()
             let responses = RawResponse.parse(text)
             #expect(responses.count == 1, "\(text)")
             if let response = responses.first {
-                #expect(statuses.contains(response.status), "\(text)")
+                #expect(vector.statuses.contains(response.status), "\(text)")
                 #expect(response.fields["connection"] == "close")
             }
-            #expect(responder.paths.isEmpty)
-        }
-    }
-
-    @Test("The same bytes one by one get the same answer", arguments: Self.vectors)
-    func refusesPiecewise(request: String, statuses: Set<Int>) async throws {
-        let responder = EchoResponder()
-        try await withServer(responder) { _, port in
-            let connection = try await RawConnection.open(port: port)
-            for byte in (request + Self.hidden).utf8 {
-                connection.offer([byte])
-            }
-            let responses = RawResponse.parse(await connection.textUntilClosed())
-            #expect(responses.count == 1)
-            #expect(responses.first.map { statuses.contains($0.status) } == true)
             #expect(responder.paths.isEmpty)
         }
     }

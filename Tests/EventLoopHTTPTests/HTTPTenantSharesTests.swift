@@ -1,9 +1,7 @@
 import GatewayTestKit
 import HTTPTypes
-import Logging
 import NIOCore
 import NIOHTTP2
-import NIOPosix
 import Testing
 
 @testable import EventLoopHTTP
@@ -65,21 +63,6 @@ struct HTTPTenantSharesTests {
 
     // MARK: Pools
 
-    private static func pool(_ origin: String, configure: (inout HTTPClientConfiguration) -> Void) throws
-        -> HTTPClientPool
-    {
-        var configuration = HTTPClientConfiguration(tls: try TestCertificate.client())
-        configuration.connectTimeout = .seconds(600)
-        configuration.http2.pingTimeout = .seconds(600)
-        configure(&configuration)
-        return try HTTPClientPool(
-            origin: try #require(HTTPOrigin(origin)),
-            configuration: configuration,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
-    }
-
     private static func request(_ path: String, of tenant: Int) -> HTTPClientRequest {
         var request = HTTPClientRequest(method: .get, path: path)
         request.tenant = tenant
@@ -107,7 +90,7 @@ struct HTTPTenantSharesTests {
         let server = try await RawServer.start { _, request in
             request.hasPrefix("GET /hang") ? .nothing : .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
         }
-        let pool = try Self.pool("http://127.0.0.1:\(server.port)") { $0.maxConnectionsPerLoop = 32 }
+        let pool = try server.pool { $0.maxConnectionsPerLoop = 32 }
         try await Self.crowd(pool, hanging: 60) { await server.requests.wait(for: 30) }
         #expect(server.accepted.count == 31)
         await server.stop()
@@ -118,7 +101,7 @@ struct HTTPTenantSharesTests {
         let peer = try await HTTP2Peer.start(settings: [HTTP2Setting(parameter: .maxConcurrentStreams, value: 32)]) {
             $0.path == "/hang" ? .hold : .answer()
         }
-        let pool = try Self.pool("https://localhost:\(peer.port)") { $0.http2.maxConnectionsPerLoop = 1 }
+        let pool = try peer.pool { $0.http2.maxConnectionsPerLoop = 1 }
         try await Self.crowd(pool, hanging: 60) { await peer.record.requested.wait(for: 30) }
         #expect(peer.record.requests.count == 33)
         await peer.stop()

@@ -1,7 +1,6 @@
 import EventLoopHTTP
 import GatewayTestKit
 import HTTPTypes
-import Logging
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -10,18 +9,6 @@ import Testing
 
 @Suite("TLS", .timeLimit(.minutes(10)))
 struct TLSTests {
-    private static func pool(_ origin: String, tls: TLSConfiguration?) throws -> HTTPClientPool {
-        var configuration = HTTPClientConfiguration(tls: tls)
-        // The machine may be busy with other tests.
-        configuration.connectTimeout = .seconds(60)
-        return try HTTPClientPool(
-            origin: try #require(HTTPOrigin(origin)),
-            configuration: configuration,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
-    }
-
     @Test("A trusted certificate is accepted by name and by address", arguments: ["localhost", "127.0.0.1"])
     func trusted(host: String) async throws {
         let responder = ClosureResponder { request in
@@ -32,10 +19,9 @@ struct TLSTests {
         }
         let tls = try TestCertificate.server()
         try await withServer(responder, configure: { $0.tls = tls }) { _, port in
-            let pool = try Self.pool("https://\(host):\(port)", tls: try TestCertificate.client())
+            let pool = try HTTPClientPool.make("https://\(host):\(port)")
             for _ in 0..<3 {
-                let request = HTTPClientRequest(method: .post, path: "/", body: ByteBuffer(repeating: 1, count: 50_000))
-                let response = try await pool.execute(request, deadline: .now() + .seconds(600))
+                let response = try await pool.answer(body: ByteBuffer(repeating: 1, count: 50_000))
                 #expect(String(buffer: response.body) == "true https")
             }
             await pool.shutdown()
@@ -47,7 +33,7 @@ struct TLSTests {
         let tls = try TestCertificate.server()
         let responder = EchoResponder()
         try await withServer(responder, configure: { $0.tls = tls }) { _, port in
-            let pool = try Self.pool("https://localhost:\(port)", tls: nil)
+            let pool = try HTTPClientPool.make("https://localhost:\(port)", tls: nil)
             let error = try await pool.failedExchange()
             #expect(error.code == .tlsFailed)
             #expect(!error.requestSent)
@@ -59,33 +45,24 @@ struct TLSTests {
     @Test("A peer that never answers the handshake is given up in time")
     func silentHandshake() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
-        var configuration = HTTPClientConfiguration()
-        configuration.connectTimeout = .milliseconds(50)
-        let pool = try HTTPClientPool(
-            origin: try #require(HTTPOrigin("https://127.0.0.1:\(server.port)")),
-            configuration: configuration,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        )
+        let pool = try server.pool("https") { $0.connectTimeout = .milliseconds(50) }
         let error = try await pool.failedExchange()
         #expect(error.code == .connectTimeout)
         #expect(!error.requestSent)
         await server.closed.wait()
-        await pool.shutdown()
         await server.stop()
     }
 
     @Test("A peer that hangs up amid the handshake could not be connected to, which another connection may mend")
     func brokenHandshake() async throws {
         let server = try await RawServer.start { _, _ in .nothing }
-        let pool = try Self.pool("https://127.0.0.1:\(server.port)", tls: try TestCertificate.client())
+        let pool = try server.pool("https")
         async let failure = pool.failedExchange()
         await server.accepted.wait()
         server.halfClose()
         let error = try await failure
         #expect(error.code == .connectFailed)
         #expect(!error.requestSent)
-        await pool.shutdown()
         await server.stop()
     }
 
@@ -119,13 +96,12 @@ struct TLSTests {
             $0.onClose = { cut in cuts.withLock { $0.append(cut) } }
         }
         try await withServer(EchoResponder(), configure: configure) { _, port in
-            let pool = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
-            let request = HTTPClientRequest(method: .get, path: "/")
-            #expect(try await pool.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            let pool = try HTTPClientPool.make("https://localhost:\(port)")
+            #expect(try await pool.answer().status == .ok)
             let second = try await RawConnection.open(port: port)
             #expect(await second.textUntilClosed() == "")
             #expect(cuts.withLock { $0 } == [.tooManyConnections])
-            #expect(try await pool.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            #expect(try await pool.answer().status == .ok)
             await pool.shutdown()
         }
     }
@@ -142,11 +118,10 @@ struct TLSTests {
         }
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         try await withServer(EchoResponder(), on: loop, configure: configure) { _, port in
-            let request = HTTPClientRequest(method: .get, path: "/")
-            let first = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
-            #expect(try await first.execute(request, deadline: .now() + .seconds(600)).status == .ok)
-            let second = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
-            #expect(try await second.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            let first = try HTTPClientPool.make("https://localhost:\(port)")
+            #expect(try await first.answer().status == .ok)
+            let second = try HTTPClientPool.make("https://localhost:\(port)")
+            #expect(try await second.answer().status == .ok)
             #expect(cuts.withLock { $0 } == [.evicted])
             await first.shutdown()
             await second.shutdown()
@@ -161,11 +136,8 @@ struct TLSTests {
             broken.certificateChain = [.certificate(try TestCertificate.other())]
             #expect(throws: (any Error).self) { try server.reload(tls: broken) }
             try server.reload(tls: tls)
-            let pool = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
-            let response = try await pool.execute(
-                HTTPClientRequest(method: .get, path: "/"),
-                deadline: .now() + .seconds(600)
-            )
+            let pool = try HTTPClientPool.make("https://localhost:\(port)")
+            let response = try await pool.answer()
             #expect(response.status == .ok)
             await pool.shutdown()
         }
@@ -187,12 +159,9 @@ struct TLSTests {
         tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.certificate.utf8)))
         tls.certificateVerification = .noHostnameVerification
         try await withServer(responder, configure: { [tls] in $0.tls = tls }) { _, port in
-            let pool = try Self.pool("https://localhost:\(port)", tls: try Self.client(as: client))
+            let pool = try HTTPClientPool.make("https://localhost:\(port)", tls: try Self.client(as: client))
             for _ in 0..<2 {
-                let response = try await pool.execute(
-                    HTTPClientRequest(method: .get, path: "/"),
-                    deadline: .now() + .seconds(600)
-                )
+                let response = try await pool.answer()
                 #expect(
                     String(buffer: response.body)
                         == #"["orders.internal", "*.wild.internal", "spiffe://example.org/Orders"]"#
@@ -201,11 +170,8 @@ struct TLSTests {
             await pool.shutdown()
 
             let nameless = try authority.certify("common-name.internal")
-            let namelessPool = try Self.pool("https://localhost:\(port)", tls: try Self.client(as: nameless))
-            let response = try await namelessPool.execute(
-                HTTPClientRequest(method: .get, path: "/"),
-                deadline: .now() + .seconds(600)
-            )
+            let namelessPool = try HTTPClientPool.make("https://localhost:\(port)", tls: try Self.client(as: nameless))
+            let response = try await namelessPool.answer()
             #expect(String(buffer: response.body) == "[]")
             await namelessPool.shutdown()
         }
@@ -216,22 +182,21 @@ struct TLSTests {
         let authority = try TestAuthority()
         let renewed = try authority.certify("gateway", dnsNames: ["localhost"])
         try await withServer(EchoResponder(), configure: { $0.tls = try? TestCertificate.server() }) { server, port in
-            let old = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
-            let request = HTTPClientRequest(method: .get, path: "/")
-            #expect(try await old.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            let old = try HTTPClientPool.make("https://localhost:\(port)")
+            #expect(try await old.answer().status == .ok)
             try server.reload(tls: try Self.server(as: renewed))
             // The same pool, and so the same connection; over a new one it would meet a stranger.
-            #expect(try await old.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            #expect(try await old.answer().status == .ok)
             #expect(server.openConnections == 1)
             await old.shutdown()
 
-            let stranger = try Self.pool("https://localhost:\(port)", tls: try TestCertificate.client())
+            let stranger = try HTTPClientPool.make("https://localhost:\(port)")
             #expect(try await stranger.failedExchange().code == .tlsFailed)
             await stranger.shutdown()
             var trusting = TLSConfiguration.makeClientConfiguration()
             trusting.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(authority.certificate.utf8)))
-            let new = try Self.pool("https://localhost:\(port)", tls: trusting)
-            #expect(try await new.execute(request, deadline: .now() + .seconds(600)).status == .ok)
+            let new = try HTTPClientPool.make("https://localhost:\(port)", tls: trusting)
+            #expect(try await new.answer().status == .ok)
             await new.shutdown()
         }
     }

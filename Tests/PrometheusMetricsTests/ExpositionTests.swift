@@ -9,18 +9,9 @@ struct ExpositionWriterTests {
     @Test(
         "Numbers have the format's texts",
         arguments: [
-            (0, "0"),
-            (-0.0, "0"),
-            (1, "1"),
-            (-3, "-3"),
-            (0.005, "0.005"),
-            (2.5, "2.5"),
-            (1e-7, "1e-07"),
-            (9_007_199_254_740_991, "9007199254740991"),
-            (1e300, "1e+300"),
-            (.infinity, "+Inf"),
-            (-.infinity, "-Inf"),
-            (.nan, "NaN"),
+            (0, "0"), (-0.0, "0"), (1, "1"), (-3, "-3"), (0.005, "0.005"), (2.5, "2.5"), (1e-7, "1e-07"),
+            (9_007_199_254_740_991, "9007199254740991"), (1e300, "1e+300"),
+            (.infinity, "+Inf"), (-.infinity, "-Inf"), (.nan, "NaN"),
         ] as [(Double, String)]
     )
     func numbers(value: Double, text: String) {
@@ -48,18 +39,14 @@ struct SeriesIdentityTests {
         #expect(identity.labels == rendered)
     }
 
-    @Test("Labels are sorted by name")
-    func sorted() {
-        let identity = SeriesIdentity(name: "m", dimensions: [("b", "1"), ("a", "2")], kind: .gauge)
-        #expect(identity.labels == #"a="2",b="1""#)
-        #expect(identity.labelNames == ["a", "b"])
-        #expect(!identity.hasDuplicateLabels)
-    }
-
-    @Test("Labels that are the same once valid are noticed")
-    func duplicates() {
-        let identity = SeriesIdentity(name: "m", dimensions: [("a-b", "1"), ("c", "2"), ("a_b", "3")], kind: .gauge)
-        #expect(identity.hasDuplicateLabels)
+    @Test("Labels are sorted by name, and those that are the same once valid are noticed")
+    func names() {
+        let sorted = SeriesIdentity(name: "m", dimensions: [("b", "1"), ("a", "2")], kind: .gauge)
+        #expect(sorted.labels == #"a="2",b="1""#)
+        #expect(sorted.labelNames == ["a", "b"])
+        #expect(!sorted.hasDuplicateLabels)
+        let same = SeriesIdentity(name: "m", dimensions: [("a-b", "1"), ("c", "2"), ("a_b", "3")], kind: .gauge)
+        #expect(same.hasDuplicateLabels)
     }
 }
 

@@ -44,10 +44,8 @@ struct ProcessMetricsTests {
         let registry = PrometheusRegistry(processMetrics: ProcessMetrics())
         Meter(label: "queue_depth", factory: registry).set(1)
         Meter(label: "active", factory: registry).set(1)
-        let names = registry.render().split(separator: "\n").filter { !$0.hasPrefix("#") }
-            .map {
-                $0.prefix { $0 != " " }
-            }
+        let lines = registry.render().split(separator: "\n").filter { !$0.hasPrefix("#") }
+        let names = lines.map { $0.prefix { $0 != " " } }
         #expect(
             names == [
                 "active", "process_cpu_seconds_total", "process_max_fds", "process_open_fds",

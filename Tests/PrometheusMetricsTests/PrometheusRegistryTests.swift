@@ -5,14 +5,6 @@ import Testing
 
 @Suite("PrometheusRegistry")
 struct PrometheusRegistryTests {
-    @Test("A registry without series renders nothing, whatever was described")
-    func emptyIsEmpty() {
-        let registry = PrometheusRegistry(
-            descriptions: [MetricDescription(name: "jobs_total", help: "Jobs.", kind: .counter)]
-        )
-        #expect(registry.render() == "")
-    }
-
     @Test("Counters, gauges and histograms render in the order of names and labels")
     func rendersAllKinds() {
         let registry = PrometheusRegistry(descriptions: [
@@ -67,12 +59,13 @@ struct PrometheusRegistryTests {
         )
     }
 
-    @Test("A help text's backslashes and line feeds are escaped")
+    @Test("A help text's backslashes and line feeds are escaped; a name without series has none")
     func helpIsEscaped() {
         let help = #"One\two"# + "\n" + #"and "three"."#
         let registry = PrometheusRegistry(
             descriptions: [MetricDescription(name: "depth", help: help, kind: .gauge)]
         )
+        #expect(registry.render() == "")
         Meter(label: "depth", factory: registry).set(1)
         #expect(registry.render().hasPrefix(#"# HELP depth One\\two\nand "three"."# + "\n# TYPE depth gauge\n"))
     }
@@ -116,14 +109,13 @@ struct PrometheusRegistryTests {
                 }
             }
         }
-        let text = registry.render()
-        #expect(text.contains("\njobs_total 16000\n"))
-        #expect(text.contains("\nspent_total 8000\n"))
-        #expect(text.contains("\nlevel 16000\n"))
-        #expect(text.contains("\nsize_bytes_bucket{le=\"1\"} 8000\n"))
-        #expect(text.contains("\nsize_bytes_bucket{le=\"2\"} 12000\n"))
-        #expect(text.contains("\nsize_bytes_sum 24000\n"))
-        #expect(text.contains("\nsize_bytes_count 16000\n"))
+        #expect(
+            registry.render().split(separator: "\n").filter { !$0.hasPrefix("#") } == [
+                "jobs_total 16000", "level 16000", #"size_bytes_bucket{le="1"} 8000"#,
+                #"size_bytes_bucket{le="2"} 12000"#, #"size_bytes_bucket{le="+Inf"} 16000"#, "size_bytes_sum 24000",
+                "size_bytes_count 16000", "spent_total 8000",
+            ]
+        )
     }
 
     @Test("Five thousand series render completely, each once")
@@ -138,13 +130,6 @@ struct PrometheusRegistryTests {
         #expect(Set(lines).count == 5_000)
         #expect(lines == lines.sorted())
         #expect(lines.contains("messages_total{outcome=\"o24\",tenant=\"t199\"} 4999"))
-    }
-
-    @Test("Bytes and text are the same")
-    func bytesAndText() {
-        let registry = PrometheusRegistry()
-        Counter(label: "jobs_total", dimensions: [("name", "größer")], factory: registry).increment()
-        #expect(registry.renderBytes() == Array(registry.render().utf8))
     }
 }
 

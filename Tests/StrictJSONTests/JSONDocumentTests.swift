@@ -4,138 +4,118 @@ import Testing
 
 @Suite("JSONDocument")
 struct JSONDocumentTests {
-    @Test(
-        "Malformed structure is refused where it breaks",
-        arguments: [
-            Refusal("", at: 0),
-            Refusal(" \n", at: 2),
-            Refusal("[", at: 1),
-            Refusal("{", at: 1),
-            Refusal("[1", at: 2),
-            Refusal("[1,", at: 3, "/1"),
-            Refusal("[1,]", at: 3, "/1"),
-            Refusal("[,1]", at: 1, "/0"),
-            Refusal("[1 2]", at: 3),
-            Refusal("[1}", at: 2),
-            Refusal("[]]", at: 2),
-            Refusal("[1:2]", at: 2),
-            Refusal("{\"a\"}", at: 4, "/a"),
-            Refusal("{\"a\"", at: 4, "/a"),
-            Refusal("{\"a\":}", at: 5, "/a"),
-            Refusal("{\"a\":", at: 5, "/a"),
-            Refusal("{\"a\":1", at: 6),
-            Refusal("{\"a\":1,}", at: 7),
-            Refusal("{\"a\":1 \"b\":2}", at: 7),
-            Refusal("{\"a\":1]", at: 6),
-            Refusal("{\"a\" 1}", at: 5, "/a"),
-            Refusal("{,\"a\":1}", at: 1),
-            Refusal("{a:1}", at: 1),
-            Refusal("{1:1}", at: 1),
-            Refusal("{'a':1}", at: 1),
-            Refusal("{\"a\":1}/**/", at: 7),
-            Refusal("[1,//\n2]", at: 3, "/1"),
-            Refusal("1 2", at: 2),
-            Refusal("[] \u{0}", at: 3),
-            Refusal("[\u{B}1]", at: 1, "/0"),
-            Refusal("[\u{A0}1]", at: 1, "/0"),
-            Refusal("\u{FEFF}[]", at: 0),
-            Refusal("{\"a\":{\"b/c\":[1,{\"~\":tru}]}}", at: 23, "/a/b~1c/1/~0"),
-            Refusal("{\"a\":{},\"b\":[[],[x]]}", at: 17, "/b/1/0"),
-            Refusal("{\"a\":{\"\\x\":1}}", at: 7, "/a"),
-            Refusal("[[1,2],{\"k\":[3,\"\\q\"]}]", at: 16, "/1/k/1"),
-        ]
-    )
-    func refusesMalformedStructure(row: Refusal) {
-        Self.expectRefusal(row)
-    }
+    private static let malformed: [Refusal] = [
+        // Structure.
+        Refusal("", at: 0),
+        Refusal(" \n", at: 2),
+        Refusal("[", at: 1),
+        Refusal("{", at: 1),
+        Refusal("[1", at: 2),
+        Refusal("[1,", at: 3, "/1"),
+        Refusal("[1,]", at: 3, "/1"),
+        Refusal("[,1]", at: 1, "/0"),
+        Refusal("[1 2]", at: 3),
+        Refusal("[1}", at: 2),
+        Refusal("[]]", at: 2),
+        Refusal("[1:2]", at: 2),
+        Refusal("{\"a\"}", at: 4, "/a"),
+        Refusal("{\"a\"", at: 4, "/a"),
+        Refusal("{\"a\":}", at: 5, "/a"),
+        Refusal("{\"a\":", at: 5, "/a"),
+        Refusal("{\"a\":1", at: 6),
+        Refusal("{\"a\":1,}", at: 7),
+        Refusal("{\"a\":1 \"b\":2}", at: 7),
+        Refusal("{\"a\":1]", at: 6),
+        Refusal("{\"a\" 1}", at: 5, "/a"),
+        Refusal("{,\"a\":1}", at: 1),
+        Refusal("{a:1}", at: 1),
+        Refusal("{1:1}", at: 1),
+        Refusal("{'a':1}", at: 1),
+        Refusal("{\"a\":1}/**/", at: 7),
+        Refusal("[1,//\n2]", at: 3, "/1"),
+        Refusal("1 2", at: 2),
+        Refusal("[] \u{0}", at: 3),
+        Refusal("[\u{B}1]", at: 1, "/0"),
+        Refusal("[\u{A0}1]", at: 1, "/0"),
+        Refusal("\u{FEFF}[]", at: 0),
+        Refusal("{\"a\":{\"b/c\":[1,{\"~\":tru}]}}", at: 23, "/a/b~1c/1/~0"),
+        Refusal("{\"a\":{},\"b\":[[],[x]]}", at: 17, "/b/1/0"),
+        Refusal("{\"a\":{\"\\x\":1}}", at: 7, "/a"),
+        Refusal("[[1,2],{\"k\":[3,\"\\q\"]}]", at: 16, "/1/k/1"),
+        // Numbers and words, at the offending byte.
+        Refusal("01", at: 1),
+        Refusal("-01", at: 2),
+        Refusal("00", at: 1),
+        Refusal("-", at: 1),
+        Refusal("-a", at: 1),
+        Refusal("--1", at: 1),
+        Refusal("1.", at: 2),
+        Refusal("1.e3", at: 2),
+        Refusal(".5", at: 0),
+        Refusal("+1", at: 0),
+        Refusal("1e", at: 2),
+        Refusal("1e+", at: 3),
+        Refusal("1e+-1", at: 3),
+        Refusal("1E1.5", at: 3),
+        Refusal("1a", at: 1),
+        Refusal("0x1", at: 1),
+        Refusal("[-]", at: 2, "/0"),
+        Refusal("１", at: 0),
+        Refusal("NaN", at: 0),
+        Refusal("Infinity", at: 0),
+        Refusal("-Infinity", at: 1),
+        Refusal("nul", at: 3),
+        Refusal("nulL", at: 3),
+        Refusal("True", at: 0),
+        Refusal("[tru]", at: 4, "/0"),
+        Refusal("falsey", at: 5),
+        Refusal("undefined", at: 0),
+        // Strings, at the offending character or escape.
+        Refusal("\"", at: 1),
+        Refusal("\"a", at: 2),
+        Refusal("\"abcdefghijkl", at: 13),
+        Refusal("\"\u{1}\"", at: 1),
+        Refusal("\"a\nb\"", at: 2),
+        Refusal("\"abcdefghijkl\tb\"", at: 13),
+        Refusal("\"\u{1F}\"", at: 1),
+        Refusal("\"\\", at: 1),
+        Refusal("\"\\x\"", at: 1),
+        Refusal("\"\\'\"", at: 1),
+        Refusal("\"\\U0041\"", at: 1),
+        Refusal("\"\\u12G4\"", at: 1),
+        Refusal("\"\\u12\"", at: 1),
+        Refusal("\"\\u\"", at: 1),
+        Refusal("\"\\u 123\"", at: 1),
+        Refusal("\"\\uD800\"", at: 1),
+        Refusal("\"ab\\uDC00\"", at: 3),
+        Refusal("\"\\uD800\\u0041\"", at: 1),
+        Refusal("\"\\uD800\\uD800\"", at: 1),
+        Refusal("\"\\uD800x\"", at: 1),
+        Refusal("\"\\uDBFF\\n\"", at: 1),
+        Refusal("\"\\uD800\\uDC0\"", at: 1),
+        Refusal("{\"\\uDFFF\":1}", at: 2),
+        // Names occurring twice in one object, at the second occurrence.
+        Refusal("{\"a\":1,\"a\":2}", at: 7, "/a", .duplicateKey),
+        Refusal("{\"a\":1,\"\\u0061\":2}", at: 7, "/a", .duplicateKey),
+        Refusal("{\"\\u0061\":1,\"a\":2}", at: 12, "/a", .duplicateKey),
+        Refusal("{\"\\u0061\":1,\"\\u0061\":2}", at: 12, "/a", .duplicateKey),
+        Refusal("{\"\":1,\"\":2}", at: 6, "/", .duplicateKey),
+        Refusal("{\"\\/\":1,\"/\":2}", at: 8, "/~1", .duplicateKey),
+        Refusal("{\"\\ud834\\udd1e\":1,\"𝄞\":2}", at: 18, "/𝄞", .duplicateKey),
+        Refusal("{\"\\u00e9\":1,\"é\":2}", at: 12, "/é", .duplicateKey),
+        Refusal("{\"a\":{\"b\":[0]},\"c\":[],\"a\":2}", at: 22, "/a", .duplicateKey),
+        Refusal("{\"x\":[{\"k\":1,\"\\u006b\":2}]}", at: 13, "/x/0/k", .duplicateKey),
+        // The second name is a duplicate even when what follows is malformed.
+        Refusal("{\"a\":1,\"a\"", at: 7, "/a", .duplicateKey),
+    ]
 
-    @Test(
-        "Malformed numbers and words are refused at the offending byte",
-        arguments: [
-            Refusal("01", at: 1),
-            Refusal("-01", at: 2),
-            Refusal("00", at: 1),
-            Refusal("-", at: 1),
-            Refusal("-a", at: 1),
-            Refusal("--1", at: 1),
-            Refusal("1.", at: 2),
-            Refusal("1.e3", at: 2),
-            Refusal(".5", at: 0),
-            Refusal("+1", at: 0),
-            Refusal("1e", at: 2),
-            Refusal("1e+", at: 3),
-            Refusal("1e+-1", at: 3),
-            Refusal("1E1.5", at: 3),
-            Refusal("1a", at: 1),
-            Refusal("0x1", at: 1),
-            Refusal("[-]", at: 2, "/0"),
-            Refusal("１", at: 0),
-            Refusal("NaN", at: 0),
-            Refusal("Infinity", at: 0),
-            Refusal("-Infinity", at: 1),
-            Refusal("nul", at: 3),
-            Refusal("nulL", at: 3),
-            Refusal("True", at: 0),
-            Refusal("[tru]", at: 4, "/0"),
-            Refusal("falsey", at: 5),
-            Refusal("undefined", at: 0),
-        ]
-    )
-    func refusesMalformedScalars(row: Refusal) {
-        Self.expectRefusal(row)
-    }
-
-    @Test(
-        "Malformed strings are refused at the offending character or escape",
-        arguments: [
-            Refusal("\"", at: 1),
-            Refusal("\"a", at: 2),
-            Refusal("\"abcdefghijkl", at: 13),
-            Refusal("\"\u{1}\"", at: 1),
-            Refusal("\"a\nb\"", at: 2),
-            Refusal("\"abcdefghijkl\tb\"", at: 13),
-            Refusal("\"\u{1F}\"", at: 1),
-            Refusal("\"\\", at: 1),
-            Refusal("\"\\x\"", at: 1),
-            Refusal("\"\\'\"", at: 1),
-            Refusal("\"\\U0041\"", at: 1),
-            Refusal("\"\\u12G4\"", at: 1),
-            Refusal("\"\\u12\"", at: 1),
-            Refusal("\"\\u\"", at: 1),
-            Refusal("\"\\u 123\"", at: 1),
-            Refusal("\"\\uD800\"", at: 1),
-            Refusal("\"ab\\uDC00\"", at: 3),
-            Refusal("\"\\uD800\\u0041\"", at: 1),
-            Refusal("\"\\uD800\\uD800\"", at: 1),
-            Refusal("\"\\uD800x\"", at: 1),
-            Refusal("\"\\uDBFF\\n\"", at: 1),
-            Refusal("\"\\uD800\\uDC0\"", at: 1),
-            Refusal("{\"\\uDFFF\":1}", at: 2),
-        ]
-    )
-    func refusesMalformedStrings(row: Refusal) {
-        Self.expectRefusal(row)
-    }
-
-    @Test(
-        "A member name occurring twice in one object is refused at its second occurrence",
-        arguments: [
-            Refusal("{\"a\":1,\"a\":2}", at: 7, "/a", .duplicateKey),
-            Refusal("{\"a\":1,\"\\u0061\":2}", at: 7, "/a", .duplicateKey),
-            Refusal("{\"\\u0061\":1,\"a\":2}", at: 12, "/a", .duplicateKey),
-            Refusal("{\"\\u0061\":1,\"\\u0061\":2}", at: 12, "/a", .duplicateKey),
-            Refusal("{\"\":1,\"\":2}", at: 6, "/", .duplicateKey),
-            Refusal("{\"\\/\":1,\"/\":2}", at: 8, "/~1", .duplicateKey),
-            Refusal("{\"\\ud834\\udd1e\":1,\"𝄞\":2}", at: 18, "/𝄞", .duplicateKey),
-            Refusal("{\"\\u00e9\":1,\"é\":2}", at: 12, "/é", .duplicateKey),
-            Refusal("{\"a\":{\"b\":[0]},\"c\":[],\"a\":2}", at: 22, "/a", .duplicateKey),
-            Refusal("{\"x\":[{\"k\":1,\"\\u006b\":2}]}", at: 13, "/x/0/k", .duplicateKey),
-            // The second name is a duplicate even when what follows is malformed.
-            Refusal("{\"a\":1,\"a\"", at: 7, "/a", .duplicateKey),
-        ]
-    )
-    func refusesDuplicates(row: Refusal) {
-        Self.expectRefusal(row)
+    @Test("A malformed text, or one that names a member twice, is refused where it breaks", arguments: Self.malformed)
+    func refuses(row: Refusal) {
+        let refusal = JSONParsing.refusal(row.text.utf8)
+        #expect(refusal?.code == row.code)
+        #expect(refusal?.offset == row.offset)
+        #expect(refusal?.pointer.description == row.pointer)
+        #expect(refusal?.reason.isEmpty == false)
     }
 
     @Test(
@@ -233,14 +213,6 @@ struct JSONDocumentTests {
         #expect(root.canonicalText == "{\"a\":[1,2,{},[]],\"b\":null}")
     }
 
-    private static func expectRefusal(_ row: Refusal, sourceLocation: SourceLocation = #_sourceLocation) {
-        let refusal = JSONParsing.refusal(row.text.utf8)
-        #expect(refusal?.code == row.code, sourceLocation: sourceLocation)
-        #expect(refusal?.offset == row.offset, sourceLocation: sourceLocation)
-        #expect(refusal?.pointer.description == row.pointer, sourceLocation: sourceLocation)
-        #expect(refusal?.reason.isEmpty == false, sourceLocation: sourceLocation)
-    }
-
     @Test(
         "Long and escaped names are told apart and found again, in small objects and large ones",
         arguments: [2, 8, 9, 40]
@@ -258,5 +230,43 @@ struct JSONDocumentTests {
             #expect(refusal?.offset == distinct.utf8.count + 2)
             #expect(JSONParsing.refusal("{\(distinct),\"inner\":{\(again)}}".utf8) == nil)
         }
+    }
+}
+
+@Suite("JSONPointer")
+struct JSONPointerTests {
+    @Test("The whole document's pointer is empty; names and positions are joined by slashes")
+    func joinsTokens() {
+        #expect(JSONPointer().description.isEmpty)
+        #expect(JSONPointer().appending("notification").appending("badge").description == "/notification/badge")
+        #expect(JSONPointer().appending("ids").appending(0).appending(12).description == "/ids/0/12")
+    }
+
+    @Test(
+        "Names are escaped as RFC 6901 asks",
+        arguments: [
+            ("", "/"), ("a/b", "/a~1b"), ("m~n", "/m~0n"), ("~1", "/~01"), ("/", "/~1"), (" ", "/ "), ("k\"l", "/k\"l"),
+            ("é", "/é"), ("~\u{301}", "/~0\u{301}"),
+        ]
+    )
+    func escapesNames(name: String, expected: String) {
+        #expect(JSONPointer().appending(name).description.utf8.elementsEqual(expected.utf8))
+    }
+
+    @Test("A name of 64 characters stands whole, a longer one is cut")
+    func cutsLongNames() {
+        let name = String(repeating: "n", count: 64)
+        #expect(JSONPointer().appending(name).description == "/\(name)")
+        #expect(JSONPointer().appending(name + "n").description == "/\(name)…")
+        let marks = "n" + String(repeating: "\u{301}", count: 1_000)
+        #expect(JSONPointer().appending(marks).description.unicodeScalars.count == 66)
+    }
+
+    @Test("Pointers are equal byte by byte, without normalisation")
+    func comparesBytes() {
+        let composed = JSONPointer().appending("\u{E9}")
+        let decomposed = JSONPointer().appending("e\u{301}")
+        #expect(composed != decomposed)
+        #expect(Set([composed, decomposed, JSONPointer().appending("\u{E9}")]).count == 2)
     }
 }

@@ -40,8 +40,8 @@ struct JSONWriterTests {
         #expect(String(buffer: writer.finish()) == expected)
     }
 
-    @Test("A scalar may be all there is")
-    func writesScalarRoots() throws {
+    @Test("A scalar may be all there is, and the writer appends to the buffer it is given")
+    func writesScalarRoots() {
         #expect(Self.written { $0.string("x") } == "\"x\"")
         #expect(Self.written { $0.integer(0) } == "0")
         #expect(Self.written { $0.bool(false) } == "false")

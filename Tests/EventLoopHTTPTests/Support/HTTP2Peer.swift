@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import NIOCore
 import NIOHPACK
 import NIOHTTP2
@@ -35,6 +36,7 @@ final class HTTP2Peer: Sendable {
 
     private let listener: any Channel
     let record: HTTP2PeerRecord
+    private let pools = Mutex<[HTTPClientPool]>([])
 
     var port: Int { self.listener.localAddress?.port ?? 0 }
 
@@ -45,12 +47,7 @@ final class HTTP2Peer: Sendable {
 
     /// Listens, and asks `reply` what to do with each request.
     ///
-    /// - Parameters:
-    ///   - settings: what the peer announces.
-    ///   - answersEarly: whether a request is taken for complete when its head is, its body staying unread.
-    ///   - reply: what to do.
-    /// - Returns: the peer, listening.
-    /// - Throws: why it can't listen.
+    /// Where it answers early, a request is complete when its head is, and its body stays unread.
     static func start(
         settings: [HTTP2Setting] = [HTTP2Setting(parameter: .maxConcurrentStreams, value: 100)],
         answersEarly: Bool = false,
@@ -89,6 +86,13 @@ final class HTTP2Peer: Sendable {
         return HTTP2Peer(listener: listener, record: record)
     }
 
+    /// A pool for this peer, shut down when that stops.
+    func pool(configure: (inout HTTPClientConfiguration) -> Void = { _ in }) throws -> HTTPClientPool {
+        let pool = try HTTPClientPool.make("https://localhost:\(self.port)", configure: configure)
+        self.pools.withLock { $0.append(pool) }
+        return pool
+    }
+
     /// Gives all requests that are held a reply.
     func release(_ reply: @escaping @Sendable (Request) -> Reply = { _ in .answer() }) {
         for request in self.record.takeHeld() {
@@ -106,9 +110,211 @@ final class HTTP2Peer: Sendable {
     }
 
     func stop() async {
+        for pool in self.pools.withLock({ $0 }) { await pool.shutdown() }
         try? await self.listener.close()
         for channel in self.record.allChannels {
             try? await channel.close()
+        }
+    }
+}
+
+/// One connection of an HTTP/2 peer.
+final class HTTP2PeerHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    private let number: Int
+    private let record: HTTP2PeerRecord
+    private let answersEarly: Bool
+    private let reply: (HTTP2Peer.Request) -> HTTP2Peer.Reply
+    private var context: ChannelHandlerContext?
+    private var arriving: [HTTP2StreamID: HTTP2Peer.Request] = [:]
+    private var streams: Set<HTTP2StreamID> = []
+    private var limit: Int
+    private var pendingLimits: [Int]
+
+    init(
+        number: Int,
+        record: HTTP2PeerRecord,
+        answersEarly: Bool,
+        limit: Int,
+        reply: @escaping (HTTP2Peer.Request) -> HTTP2Peer.Reply
+    ) {
+        self.number = number
+        self.record = record
+        self.answersEarly = answersEarly
+        self.limit = limit
+        self.pendingLimits = [limit]
+        self.reply = reply
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.record.closed.increment()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = self.unwrapInboundIn(data)
+        switch frame.payload {
+        case .headers(let headers):
+            self.arriving[frame.streamID] = HTTP2Peer.Request(
+                connection: self.number,
+                stream: frame.streamID,
+                head: headers.headers,
+                bodyBytes: 0
+            )
+            if headers.endStream || self.answersEarly { self.complete(frame.streamID) }
+        case .data(let data):
+            let bytes = data.data.readableBytes
+            self.arriving[frame.streamID]?.bodyBytes += bytes
+            guard !self.answersEarly else { return }
+            if bytes > 0 {
+                self.write(.rootStream, .windowUpdate(windowSizeIncrement: bytes))
+                if !data.endStream { self.write(frame.streamID, .windowUpdate(windowSizeIncrement: bytes)) }
+            }
+            if data.endStream { self.complete(frame.streamID) }
+        case .rstStream(let code):
+            self.record.add(code)
+        case .settings(.ack):
+            self.limit = self.pendingLimits.removeFirst()
+            self.record.acknowledged.increment()
+        case .ping(_, ack: false):
+            self.record.pinged.increment()
+        default:
+            break
+        }
+        context.flush()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if let event = event as? NIOHTTP2StreamCreatedEvent {
+            self.streams.insert(event.streamID)
+            self.record.count(streams: self.streams.count, limit: self.limit)
+        } else if let event = event as? StreamClosedEvent {
+            self.streams.remove(event.streamID)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    func perform(_ reply: HTTP2Peer.Reply, for request: HTTP2Peer.Request) {
+        switch reply {
+        case .answer(let status, let fields, let body):
+            let head = HPACKHeaders([(":status", String(status))] + fields)
+            self.write(request.stream, .headers(.init(headers: head, endStream: body.isEmpty)))
+            if !body.isEmpty {
+                self.write(request.stream, .data(.init(data: .byteBuffer(ByteBuffer(string: body)), endStream: true)))
+            }
+        case .begin(let fields, let body):
+            self.write(request.stream, .headers(.init(headers: HPACKHeaders([(":status", "200")] + fields))))
+            self.write(request.stream, .data(.init(data: .byteBuffer(ByteBuffer(string: body)))))
+        case .reset(let code):
+            self.write(request.stream, .rstStream(code))
+        case .goAway(let last):
+            self.write(.rootStream, .goAway(lastStreamID: last, errorCode: .noError, opaqueData: nil))
+        case .settings(let settings):
+            self.pendingLimits.append(
+                settings.last { $0.parameter == .maxConcurrentStreams }?.value ?? self.limit
+            )
+            self.write(.rootStream, .settings(.settings(settings)))
+        case .close:
+            self.context?.close(promise: nil)
+        case .stopReading:
+            try? self.context?.channel.syncOptions?.setOption(.autoRead, value: false)
+        case .hold:
+            self.record.hold(request)
+        }
+        self.context?.flush()
+    }
+
+    private func complete(_ stream: HTTP2StreamID) {
+        guard let request = self.arriving.removeValue(forKey: stream) else { return }
+        self.record.add(request)
+        self.perform(self.reply(request), for: request)
+        self.record.requested.increment()
+    }
+
+    private func write(_ stream: HTTP2StreamID, _ payload: HTTP2Frame.FramePayload) {
+        self.context?.write(self.wrapOutboundOut(HTTP2Frame(streamID: stream, payload: payload)), promise: nil)
+    }
+}
+
+/// What an HTTP/2 peer has seen.
+final class HTTP2PeerRecord: Sendable {
+    private struct State {
+        var channels: [any Channel] = []
+        var requests: [HTTP2Peer.Request] = []
+        var held: [HTTP2Peer.Request] = []
+        var resets: [HTTP2ErrorCode] = []
+        var mostStreams = 0
+        var excesses = 0
+    }
+
+    let accepted = EventCounter()
+    let requested = EventCounter()
+    let closed = EventCounter()
+    let reset = EventCounter()
+    /// Settings that were acknowledged, with the first.
+    let acknowledged = EventCounter()
+    /// Pings.
+    let pinged = EventCounter()
+    private let state = Mutex(State())
+
+    /// The complete requests, in order.
+    var requests: [HTTP2Peer.Request] { self.state.withLock { $0.requests } }
+    /// The codes of the streams the client has reset.
+    var resets: [HTTP2ErrorCode] { self.state.withLock { $0.resets } }
+    /// The most streams a connection ever had.
+    var mostStreams: Int { self.state.withLock { $0.mostStreams } }
+    /// How often a stream was opened beyond an acknowledged limit.
+    var excesses: Int { self.state.withLock { $0.excesses } }
+    var allChannels: [any Channel] { self.state.withLock { $0.channels } }
+
+    func add(_ channel: any Channel) -> Int {
+        self.accepted.increment()
+        return self.state.withLock {
+            $0.channels.append(channel)
+            return $0.channels.count
+        }
+    }
+
+    func channel(_ number: Int) -> any Channel {
+        self.state.withLock { $0.channels[number - 1] }
+    }
+
+    func add(_ request: HTTP2Peer.Request) {
+        self.state.withLock { $0.requests.append(request) }
+    }
+
+    func hold(_ request: HTTP2Peer.Request) {
+        self.state.withLock { $0.held.append(request) }
+    }
+
+    func takeHeld() -> [HTTP2Peer.Request] {
+        self.state.withLock { state in
+            defer { state.held = [] }
+            return state.held
+        }
+    }
+
+    func add(_ code: HTTP2ErrorCode) {
+        self.state.withLock { $0.resets.append(code) }
+        self.reset.increment()
+    }
+
+    func count(streams: Int, limit: Int) {
+        self.state.withLock {
+            $0.mostStreams = max($0.mostStreams, streams)
+            $0.excesses += streams > limit ? 1 : 0
         }
     }
 }

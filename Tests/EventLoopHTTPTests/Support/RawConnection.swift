@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import Synchronization
 
 /// A TCP connection that sends exactly the bytes a test gives it.
 final class RawConnection: Sendable {
@@ -98,5 +99,87 @@ private final class RawInboxHandler: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         context.close(promise: nil)
+    }
+}
+
+/// What a raw connection has received, for a test to wait on.
+final class RawInbox: Sendable {
+    private struct State {
+        var bytes: [UInt8] = []
+        var isClosed = false
+        var waiters: [(isDone: @Sendable (String) -> Bool, continuation: CheckedContinuation<String, Never>)] = []
+    }
+
+    private let state = Mutex(State())
+
+    func append(_ buffer: ByteBuffer) {
+        self.update { $0.bytes.append(contentsOf: buffer.readableBytesView) }
+    }
+
+    func close() {
+        self.update { $0.isClosed = true }
+    }
+
+    /// Everything received so far, once it satisfies the condition or the connection has closed.
+    func text(where isDone: @escaping @Sendable (String) -> Bool) async -> String {
+        await withCheckedContinuation { continuation in
+            let ready: String? = self.state.withLock { state in
+                let text = String(decoding: state.bytes, as: UTF8.self)
+                if state.isClosed || isDone(text) {
+                    return text
+                }
+                state.waiters.append((isDone, continuation))
+                return nil
+            }
+            if let ready {
+                continuation.resume(returning: ready)
+            }
+        }
+    }
+
+    private func update(_ change: (inout State) -> Void) {
+        let (text, due) = self.state.withLock { state in
+            change(&state)
+            guard !state.waiters.isEmpty else { return ("", [CheckedContinuation<String, Never>]()) }
+            let text = String(decoding: state.bytes, as: UTF8.self)
+            let due = state.waiters.filter { state.isClosed || $0.isDone(text) }.map(\.continuation)
+            let isClosed = state.isClosed
+            state.waiters.removeAll { isClosed || $0.isDone(text) }
+            return (text, due)
+        }
+        for continuation in due {
+            continuation.resume(returning: text)
+        }
+    }
+}
+
+/// An answer as the tests read it off the wire, with a parser of their own.
+struct RawResponse: Equatable, Sendable {
+    var status: Int
+    var fields: [String: String]
+    var body: String
+
+    /// The complete answers at the front of a text; those to `HEAD` have no body whatever their length says.
+    static func parse(_ text: String, toHead: Bool = false) -> [RawResponse] {
+        var responses: [RawResponse] = []
+        var rest = Array(text.utf8)[...]
+        let separator = Array("\r\n\r\n".utf8)
+        while let headEnd = rest.firstRange(of: separator) {
+            let lines = String(decoding: rest[..<headEnd.lowerBound], as: UTF8.self).split(separator: "\r\n")
+            guard let start = lines.first?.split(separator: " "), start.count >= 2, let status = Int(start[1]) else {
+                break
+            }
+            var fields: [String: String] = [:]
+            for line in lines.dropFirst() {
+                let parts = line.split(separator: ":", maxSplits: 1)
+                fields[parts[0].lowercased()] = parts.count > 1 ? String(parts[1].drop { $0 == " " }) : ""
+            }
+            let length = toHead || status == 100 ? 0 : Int(fields["content-length"] ?? "0") ?? 0
+            let body = rest[headEnd.upperBound...].prefix(length)
+            guard body.count == length else { break }
+            responses.append(RawResponse(status: status, fields: fields, body: String(decoding: body, as: UTF8.self)))
+            rest = rest[headEnd.upperBound...].dropFirst(length)
+        }
+        return responses
     }
 }

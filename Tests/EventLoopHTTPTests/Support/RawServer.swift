@@ -1,3 +1,4 @@
+import EventLoopHTTP
 import NIOCore
 import NIOPosix
 import Synchronization
@@ -13,37 +14,58 @@ final class RawServer: Sendable {
     }
 
     private let listener: any Channel
-    let accepted: EventCounter
-    let requests: EventCounter
-    let closed: EventCounter
+    private let record: RawServerRecord
+    private let pools = Mutex<[HTTPClientPool]>([])
 
+    var accepted: EventCounter { self.record.accepted }
+    var requests: EventCounter { self.record.requests }
+    var closed: EventCounter { self.record.closed }
     var port: Int { self.listener.localAddress?.port ?? 0 }
 
     private init(listener: any Channel, record: RawServerRecord) {
         self.listener = listener
-        self.accepted = record.accepted
-        self.requests = record.requests
-        self.closed = record.closed
         self.record = record
     }
 
-    private let record: RawServerRecord
-
     /// Listens, and asks `reply` what to do with each request: its connection's number, from 1, and its bytes.
-    static func start(_ reply: @escaping @Sendable (Int, String) -> Reply) async throws -> RawServer {
+    ///
+    /// Where it answers early, it does so to a request's first bytes, and reads no further until `readOn`.
+    static func start(
+        answersEarly: Bool = false,
+        _ reply: @escaping @Sendable (Int, String) -> Reply
+    ) async throws -> RawServer {
         let record = RawServerRecord()
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelOption(.autoRead, value: !answersEarly)
+            .childChannelOption(.maxMessagesPerRead, value: answersEarly ? 1 : 4)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let number = record.add(channel)
                     try channel.pipeline.syncOperations.addHandler(
-                        RawServerHandler(record: record) { reply(number, $0) }
+                        RawServerHandler(record: record, answersEarly: answersEarly) { reply(number, $0) }
                     )
                 }
             }
             .bind(host: "127.0.0.1", port: 0)
             .get()
         return RawServer(listener: listener, record: record)
+    }
+
+    /// A pool for this server, shut down when that stops.
+    func pool(
+        _ scheme: String = "http",
+        configure: (inout HTTPClientConfiguration) -> Void = { _ in }
+    ) throws -> HTTPClientPool {
+        let pool = try HTTPClientPool.make("\(scheme)://127.0.0.1:\(self.port)", configure: configure)
+        self.pools.withLock { $0.append(pool) }
+        return pool
+    }
+
+    /// Reads on, without which the end of a connection stays behind the bytes before it.
+    func readOn() async throws {
+        for channel in self.record.channels.withLock({ $0 }) {
+            try await channel.setOption(.autoRead, value: true).get()
+        }
     }
 
     /// Sends bytes nobody asked for on every connection.
@@ -61,6 +83,7 @@ final class RawServer: Sendable {
     }
 
     func stop() async {
+        for pool in self.pools.withLock({ $0 }) { await pool.shutdown() }
         try? await self.listener.close()
         for channel in self.record.channels.withLock({ $0 }) {
             try? await channel.close()
@@ -89,29 +112,42 @@ private final class RawServerHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let record: RawServerRecord
+    private let answersEarly: Bool
     private let reply: (String) -> RawServer.Reply
     private var received: [UInt8] = []
 
-    init(record: RawServerRecord, reply: @escaping (String) -> RawServer.Reply) {
+    init(record: RawServerRecord, answersEarly: Bool, reply: @escaping (String) -> RawServer.Reply) {
         self.record = record
+        self.answersEarly = answersEarly
         self.reply = reply
     }
 
+    func channelActive(context: ChannelHandlerContext) {
+        if self.answersEarly { context.read() }
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !self.answersEarly || self.received.isEmpty else { return }
         self.received += self.unwrapInboundIn(data).readableBytesView
-        while let request = self.nextRequest() {
-            self.record.requests.increment()
-            switch self.reply(request) {
-            case .send(let text):
-                context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
-            case .sendAndClose(let text):
-                context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
-                context.close(promise: nil)
-            case .close:
-                context.close(promise: nil)
-            case .nothing:
-                break
-            }
+        if self.answersEarly {
+            self.answer(String(decoding: self.received, as: UTF8.self), context)
+        } else {
+            while let request = self.nextRequest() { self.answer(request, context) }
+        }
+    }
+
+    private func answer(_ request: String, _ context: ChannelHandlerContext) {
+        self.record.requests.increment()
+        switch self.reply(request) {
+        case .send(let text):
+            context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+        case .sendAndClose(let text):
+            context.writeAndFlush(NIOAny(ByteBuffer(string: text)), promise: nil)
+            context.close(promise: nil)
+        case .close:
+            context.close(promise: nil)
+        case .nothing:
+            break
         }
     }
 

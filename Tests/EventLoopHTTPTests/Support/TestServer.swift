@@ -62,3 +62,14 @@ func withServer<Result>(
         throw error
     }
 }
+
+/// Runs a server with one connection to it for the length of a test.
+func withConnection(
+    _ responder: any HTTPServerResponder,
+    configure: (inout HTTPServerConfiguration) -> Void = { _ in },
+    _ body: (RawConnection) async throws -> Void
+) async throws {
+    try await withServer(responder, configure: configure) { _, port in
+        try await body(try await RawConnection.open(port: port))
+    }
+}

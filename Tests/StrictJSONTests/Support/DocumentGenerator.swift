@@ -1,3 +1,5 @@
+import Foundation
+
 /// Makes small JSON documents: mostly well-formed, with all the corners of the grammar.
 struct DocumentGenerator {
     private static let numbers = [
@@ -20,16 +22,10 @@ struct DocumentGenerator {
     private var random: SplitMix64
     private var output: [UInt8] = []
 
-    /// Creates a generator.
-    ///
-    /// - Parameter seed: Decides all documents.
     init(seed: UInt64) {
         self.random = SplitMix64(seed: seed)
     }
 
-    /// Makes a document.
-    ///
-    /// - Returns: Its text.
     mutating func document() -> [UInt8] {
         self.output.removeAll(keepingCapacity: true)
         self.blank()
@@ -133,5 +129,94 @@ struct DocumentGenerator {
 
     private mutating func write(_ text: String) {
         self.output.append(contentsOf: text.utf8)
+    }
+}
+
+/// Damages documents, mostly a little.
+struct DocumentMutator {
+    private static let insertions: [[UInt8]] = [
+        Array(",".utf8), Array(":".utf8), Array("[".utf8), Array("]".utf8), Array("{".utf8), Array("}".utf8),
+        Array("\"".utf8), Array("\\".utf8), Array("0".utf8), Array("-".utf8), Array(".".utf8), Array("e".utf8),
+        Array("+".utf8), Array("1".utf8), Array("true".utf8), Array("null".utf8), Array(#"\uD800"#.utf8),
+        Array(#"\u00"#.utf8), Array("/".utf8), Array("//".utf8), Array("'".utf8), Array("NaN".utf8), [0x00], [0x1F],
+        [0x0B], [0x80], [0xC0], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xFF], [0xA0],
+        [0xEF, 0xBB, 0xBF], [0xC3, 0xA9],
+    ]
+    private static let encodings: [String.Encoding] = [
+        .utf16LittleEndian, .utf16BigEndian, .utf32LittleEndian, .utf32BigEndian, .utf16, .utf32,
+    ]
+
+    private var random: SplitMix64
+
+    init(seed: UInt64) {
+        self.random = SplitMix64(seed: seed)
+    }
+
+    mutating func mutated(_ document: [UInt8]) -> [UInt8] {
+        guard self.random.below(100) > 0 else { return self.transcoded(document) }
+        var mutated = document
+        for _ in 0...self.random.below(2) {
+            self.damage(&mutated)
+        }
+        return mutated
+    }
+
+    private mutating func damage(_ document: inout [UInt8]) {
+        guard !document.isEmpty else { return }
+        let position = self.random.below(document.count)
+        switch self.random.below(9) {
+        case 0:
+            document[position] = UInt8(truncatingIfNeeded: self.random.below(256))
+        case 1:
+            document[position] = self.random.pick(Self.insertions)[0]
+        case 2:
+            document.remove(at: position)
+        case 3:
+            document.removeLast(document.count - position)
+        case 4:
+            document.swapAt(position, self.random.below(document.count))
+        case 5:
+            let end = min(document.count, position + 1 + self.random.below(12))
+            document.insert(contentsOf: document[position..<end], at: self.random.below(document.count))
+        case 6:
+            // Trailing commas hardly ever come about by chance.
+            let closing = document.indices.filter { document[$0] == 0x5D || document[$0] == 0x7D }
+            guard !closing.isEmpty else { return }
+            document.insert(UInt8(ascii: ","), at: self.random.pick(closing))
+        default:
+            document.insert(contentsOf: self.random.pick(Self.insertions), at: position)
+        }
+    }
+
+    private mutating func transcoded(_ document: [UInt8]) -> [UInt8] {
+        guard self.random.below(3) > 0 else { return [0xEF, 0xBB, 0xBF] + document }
+        let text = String(decoding: document, as: UTF8.self)
+        return text.data(using: self.random.pick(Self.encodings)).map { Array($0) } ?? document
+    }
+}
+
+/// A small generator of random numbers that is the same on every machine.
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        self.state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        self.state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = self.state
+        mixed = (mixed ^ (mixed &>> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed &>> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed &>> 31)
+    }
+
+    /// Draws a number; the slight bias is of no concern here, speed in a debug build is.
+    mutating func below(_ bound: Int) -> Int {
+        Int(truncatingIfNeeded: (self.next() &>> 33) % UInt64(bound))
+    }
+
+    mutating func pick<Choice>(_ choices: [Choice]) -> Choice {
+        choices[self.below(choices.count)]
     }
 }

@@ -1,25 +1,14 @@
 import NIOCore
 import StrictJSON
+import Testing
 
 /// Shorthands the tests share.
 enum JSONParsing {
-    /// Reads a text that must be accepted.
-    ///
-    /// - Parameters:
-    ///   - text: The text.
-    ///   - limits: The bounds.
-    /// - Returns: The root.
-    /// - Throws: Whatever the reader throws.
     static func root(_ text: String, limits: JSONLimits = JSONLimits()) throws -> JSONValue {
         try JSONDocument(parsing: ByteBuffer(string: text), limits: limits).root
     }
 
     /// Reads a text that should be refused.
-    ///
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - limits: The bounds.
-    /// - Returns: The error; nil when the text was accepted.
     static func refusal(_ bytes: some Sequence<UInt8>, limits: JSONLimits = JSONLimits()) -> JSONParseError? {
         do throws(JSONParseError) {
             _ = try JSONDocument(parsing: ByteBuffer(bytes: bytes), limits: limits)
@@ -27,5 +16,24 @@ enum JSONParsing {
         } catch {
             return error
         }
+    }
+}
+
+/// One row of a table of malformed texts.
+struct Refusal: Sendable, CustomTestStringConvertible {
+    let text: String
+    let code: JSONParseError.Code
+    let offset: Int
+    let pointer: String
+
+    init(_ text: String, at offset: Int, _ pointer: String = "", _ code: JSONParseError.Code = .malformed) {
+        self.text = text
+        self.code = code
+        self.offset = offset
+        self.pointer = pointer
+    }
+
+    var testDescription: String {
+        self.text.debugDescription
     }
 }

@@ -3,23 +3,26 @@ import HTTPTypes
 import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 import Testing
 
 extension HTTPClientPool {
-    /// A pool for a peer at a port of this machine, on one event loop.
+    /// A pool for an origin of this machine, on one event loop, that trusts the tests' certificate.
     static func make(
-        port: Int,
+        _ origin: String,
+        tls: TLSConfiguration? = try? TestCertificate.client(),
+        on eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton.next(),
         configure: (inout HTTPClientConfiguration) -> Void = { _ in }
     ) throws -> HTTPClientPool {
-        var configuration = HTTPClientConfiguration(tls: try TestCertificate.client())
+        var configuration = HTTPClientConfiguration(tls: tls)
         // Only tests of the deadline meet it, however busy the machine is.
         configuration.connectTimeout = .seconds(600)
         configuration.http2.pingTimeout = .seconds(600)
         configure(&configuration)
         return try HTTPClientPool(
-            origin: try #require(HTTPOrigin("https://localhost:\(port)")),
+            origin: try #require(HTTPOrigin(origin)),
             configuration: configuration,
-            eventLoopGroup: MultiThreadedEventLoopGroup.singleton.next(),
+            eventLoopGroup: eventLoopGroup,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
@@ -35,5 +38,15 @@ extension HTTPClientPool {
     func expectSuccess(_ path: String = "/") async throws {
         let response = try await self.answer(path)
         #expect(response.status == .ok)
+    }
+
+    /// The error an exchange ends with, which has to be one.
+    func failedExchange(
+        _ request: HTTPClientRequest = HTTPClientRequest(method: .get, path: "/"),
+        within amount: TimeAmount = .seconds(600)
+    ) async throws -> HTTPClientError {
+        try await #require(throws: HTTPClientError.self) {
+            try await self.execute(request, deadline: .now() + amount)
+        }
     }
 }
