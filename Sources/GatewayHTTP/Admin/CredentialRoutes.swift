@@ -45,7 +45,6 @@ struct CredentialRoutes {
         }
     }
 
-    /// Puts the credential that a body holds.
     private func put<Given: TenantCredential>(
         _ exchange: Exchange,
         _ read: (JSONMembers) throws(Refusal) -> Given
@@ -65,8 +64,7 @@ struct CredentialRoutes {
         }
         var writer = JSONWriter()
         writer.beginObject()
-        writer.key("checks")
-        writer.beginArray()
+        writer.beginArray("checks")
         for kind in kinds {
             let report = await self.prover.prove(kind, of: profile, origin: exchange.origin)
             writer.write(report, of: kind, isInUse: kind == inUse)
@@ -102,30 +100,27 @@ extension JSONWriter {
 }
 
 extension LegacyCredential {
-    /// Reads the body that puts a server key.
-    ///
-    /// - Throws: a problem with every field at fault.
     init(_ members: JSONMembers, allowing plainHTTP: PlainHTTP) throws(Refusal) {
         var problems = FieldProblems()
         var serverKey: String?
         var endpoint: String?
         for member in members where !problems.isFull {
             let key = member.key
-            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            let pointer = JSONPointer().appending(key)
             switch key.protocolWord {
             case "server_key":
-                serverKey = problems.text(member.value, at: pointer())
+                serverKey = problems.text(member.value, at: pointer)
                 if let key = serverKey, key.utf8.count > 1_024 || !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
                     problems.report(
                         .invalidField,
-                        at: pointer(),
+                        at: pointer,
                         "A server key has at most 1024 characters, neither blanks nor controls"
                     )
                 }
             case "endpoint":
-                endpoint = problems.endpoint(member.value, at: pointer(), allowing: plainHTTP)
+                endpoint = problems.endpoint(member.value, at: pointer, allowing: plainHTTP)
             default:
-                problems.unknown(pointer())
+                problems.unknown(pointer)
             }
         }
         guard let serverKey, problems.list.isEmpty else {
@@ -146,14 +141,14 @@ extension ServiceAccountCredential {
         var endpoint: String?
         for member in members where !problems.isFull {
             let key = member.key
-            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            let pointer = JSONPointer().appending(key)
             switch key.protocolWord {
             case "service_account":
-                if problems.members(member.value, at: pointer()) != nil { account = member.value }
+                if problems.members(member.value, at: pointer) != nil { account = member.value }
             case "endpoint":
-                endpoint = problems.endpoint(member.value, at: pointer(), allowing: hosts.plainHTTP)
+                endpoint = problems.endpoint(member.value, at: pointer, allowing: hosts.plainHTTP)
             default:
-                problems.unknown(pointer())
+                problems.unknown(pointer)
             }
         }
         guard let account, problems.list.isEmpty else {
@@ -184,7 +179,6 @@ extension ServiceAccountCredential {
 }
 
 extension FieldProblems {
-    /// The address of another server than the configured one.
     fileprivate mutating func endpoint(
         _ value: JSONValue,
         at pointer: JSONPointer,
@@ -197,13 +191,5 @@ extension FieldProblems {
             self.report(.invalidField, at: pointer, "An endpoint must be https; \(PlainHTTP.exception)")
         }
         return endpoint
-    }
-
-    /// What was found, or else that a member is missing.
-    fileprivate mutating func orMissing(_ member: String) -> Refusal {
-        if self.list.isEmpty {
-            self.report(.invalidField, at: JSONPointer().appending(member), "This must be given")
-        }
-        return Refusal(self.list)
     }
 }

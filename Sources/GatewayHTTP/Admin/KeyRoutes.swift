@@ -22,48 +22,26 @@ struct KeyRoutes {
 
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let query = try exchange.query(["limit", "cursor"])
-        let limit = try query.limit()
-        let after = try query.cursor()
+        let (limit, after) = try exchange.pageQuery()
         var keys = try self.administration.keys(of: exchange.tenantID)[...]
         if let after {
             guard let index = keys.firstIndex(where: { $0.id == after }) else { throw Cursor.refusal }
             keys = keys[(index + 1)...]
         }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key("keys")
-        writer.beginArray()
-        for key in keys.prefix(limit) { writer.write(key, secret: nil) }
-        writer.endArray()
-        if keys.count > limit, let last = keys.prefix(limit).last {
-            writer.member("next_cursor", Cursor.text(of: last.id))
-        }
-        writer.endObject()
-        return HTTPServerResponse(json: writer.finish())
+        return .page("keys", keys, limit: limit, cursor: { $0.id }) { $0.write($1, secret: nil) }
     }
 
     @Sendable
     private func create(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let members = try exchange.members(limits: .small)
-        let body = try KeyBody(members)
+        let body = try KeyBody(exchange.members(limits: .small))
         let origin = exchange.origin
         guard let key = body.key else {
             let (key, record) = try await self.administration.createKey(body.draft, tenant: id, origin: origin)
-            return Self.created(key, record)
+            return Self.response(record, secret: key)
         }
-        let (record, isNew) = try await self.administration.importKey(
-            key,
-            as: body.draft,
-            tenant: id,
-            origin: origin
-        )
-        var writer = JSONWriter()
-        writer.write(record, secret: nil)
-        var response = HTTPServerResponse(status: isNew ? .created : .ok, json: writer.finish())
-        if isNew { response.headers.append(.cacheControl, "no-store") }
-        return response
+        let (record, isNew) = try await self.administration.importKey(key, as: body.draft, tenant: id, origin: origin)
+        return Self.response(record, isNew: isNew)
     }
 
     @Sendable
@@ -80,18 +58,14 @@ struct KeyRoutes {
             let pointer = JSONPointer().appending("overlap_s")
             overlap = problems.integer(member.value, in: 0...Self.maxOverlapSeconds, at: pointer)
         }
-        guard problems.list.isEmpty else { throw Refusal(problems.list) }
-        guard let overlap else {
-            problems.report(.invalidField, at: JSONPointer().appending("overlap_s"), "This must be given")
-            throw Refusal(problems.list)
-        }
+        guard let overlap, problems.list.isEmpty else { throw problems.orMissing("overlap_s") }
         let (key, record) = try await self.administration.rotateKey(
             exchange.parameters.text("key"),
             tenant: id,
             overlapSeconds: overlap,
             origin: exchange.origin
         )
-        return Self.created(key, record)
+        return Self.response(record, secret: key)
     }
 
     @Sendable
@@ -104,56 +78,56 @@ struct KeyRoutes {
         return HTTPServerResponse(status: .noContent)
     }
 
-    private static func created(_ key: APIKey, _ record: APIKeyRecord) -> HTTPServerResponse {
+    private static func response(
+        _ record: APIKeyRecord,
+        secret: APIKey? = nil,
+        isNew: Bool = true
+    ) -> HTTPServerResponse {
         var writer = JSONWriter()
-        writer.write(record, secret: key)
-        var response = HTTPServerResponse(status: .created, json: writer.finish())
-        response.headers.append(.cacheControl, "no-store")
+        writer.write(record, secret: secret)
+        var response = HTTPServerResponse(status: isNew ? .created : .ok, json: writer.finish())
+        if isNew { response.headers.append(.cacheControl, "no-store") }
         return response
     }
 }
 
 /// The body that makes a key or imports one.
 private struct KeyBody {
-    /// What is said of it.
     let draft: APIKeyDraft
     /// The key to import; `nil` to make a new one.
     let key: APIKey?
 
-    /// Reads the body.
-    ///
-    /// - Throws: a problem with every field at fault.
     init(_ members: JSONMembers) throws(Refusal) {
         var problems = FieldProblems()
         var draft = APIKeyDraft(name: "", scopes: [])
         var imported: APIKey?
         for member in members where !problems.isFull {
             let key = member.key
-            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            let pointer = JSONPointer().appending(key)
             switch key.protocolWord {
             case "name":
-                draft.name = problems.text(member.value, at: pointer()) ?? ""
+                draft.name = problems.text(member.value, at: pointer) ?? ""
             case "scopes":
-                draft.scopes = problems.scopes(member.value, at: pointer())
+                draft.scopes = problems.scopes(member.value, at: pointer)
             case "topic_prefixes":
                 draft.topicPrefixes =
-                    problems.strings(member.value, atMost: APIKeyDraft.maxTopicPrefixes, at: pointer()) ?? []
+                    problems.strings(member.value, atMost: APIKeyDraft.maxTopicPrefixes, at: pointer) ?? []
                 for (index, prefix) in draft.topicPrefixes.enumerated() where TopicName(prefix) == nil {
-                    problems.report(.invalidField, at: pointer().appending(index), "No topic can start like this")
+                    problems.report(.invalidField, at: pointer.appending(index), "No topic can start like this")
                 }
             case "expires_at":
-                draft.expiresAt = problems.time(member.value, at: pointer())
+                draft.expiresAt = problems.time(member.value, at: pointer)
             case "key":
                 imported = member.value.string.flatMap { APIKey($0) }
                 if imported == nil {
                     problems.report(
                         .invalidField,
-                        at: pointer(),
+                        at: pointer,
                         "This must be a whole key, fgw_<id>_<secret>_<checksum>; its form or its checksum is wrong"
                     )
                 }
             default:
-                problems.unknown(pointer())
+                problems.unknown(pointer)
             }
         }
         if draft.scopes.isEmpty, problems.list.isEmpty {
@@ -193,14 +167,8 @@ extension JSONWriter {
         self.member("id", record.id)
         if let secret { self.member("key", secret.secret.revealText()) }
         self.member("name", record.name)
-        self.key("scopes")
-        self.beginArray()
-        for scope in record.scopes.map(\.rawValue).sorted() { self.string(scope) }
-        self.endArray()
-        self.key("topic_prefixes")
-        self.beginArray()
-        for prefix in record.topicPrefixes { self.string(prefix) }
-        self.endArray()
+        self.member("scopes", record.scopes.map(\.rawValue).sorted())
+        self.member("topic_prefixes", record.topicPrefixes)
         self.member("created_at", record.createdAt.rfc3339)
         if let expiresAt = record.expiresAt { self.member("expires_at", expiresAt.rfc3339) }
         if let revokedAt = record.revokedAt { self.member("revoked_at", revokedAt.rfc3339) }

@@ -24,12 +24,8 @@ struct LimitRoutes {
     @Sendable
     private func put(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let members = try exchange.members(limits: .small)
-        try await self.administration.putLimits(
-            LimitOverrides(members),
-            tenant: id,
-            origin: exchange.origin
-        )
+        let limits = try LimitOverrides(exchange.members(limits: .small))
+        try await self.administration.putLimits(limits, tenant: id, origin: exchange.origin)
         return Self.response(try self.administration.profile(of: id))
     }
 
@@ -48,8 +44,7 @@ struct LimitRoutes {
             }
             writer.endArray()
         }
-        writer.key("own")
-        writer.beginArray()
+        writer.beginArray("own")
         let own = profile.limitOverrides.scopes
         for scope in LimitScope.allCases where own.contains(scope) { writer.string(scope.rawValue) }
         writer.endArray()
@@ -59,9 +54,6 @@ struct LimitRoutes {
 }
 
 extension LimitOverrides {
-    /// Reads a tenant's limits.
-    ///
-    /// - Throws: a problem with every field at fault.
     fileprivate init(_ members: JSONMembers) throws(Refusal) {
         var problems = FieldProblems()
         var overrides = LimitOverrides()

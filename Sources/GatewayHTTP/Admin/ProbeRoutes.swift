@@ -45,12 +45,9 @@ struct ProbeRoutes {
 
 /// Renders all metrics.
 package struct MetricsExposition: Sendable {
-    /// The text's media type.
     package let contentType: String
-    /// Renders the present values.
     package let render: @Sendable () -> [UInt8]
 
-    /// An exposition.
     package init(contentType: String, render: @escaping @Sendable () -> [UInt8]) {
         self.contentType = contentType
         self.render = render

@@ -20,48 +20,27 @@ struct TenantRoutes {
 
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let query = try exchange.query(["limit", "cursor"])
-        let limit = try query.limit()
-        let after = try query.cursor()
+        let (limit, after) = try exchange.pageQuery()
         let tenants = self.administration.tenants.drop { tenant in after.map { tenant.id.text <= $0 } ?? false }
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key("tenants")
-        writer.beginArray()
-        for tenant in tenants.prefix(limit) { writer.write(tenant) }
-        writer.endArray()
-        if tenants.count > limit, let last = tenants.prefix(limit).last {
-            writer.member("next_cursor", Cursor.text(of: last.id.text))
-        }
-        writer.endObject()
-        return HTTPServerResponse(json: writer.finish())
+        return .page("tenants", tenants, limit: limit, cursor: { $0.id.text }) { $0.write($1) }
     }
 
     @Sendable
     private func get(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let profile = try self.administration.profile(of: exchange.tenantID)
-        return Self.response(profile.tenant)
+        Self.response(try self.administration.profile(of: exchange.tenantID).tenant)
     }
 
     @Sendable
     private func put(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let id = try exchange.tenantID
-        let members = try exchange.members(limits: .small)
-        let draft = try TenantDraft(members, id: id)
-        let (tenant, isNew) = try await self.administration.put(
-            draft,
-            id: id,
-            origin: exchange.origin
-        )
+        let draft = try TenantDraft(exchange.members(limits: .small), id: id)
+        let (tenant, isNew) = try await self.administration.put(draft, id: id, origin: exchange.origin)
         return Self.response(tenant, status: isNew ? .created : .ok)
     }
 
     @Sendable
     private func delete(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        try await self.administration.deleteTenant(
-            exchange.tenantID,
-            origin: exchange.origin
-        )
+        try await self.administration.deleteTenant(exchange.tenantID, origin: exchange.origin)
         return HTTPServerResponse(status: .noContent)
     }
 
@@ -74,32 +53,30 @@ struct TenantRoutes {
 
 extension TenantDraft {
     /// Reads a tenant's body; without a name for people, the tenant's id stands for it.
-    ///
-    /// - Throws: a problem with every field at fault.
     fileprivate init(_ members: JSONMembers, id: TenantID) throws(Refusal) {
         var problems = FieldProblems()
         var draft = TenantDraft(displayName: id.text, upstream: .legacy)
         for member in members where !problems.isFull {
             let key = member.key
-            func pointer() -> JSONPointer { JSONPointer().appending(key) }
+            let pointer = JSONPointer().appending(key)
             switch key.protocolWord {
             case "display_name":
-                draft.displayName = problems.text(member.value, at: pointer()) ?? ""
+                draft.displayName = problems.text(member.value, at: pointer) ?? ""
             case "upstream":
-                draft.upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer()) ?? .legacy
+                draft.upstream = problems.word(member.value, as: UpstreamKind.self, at: pointer) ?? .legacy
             case "project_id":
-                draft.projectID = problems.text(member.value, at: pointer())
+                draft.projectID = problems.text(member.value, at: pointer)
             case "sender_id":
-                draft.senderID = problems.text(member.value, at: pointer())
+                draft.senderID = problems.text(member.value, at: pointer)
                 if let id = draft.senderID, !id.isDigits {
-                    problems.report(.invalidField, at: pointer(), "A sender id is a number, written as a string")
+                    problems.report(.invalidField, at: pointer, "A sender id is a number, written as a string")
                 }
             case "disabled":
-                draft.isDisabled = problems.bool(member.value, at: pointer()) ?? false
+                draft.isDisabled = problems.bool(member.value, at: pointer) ?? false
             case "client_names":
-                draft.clientNames = problems.clientNames(member.value, at: pointer())
+                draft.clientNames = problems.clientNames(member.value, at: pointer)
             default:
-                problems.unknown(pointer())
+                problems.unknown(pointer)
             }
         }
         guard problems.list.isEmpty else { throw Refusal(problems.list) }
@@ -108,7 +85,6 @@ extension TenantDraft {
 }
 
 extension FieldProblems {
-    /// Names of certificates' owners, each once.
     fileprivate mutating func clientNames(_ value: JSONValue, at pointer: JSONPointer) -> [ClientName] {
         guard let texts = self.strings(value, atMost: TenantDraft.maxClientNames, at: pointer) else { return [] }
         var names: [ClientName] = []
@@ -141,10 +117,7 @@ extension JSONWriter {
         if let senderID = tenant.senderID { self.member("sender_id", senderID) }
         self.member("disabled", tenant.isDisabled)
         if !tenant.clientNames.isEmpty {
-            self.key("client_names")
-            self.beginArray()
-            for name in tenant.clientNames { self.string(name.text) }
-            self.endArray()
+            self.member("client_names", tenant.clientNames.map(\.text))
         }
         self.member("created_at", tenant.createdAt.rfc3339)
         self.member("updated_at", tenant.updatedAt.rfc3339)

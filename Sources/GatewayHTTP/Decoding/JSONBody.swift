@@ -5,8 +5,6 @@ import StrictJSON
 /// A request's JSON body.
 enum JSONBody {
     /// The members of a body that must be a JSON object.
-    ///
-    /// - Throws: a problem that names the media type, or where the JSON is at fault.
     static func members(
         of body: ByteBuffer,
         contentType: String?,
@@ -48,7 +46,6 @@ struct FieldProblems {
     /// Whether further problems are not reported, so that there is no use in reading on.
     var isFull: Bool { self.list.count >= Self.maxCount }
 
-    /// Notes a problem.
     mutating func report(
         _ code: OutcomeCode,
         at pointer: @autoclosure () -> JSONPointer,
@@ -58,7 +55,6 @@ struct FieldProblems {
         self.list.append(Refusal.Field(code, at: pointer().description, detail()))
     }
 
-    /// Notes a member that the body should not have.
     mutating func unknown(_ pointer: @autoclosure () -> JSONPointer) {
         self.report(.unknownField, at: pointer(), "This field is not known here")
     }
@@ -73,7 +69,6 @@ struct FieldProblems {
         return text
     }
 
-    /// A text, possibly empty.
     mutating func string(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> String? {
         guard let text = value.string else {
             self.report(.invalidField, at: pointer(), "This must be a string")
@@ -82,7 +77,6 @@ struct FieldProblems {
         return text
     }
 
-    /// A boolean.
     mutating func bool(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> Bool? {
         guard let bool = value.bool else {
             self.report(.invalidField, at: pointer(), "This must be true or false")
@@ -91,7 +85,6 @@ struct FieldProblems {
         return bool
     }
 
-    /// A whole number within a range.
     mutating func integer(
         _ value: JSONValue,
         in range: ClosedRange<Int>,
@@ -108,7 +101,6 @@ struct FieldProblems {
         return number
     }
 
-    /// One of a set of words.
     mutating func word<Word: RawRepresentable & CaseIterable>(
         _ value: JSONValue,
         as type: Word.Type,
@@ -150,7 +142,32 @@ struct FieldProblems {
         return strings
     }
 
-    /// The members of an object.
+    /// Reads the only member that a body may have; any other is unknown.
+    mutating func only<Value>(
+        _ name: String,
+        of members: JSONMembers,
+        missing detail: String,
+        _ read: (inout FieldProblems, JSONValue) -> Value?
+    ) -> Value? {
+        var value: Value?
+        var isGiven = false
+        for member in members where !self.isFull {
+            if member.keyEquals(name) {
+                isGiven = true
+                value = read(&self, member.value)
+            } else {
+                self.unknown(JSONPointer().appending(member.key))
+            }
+        }
+        if !isGiven { self.report(.invalidField, at: JSONPointer().appending(name), detail) }
+        return value
+    }
+
+    mutating func orMissing(_ member: String) -> Refusal {
+        if self.list.isEmpty { self.report(.invalidField, at: JSONPointer().appending(member), "This must be given") }
+        return Refusal(self.list)
+    }
+
     mutating func members(_ value: JSONValue, at pointer: @autoclosure () -> JSONPointer) -> JSONMembers? {
         guard let members = value.members else {
             self.report(.invalidField, at: pointer(), "This must be an object")

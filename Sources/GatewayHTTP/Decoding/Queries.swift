@@ -1,5 +1,8 @@
+import EventLoopHTTP
 import FCMModel
 import GatewayCore
+import NIOCore
+import StrictJSON
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,9 +14,7 @@ import Foundation
 struct QueryReader {
     private let values: [String: String]
 
-    /// Reads the query behind a path; a value with a broken escape is taken as it is written.
-    ///
-    /// - Throws: `unknown_field`, or `invalid_field` that names the parameter.
+    /// A value with a broken escape is taken as it is written.
     init(_ path: [UInt8], allowed: Set<String>) throws(Refusal) {
         var values: [String: String] = [:]
         let query = path.drop { $0 != UInt8(ascii: "?") }.dropFirst()
@@ -51,7 +52,6 @@ struct QueryReader {
         return limit
     }
 
-    /// One of the words of a closed list.
     func word<Word: RawRepresentable & CaseIterable>(
         _ name: String,
         of words: Word.Type
@@ -64,7 +64,6 @@ struct QueryReader {
         return word
     }
 
-    /// A moment in RFC 3339 form.
     func time(_ name: String) throws(Refusal) -> Timestamp? {
         guard let text = self.text(name) else { return nil }
         guard let time = Timestamp(rfc3339: text) else {
@@ -73,11 +72,43 @@ struct QueryReader {
         return time
     }
 
-    /// What an opaque cursor stands for.
     func cursor() throws(Refusal) -> String? {
         guard let text = self.text("cursor") else { return nil }
         guard let content = Cursor.content(of: text) else { throw Cursor.refusal }
         return content
+    }
+}
+
+extension Exchange {
+    /// What the query of a list says: how many entries its page may hold, and what its cursor stands for.
+    func pageQuery() throws(Refusal) -> (limit: Int, cursor: String?) {
+        let query = try self.query(["limit", "cursor"])
+        return (try query.limit(), try query.cursor())
+    }
+}
+
+extension HTTPServerResponse {
+    /// A page of a list: its first entries, and where there are more, a cursor made from the last one shown.
+    static func page<Entries: Collection>(
+        _ name: StaticString,
+        _ entries: Entries,
+        limit: Int,
+        cursor: (Entries.Element) -> String,
+        write: (inout JSONWriter, Entries.Element) -> Void
+    ) -> HTTPServerResponse {
+        let page = entries.prefix(limit)
+        var last: Entries.Element?
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.beginArray(name)
+        for entry in page {
+            write(&writer, entry)
+            last = entry
+        }
+        writer.endArray()
+        if let last, page.endIndex < entries.endIndex { writer.member("next_cursor", Cursor.text(of: cursor(last))) }
+        writer.endObject()
+        return HTTPServerResponse(json: writer.finish())
     }
 }
 
@@ -107,15 +138,12 @@ struct FacadeQuery {
 
 /// The opaque text by which a list is continued.
 enum Cursor {
-    /// What a caller is told who made a cursor up.
     static let refusal = Refusal(.invalidField, "cursor must be a next_cursor of an earlier page")
 
-    /// Makes a cursor from what is needed to continue.
     static func text(of content: String) -> String {
         Self.text(of: Array(content.utf8))
     }
 
-    /// Makes a cursor from bytes.
     static func text(of bytes: [UInt8]) -> String {
         Data(bytes).base64EncodedString()
             .replacing("+", with: "-")
@@ -128,7 +156,6 @@ enum Cursor {
         self.bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
     }
 
-    /// The bytes that a cursor was made from; `nil` for text that is none.
     static func bytes(of text: String) -> [UInt8]? {
         let base64 = text.replacing("-", with: "+").replacing("_", with: "/")
         let padded = base64 + String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)

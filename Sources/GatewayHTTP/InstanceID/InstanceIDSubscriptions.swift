@@ -24,7 +24,6 @@ enum InstanceIDSubscriptions {
             .with(\.spelling, .escaped)
     }
 
-    /// Changes a topic's subscriptions of up to a thousand devices.
     private struct Batch: Endpoint {
         let route: Route
         private let change: SubscriptionChange
@@ -61,7 +60,6 @@ enum InstanceIDSubscriptions {
         }
     }
 
-    /// Changes one device's subscription to one topic.
     private struct Relation: Endpoint {
         let route: Route
         private let change: SubscriptionChange
@@ -99,7 +97,6 @@ enum InstanceIDSubscriptions {
         }
     }
 
-    /// Tells what is known of a device.
     private struct Info: Endpoint {
         let route = InstanceIDSubscriptions.route(.get, "/iid/info/{token}", .topicList)
         let topics: TopicPipeline

@@ -78,7 +78,6 @@ extension LegacyReplyWriter: SendReplyWriter {
         HTTPServerResponse(self.reply(refusing: refusal.rejection))
     }
 
-    /// Answers with what became of a send.
     func reply(to outcome: SendOutcome) -> Reply {
         switch outcome.answer {
         case .single(let outcome): self.reply(with: [outcome])

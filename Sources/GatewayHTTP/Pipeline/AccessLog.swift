@@ -14,20 +14,13 @@ package final class AccessLog: Sendable {
     private let logger: Logger
     private let sink: (any AccessLogSink)?
 
-    /// A log.
     package init(logger: Logger, sink: (any AccessLogSink)? = nil) {
         self.logger = logger
         self.sink = sink
     }
 
-    /// Writes a request's line.
-    ///
-    /// - Parameters:
-    ///   - entry: what is told, made only if it is.
-    ///   - status: the answer's status.
-    ///   - isShed: whether the request was refused under load: logging each of those would be a load of its own, so that
-    ///     they are logged at `debug`.
-    ///   - isExpected: whether a status of 500 or more is no failure.
+    /// A request that was shed is logged at `debug`: a line for each would be a load of its own. A status of 500 or more
+    /// may be expected.
     func write(
         _ entry: @autoclosure () -> AccessLogEntry,
         status: Int,
@@ -57,42 +50,30 @@ package protocol AccessLogSink: Sendable {
 
 /// What the access log tells of a request.
 package struct AccessLogEntry: Sendable {
-    /// A field's value.
+    /// The value of a field.
     package enum Value: Sendable {
-        /// Text.
         case text(String)
-        /// A whole number.
         case number(Int)
     }
 
-    /// The request's id.
     var requestID: String
-    /// The trace that it belongs to, if it belongs to one.
     var trace: RequestTrace?
     /// The method, `other` unless it is a common one.
     var method: String
     /// The route's template; `nil` for an unknown address.
     var route: String?
-    /// The answer's status.
     var status: Int
-    /// The code of a refusal.
     var code: String?
-    /// Whose request it is.
     var tenant: String?
-    /// The id of the key that the request carried.
     var keyID: String?
-    /// The caller's address.
     var remoteAddress: String?
-    /// Bytes of the request's body.
     var bytesIn: Int
-    /// Bytes of the answer's body.
     var bytesOut: Int
     /// From the last byte of the request to the finished answer.
     var duration: Duration
     /// Whether the server itself refused the request, so that no route saw it.
     var isRefusal = false
 
-    /// The line's message.
     package var message: String { self.isRefusal ? "Request refused" : "Request answered" }
 
     /// Calls a closure with each field that has something to tell, in the order in which people read them; the names are
@@ -113,7 +94,6 @@ package struct AccessLogEntry: Sendable {
         if let remoteAddress = self.remoteAddress { body("remote_address", .text(remoteAddress)) }
     }
 
-    /// The fields as a logger takes them.
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = [:]
         self.forEachField { name, value in

@@ -11,8 +11,6 @@ enum Credential: Sendable {
     private static let bearerScheme = Array("bearer".utf8)
     private static let keyPrefix = Array("key=".utf8)
 
-    /// The credential in the bytes of an `Authorization` field; `nil` where there is none.
-    ///
     /// The case of `bearer` and `key` does not matter, nor do blanks behind them.
     func bytes(in value: [UInt8]) -> ArraySlice<UInt8>? {
         switch self {
@@ -49,7 +47,6 @@ enum Credential: Sendable {
 
 /// Who may call a listener.
 enum Callers: Sendable {
-    /// Tenants' services, by their keys.
     case tenants(Authenticator)
     /// Operators, by the admin token.
     ///

@@ -8,13 +8,10 @@ import NIOCore
 enum Dialect: Int, Sendable, CaseIterable {
     /// Problem details (RFC 9457).
     case rest
-    /// The legacy protocol's text, JSON or form.
     case legacy
     /// `google.rpc.Status`.
     case v1
-    /// The Instance ID API's errors.
     case instanceID
-    /// Legacy device groups' errors.
     case groups
 
     /// Whether compressed bodies are refused by their field; a body could be a thousand times as large as it looks.
@@ -65,12 +62,10 @@ enum Dialect: Int, Sendable, CaseIterable {
 }
 
 extension LegacyReplyWriter {
-    /// A number for the answer to one request.
     static func newMulticastID() -> Int { Int.random(in: 1..<(1 << 53)) }
 }
 
 extension HTTPServerResponse {
-    /// A JSON answer.
     init(status: HTTPResponse.Status = .ok, json body: ByteBuffer) {
         self.init(status: status, headers: .json, body: body)
     }

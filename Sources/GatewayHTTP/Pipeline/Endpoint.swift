@@ -43,7 +43,6 @@ struct Route: Sendable {
         self.template = template
     }
 
-    /// The same with another value in one of its properties.
     func with<Value>(_ property: WritableKeyPath<Route, Value>, _ value: Value) -> Route {
         var route = self
         route[keyPath: property] = value
@@ -56,16 +55,13 @@ struct Route: Sendable {
 /// Everything around that is ``RequestPipeline``, which is specialised for each endpoint. What is thrown is rendered by
 /// the route's ``Dialect``.
 protocol Endpoint: Sendable {
-    /// What a request asks for, once it is read.
     associatedtype Work: Sendable
 
     var route: Route { get }
 
-    /// Reads a request whose caller may make it.
     func read(_ exchange: Exchange) throws -> Work
     /// The work's weight among the calls in flight.
     func load(of work: Work) -> RequestLoad
-    /// Does the work, which was taken on.
     func perform(_ work: Work, for exchange: Exchange) async throws -> HTTPServerResponse
 
     /// Takes a request through the pipeline: a requirement, so that a call by way of a table finds the specialised code.
@@ -130,13 +126,10 @@ struct Answered: Error {
 struct Exchange: Sendable {
     let request: HTTPServerRequest
     let parameters: PathParameters
-    /// When the request was complete.
     let arrival: ContinuousClock.Instant
-    /// The same on the wall clock.
     let time: Timestamp
     /// The caller's own id where it is sane, else a new one.
     let requestID: String
-    /// The trace that it belongs to, if it belongs to one.
     let trace: RequestTrace?
     /// The tenant's key that it carries, once that is known.
     var principal: Principal?
@@ -149,8 +142,6 @@ struct Exchange: Sendable {
     var contentType: String? { self.fields[.contentType] }
 
     /// Who calls a tenant's endpoint.
-    ///
-    /// - Throws: `unauthenticated`, where a route was left without a credential.
     var caller: Caller {
         get throws(Refusal) {
             guard let principal = self.principal else { throw Refusal(.unauthenticated) }
@@ -158,7 +149,6 @@ struct Exchange: Sendable {
         }
     }
 
-    /// The request as the audit records it.
     var origin: RequestOrigin {
         RequestOrigin(method: self.request.head.method.rawValue, requestID: self.requestID, trace: self.trace)
     }
@@ -178,7 +168,6 @@ struct Exchange: Sendable {
         }
     }
 
-    /// The members of the body, which is a JSON object.
     func members(limits: JSONLimits = JSONLimits()) throws(Refusal) -> JSONMembers {
         try JSONBody.members(of: self.request.body, contentType: self.contentType, limits: limits)
     }

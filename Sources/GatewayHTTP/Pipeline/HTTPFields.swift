@@ -2,18 +2,6 @@ import EventLoopHTTP
 import GatewayCore
 import HTTPTypes
 
-extension HTTPField.Name {
-    static let requestID = HTTPField.Name(constant: "X-Request-ID")
-    static let requestTimeout = HTTPField.Name(constant: "X-Request-Timeout-Ms")
-    static let traceParent = HTTPField.Name(constant: "traceparent")
-    static let traceState = HTTPField.Name(constant: "tracestate")
-    static let idempotencyKey = HTTPField.Name(constant: "Idempotency-Key")
-    static let idempotentReplayed = HTTPField.Name(constant: "Idempotent-Replayed")
-    static let projectID = HTTPField.Name(constant: "project_id")
-    static let rateLimit = HTTPField.Name(constant: "RateLimit")
-    static let rateLimitPolicy = HTTPField.Name(constant: "RateLimit-Policy")
-}
-
 extension HTTPFieldKey {
     static let acceptEncoding = HTTPFieldKey(.acceptEncoding)
     static let allow = HTTPFieldKey(.allow)
@@ -21,17 +9,17 @@ extension HTTPFieldKey {
     static let cacheControl = HTTPFieldKey(.cacheControl)
     static let contentEncoding = HTTPFieldKey(.contentEncoding)
     static let contentType = HTTPFieldKey(.contentType)
-    static let idempotencyKey = HTTPFieldKey(.idempotencyKey)
-    static let idempotentReplayed = HTTPFieldKey(.idempotentReplayed)
+    static let idempotencyKey = HTTPFieldKey(.init(constant: "Idempotency-Key"))
+    static let idempotentReplayed = HTTPFieldKey(.init(constant: "Idempotent-Replayed"))
     static let ifNoneMatch = HTTPFieldKey(.ifNoneMatch)
-    static let projectID = HTTPFieldKey(.projectID)
-    static let rateLimit = HTTPFieldKey(.rateLimit)
-    static let rateLimitPolicy = HTTPFieldKey(.rateLimitPolicy)
-    static let requestID = HTTPFieldKey(.requestID)
-    static let requestTimeout = HTTPFieldKey(.requestTimeout)
+    static let projectID = HTTPFieldKey(.init(constant: "project_id"))
+    static let rateLimit = HTTPFieldKey(.init(constant: "RateLimit"))
+    static let rateLimitPolicy = HTTPFieldKey(.init(constant: "RateLimit-Policy"))
+    static let requestID = HTTPFieldKey(.init(constant: "X-Request-ID"))
+    static let requestTimeout = HTTPFieldKey(.init(constant: "X-Request-Timeout-Ms"))
     static let retryAfter = HTTPFieldKey(.retryAfter)
-    static let traceParent = HTTPFieldKey(.traceParent)
-    static let traceState = HTTPFieldKey(.traceState)
+    static let traceParent = HTTPFieldKey(.init(constant: "traceparent"))
+    static let traceState = HTTPFieldKey(.init(constant: "tracestate"))
     static let wwwAuthenticate = HTTPFieldKey(.wwwAuthenticate)
 }
 

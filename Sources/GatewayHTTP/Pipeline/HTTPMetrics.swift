@@ -26,7 +26,6 @@ package final class HTTPMetrics: Sendable {
         self.active.set(0)
     }
 
-    /// Notes that a request began.
     func began() {
         self.active.increment()
     }
@@ -49,12 +48,10 @@ package final class HTTPMetrics: Sendable {
         self.rejections[reason].increment()
     }
 
-    /// Counts an attempt to authenticate that succeeded.
     func authenticated() {
         self.acceptances.increment()
     }
 
-    /// Counts an attempt to authenticate that was refused.
     func refused(result: String) {
         self.authentications[self.authenticationMethod, result].increment()
     }
@@ -109,10 +106,7 @@ private final class DurationRoom: Sendable {
 
     init(exact: Int, classes: Int) {
         self.state = Mutex(
-            State(
-                room: Room(exact: exact, classes: classes),
-                refusalRoom: Room(exact: exact / 2, classes: classes / 2)
-            )
+            State(room: Room(exact: exact, classes: classes), refusalRoom: Room(exact: exact / 2, classes: classes / 2))
         )
     }
 

@@ -10,12 +10,11 @@ package struct Listener: HTTPServerResponder {
     let routes: RouteTable
     let pipeline: RequestPipeline
 
-    /// The bound of a request's body, known before the first byte of it is read.
+    /// Known before the first byte of the body is read.
     package func bodyLimit(of head: HTTPRequestHead) -> Int {
         self.routes.rowAlone(at: head.pathBytes)?.route.bodyLimit ?? Route.smallBody
     }
 
-    /// Answers a request.
     package func respond(to request: HTTPServerRequest) async -> HTTPServerResponse {
         guard let (row, parameters) = self.routes.row(at: request.head.pathBytes) else {
             return self.pipeline.refuse(request, nil)
@@ -28,7 +27,6 @@ package struct Listener: HTTPServerResponder {
 }
 
 extension Listener {
-    /// The surface for tenants' services.
     package static func data(
         authenticator: Authenticator,
         pipeline: SendPipeline,
@@ -139,60 +137,41 @@ extension Listener {
                 isRefusal: true
             ),
             status: response.status.code,
-            isShed: refusal.isUnderLoad
+            isShed: refusal.row.isShed
         )
         return response
     }
 
     private func response(to refusal: HTTPServerRefusal) -> HTTPServerResponse {
-        let code: OutcomeCode =
-            switch refusal {
-            case .badRequest, .unsupportedTransferEncoding, .httpVersionNotSupported, .expectationFailed: .badRequest
-            case .uriTooLong: .uriTooLong
-            case .headerTooLarge: .headerTooLarge
-            case .bodyTooLarge: .bodyTooLarge
-            case .headTimeout, .bodyTimeout: .requestTimeout
-            case .tooManyConnections, .tooManyBufferedBytes: .overloaded
-            }
-        self.pipeline.metrics.rejected(reason: Self.reason(of: refusal))
+        let row = refusal.row
+        self.pipeline.metrics.rejected(reason: row.reason)
         if case .tooManyBufferedBytes(let path) = refusal, let gate = self.pipeline.gate {
             return gate.answer(.bufferedBytes, in: self.routes.rowAlone(at: path)?.route.dialect ?? .rest)
         }
         // The protocol's own faults have statuses of their own beside the common 400.
-        return Refusal(code, refusal.reason).response(status: refusal.status)
+        return Refusal(row.code, refusal.reason).response(status: refusal.status)
     }
 
-    /// Counts a connection that the server ended without an answer.
     package func note(_ reason: HTTPServerCloseReason) {
         self.pipeline.metrics.rejected(reason: reason.rawValue)
-    }
-
-    /// What a refusal is counted as.
-    private static func reason(of refusal: HTTPServerRefusal) -> String {
-        switch refusal {
-        case .badRequest: "bad_request"
-        case .uriTooLong: "uri_too_long"
-        case .headerTooLarge: "header_too_large"
-        case .bodyTooLarge: "body_too_large"
-        case .headTimeout: "head_timeout"
-        case .bodyTimeout: "body_timeout"
-        case .unsupportedTransferEncoding: "transfer_encoding"
-        case .httpVersionNotSupported: "http_version"
-        case .expectationFailed: "expectation"
-        case .tooManyConnections: "too_many_connections"
-        case .tooManyBufferedBytes: "too_many_buffered_bytes"
-        }
     }
 }
 
 extension HTTPServerRefusal {
-    /// Whether there was nothing wrong with the request but its time.
-    fileprivate var isUnderLoad: Bool {
+    /// How a refusal is answered and counted, and whether it is one under load, with nothing wrong in the request.
+    fileprivate var row: (code: OutcomeCode, reason: String, isShed: Bool) {
         switch self {
-        case .tooManyConnections, .tooManyBufferedBytes: true
-        case .badRequest, .uriTooLong, .headerTooLarge, .bodyTooLarge, .headTimeout, .bodyTimeout,
-            .unsupportedTransferEncoding, .httpVersionNotSupported, .expectationFailed:
-            false
+        case .badRequest: (.badRequest, "bad_request", false)
+        case .uriTooLong: (.uriTooLong, "uri_too_long", false)
+        case .headerTooLarge: (.headerTooLarge, "header_too_large", false)
+        case .bodyTooLarge: (.bodyTooLarge, "body_too_large", false)
+        case .headTimeout: (.requestTimeout, "head_timeout", false)
+        case .bodyTimeout: (.requestTimeout, "body_timeout", false)
+        case .unsupportedTransferEncoding: (.badRequest, "transfer_encoding", false)
+        case .httpVersionNotSupported: (.badRequest, "http_version", false)
+        case .expectationFailed: (.badRequest, "expectation", false)
+        case .tooManyConnections: (.overloaded, "too_many_connections", true)
+        case .tooManyBufferedBytes: (.overloaded, "too_many_buffered_bytes", true)
         }
     }
 }

@@ -19,8 +19,6 @@ package final class LoadGate: Sendable {
     private let answers: [[HTTPServerResponse]]
     private let turn = Atomic(0)
 
-    /// A gate.
-    ///
     /// A list of recipients by HTTP v1 has `listCalls` calls in flight at most, a list of devices to subscribe
     /// `subscriptionCalls`.
     package init(
@@ -38,7 +36,6 @@ package final class LoadGate: Sendable {
         }
     }
 
-    /// Calls in flight.
     package var inFlight: Int { self.shedder.inFlight }
 
     /// Why a request is not worth reading; `nil` for one that is.
@@ -46,9 +43,7 @@ package final class LoadGate: Sendable {
         self.shedder.refusal(of: principal?.profile.load, lag: lag)
     }
 
-    /// Takes a request on.
-    ///
-    /// - Returns: `nil` when it is taken on and has to ``leave(_:_:)``, else why not.
+    /// Takes a request on, which then has to ``leave(_:_:)``, or tells why not.
     func enter(_ principal: Principal, _ load: RequestLoad = .call, lag: Duration) -> ShedReason? {
         var isUrgent = false
         if case .message(_, let urgent) = load { isUrgent = urgent }
@@ -60,7 +55,6 @@ package final class LoadGate: Sendable {
         )
     }
 
-    /// A request that was taken on is over.
     func leave(_ principal: Principal, _ load: RequestLoad = .call) {
         self.shedder.leave(principal.profile.load, calls: self.calls(of: load, principal))
     }
@@ -74,7 +68,6 @@ package final class LoadGate: Sendable {
         }
     }
 
-    /// The answer to a request that is not taken on.
     func answer(_ reason: ShedReason, in dialect: Dialect) -> HTTPServerResponse {
         self.counters[reason]?.increment()
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).newValue

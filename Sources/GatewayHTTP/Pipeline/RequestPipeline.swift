@@ -38,7 +38,6 @@ struct RequestPipeline: Sendable {
     let tracer: RequestTracer
     let logger: Logger
 
-    /// Answers a request to an endpoint.
     @inline(__always)  // Into the witness of each endpoint, which spares an async frame.
     func respond<E: Endpoint>(
         to request: HTTPServerRequest,
@@ -91,7 +90,6 @@ struct RequestPipeline: Sendable {
 
     // MARK: Before the endpoint
 
-    /// The result of the synchronous steps.
     private enum Reading<Work: Sendable>: Sendable {
         case work(Work, RequestLoad)
         /// The key lacks the action's scope, so that the body is not read.
@@ -136,10 +134,7 @@ struct RequestPipeline: Sendable {
                 case .operators(let token, let pause):
                     guard let given, token.matches(given) else {
                         self.metrics.refused(result: "refused")
-                        let refusal = Refusal(
-                            .unauthenticated,
-                            "Send the admin token as Authorization: Bearer <token>"
-                        )
+                        let refusal = Refusal(.unauthenticated, "Send the admin token as Authorization: Bearer <token>")
                         guard let given, APIKey.id(in: given) == nil else { return .answered(refusal.response) }
                         return .guess(refusal.response, pause: pause)
                     }
@@ -178,7 +173,6 @@ struct RequestPipeline: Sendable {
         }
     }
 
-    /// The answer to a key that lacks a scope, once that is recorded.
     @inline(never)
     private func forbid(
         _ principal: Principal,
@@ -193,10 +187,7 @@ struct RequestPipeline: Sendable {
 
     @inline(never)
     private func recordGuess(_ exchange: Exchange) async {
-        await self.refusals.recordGuess(
-            from: exchange.request.connection.remoteAddress,
-            origin: exchange.origin
-        )
+        await self.refusals.recordGuess(from: exchange.request.connection.remoteAddress, origin: exchange.origin)
     }
 
     /// Reads the fields that mean the same on every route behind a credential.
@@ -249,7 +240,6 @@ struct RequestPipeline: Sendable {
 
     // MARK: After the endpoint
 
-    /// The answer to a request that any step refused.
     @inline(never)
     private func refusal(_ error: any Error, _ exchange: Exchange, _ route: Route) -> HTTPServerResponse {
         if let refusal = error as? Refusal { return route.dialect.response(to: refusal, exchange.request) }
@@ -263,10 +253,7 @@ struct RequestPipeline: Sendable {
             }
             return Refusal(error).response
         }
-        self.logger.error(
-            "A request failed unexpectedly",
-            metadata: exchange.metadata(["error": "\(type(of: error))"])
-        )
+        self.logger.error("A request failed unexpectedly", metadata: exchange.metadata(["error": "\(type(of: error))"]))
         return Refusal(.internalError).response
     }
 
@@ -305,8 +292,6 @@ extension Exchange {
 
 extension Principal {
     /// Makes sure that the tenant or the project in a path is the caller's own; a foreign tenant is as good as none.
-    ///
-    /// - Throws: `not_found` for a tenant, `forbidden` for a project.
     fileprivate func checkOwnership(of parameters: PathParameters) throws(Refusal) {
         if let tenant = parameters["tenant"], !self.profile.id.text.utf8.elementsEqual(tenant) {
             throw Refusal(.notFound, "There is no such tenant")
@@ -325,9 +310,7 @@ extension TenantProfile {
 }
 
 extension IdempotencyKey {
-    /// The key in a request's fields.
-    ///
-    /// - Throws: `bad_request` for a field that is no key, or is there more than once.
+    /// The field must be there once.
     init(in fields: HTTPFieldLines) throws(Refusal) {
         guard let key = fields.bytes(of: .idempotencyKey).flatMap(IdempotencyKey.init) else {
             throw Refusal(

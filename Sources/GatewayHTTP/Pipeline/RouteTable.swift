@@ -6,17 +6,14 @@ import HTTPTypes
 ///
 /// Templates are compared in the order in which they were first added: sends come first. No two fit the same path.
 struct RouteTable: Sendable {
-    /// A template with the endpoints of its methods.
     final class Row: Sendable {
         /// That of the first method: what all methods of an address have in common.
         let route: Route
         let endpoints: [(method: HTTPRequest.Method, endpoint: any Endpoint)]
         fileprivate let template: [UInt8]
         fileprivate let segments: [Segment]
-        /// The segments that vary, by their names.
         fileprivate let names: [String]
 
-        /// The methods, sorted.
         var methods: [String] { self.endpoints.map(\.method.rawValue).sorted() }
 
         fileprivate init(_ first: any Endpoint, _ endpoints: [any Endpoint]) {
@@ -86,7 +83,6 @@ struct PathParameters: Sendable {
         self.places = places
     }
 
-    /// The bytes of a parameter.
     subscript(_ name: String) -> ArraySlice<UInt8>? {
         switch self.names.firstIndex(of: name) {
         case 0: self.path[self.places.values.0]

@@ -9,7 +9,6 @@ import NIOCore
 /// They differ in how a request is read and in how an outcome is told. Between the two a message takes one way, whether it
 /// carries an idempotency key or not.
 protocol SendEndpoint: Endpoint where Work == Sending<Writer> {
-    /// Writes the answers to one request.
     associatedtype Writer: SendReplyWriter
 
     var sender: MessageSender { get }
@@ -97,12 +96,10 @@ struct StoredAnswer {
 
     let response: HTTPServerResponse
 
-    /// An answer that was given.
     init(_ response: HTTPServerResponse) {
         self.response = response
     }
 
-    /// The answer of some bytes; `nil` for bytes that no answer has.
     init?(_ bytes: [UInt8]) {
         var reader = ByteReader(bytes)
         guard reader.number() == Self.version, let status = reader.number(), (100...599).contains(status),
@@ -124,7 +121,6 @@ struct StoredAnswer {
         self.response = response
     }
 
-    /// The answer as bytes.
     var bytes: [UInt8] {
         var writer = ByteWriter(reservingCapacity: 128 + self.response.body.readableBytes)
         let fields = self.response.headers.fields

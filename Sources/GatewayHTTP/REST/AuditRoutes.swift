@@ -11,9 +11,7 @@ struct AuditRoutes {
     let cursors: AuditCursorSealer
 
     var endpoints: [any Endpoint] {
-        [
-            Handler(.get, "/v1/tenants/{tenant}/audit", action: .auditList, self.list)
-        ]
+        [Handler(.get, "/v1/tenants/{tenant}/audit", action: .auditList, self.list)]
     }
 
     @Sendable
@@ -31,23 +29,43 @@ struct AuditRoutes {
             refusal.detail = "The tenant's quota is used up; a page of the audit costs as much as a message"
             answer = refusal.response
         case .success(let page):
-            let body = AuditPageAnswer(page: page, tenantUID: uid, cursors: self.cursors).body
-            answer = HTTPServerResponse(status: .ok, headers: [.contentType: "application/json"], body: body)
+            answer = self.cursors.response(page, for: uid)
         }
         answer.headers.append(quotas)
         return answer
     }
 }
 
+/// Shows operators the audit of all tenants.
+struct AdminAuditRoutes {
+    let audit: AuditAccess
+    let administration: Administration
+    let cursors: AuditCursorSealer
+
+    var endpoints: [any Endpoint] {
+        [Handler(.get, "/admin/v1/audit", self.list)]
+    }
+
+    @Sendable
+    private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
+        let query = try exchange.query(AuditQuery.parameters.union(["tenant"]))
+        // A removed tenant's records stay readable; only its pseudonyms can't be computed any more.
+        let tenant = query.text("tenant")
+        let profile = tenant.flatMap { TenantID($0) }.flatMap { try? self.administration.profile(of: $0) }
+        var auditQuery = try AuditQuery(query, profile: profile)
+        auditQuery.tenant = tenant
+        auditQuery.before = try self.cursors.position(query, for: nil)
+        let page = try await self.audit.page(auditQuery, of: profile, origin: exchange.origin)
+        return self.cursors.response(page, for: nil)
+    }
+}
+
 extension AuditQuery {
-    /// The query parameters of audit lists.
     static let parameters: Set<String> = [
         "from", "to", "action", "outcome", "code", "principal", "target", "message", "request_id", "limit", "cursor",
     ]
 
     /// Reads what is looked for, whoever's it is.
-    ///
-    /// - Throws: `invalid_field` that names the parameter.
     init(_ query: QueryReader, profile: TenantProfile?) throws(Refusal) {
         self.init(limit: try query.limit())
         self.from = try query.time("from")
@@ -71,68 +89,28 @@ extension AuditQuery {
 }
 
 extension AuditCursorSealer {
-    /// Where a list is to go on.
-    ///
-    /// - Throws: `invalid_field` for a cursor of somebody else's list, or none at all.
-    func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditCursor? {
+    /// Where a list is to go on; `invalid_field` for a cursor of somebody else's list.
+    fileprivate func position(_ query: QueryReader, for uid: UInt64?) throws(Refusal) -> AuditCursor? {
         guard let text = query.text("cursor") else { return nil }
         guard let position = Cursor.bytes(of: text).flatMap({ self.open($0, for: uid) }) else { throw Cursor.refusal }
         return position
     }
-}
 
-/// Shows operators the audit of all tenants.
-struct AdminAuditRoutes {
-    let audit: AuditAccess
-    let administration: Administration
-    let cursors: AuditCursorSealer
-
-    var endpoints: [any Endpoint] {
-        [
-            Handler(.get, "/admin/v1/audit", self.list)
-        ]
-    }
-
-    @Sendable
-    private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
-        let query = try exchange.query(AuditQuery.parameters.union(["tenant"]))
-        var profile: TenantProfile?
-        var tenant: String?
-        if let name = query.text("tenant") {
-            // A removed tenant's records stay readable; only its pseudonyms can't be computed any more.
-            tenant = name
-            profile = TenantID(name).flatMap { try? self.administration.profile(of: $0) }
-        }
-        var auditQuery = try AuditQuery(query, profile: profile)
-        auditQuery.tenant = tenant
-        auditQuery.before = try self.cursors.position(query, for: nil)
-        let page = try await self.audit.page(auditQuery, of: profile, origin: exchange.origin)
-        return HTTPServerResponse(json: AuditPageAnswer(page: page, tenantUID: nil, cursors: self.cursors).body)
-    }
-}
-
-/// A page of audit records.
-struct AuditPageAnswer {
-    let page: AuditPage
-    /// Who reads: a tenant, by its uid, or an operator.
-    let tenantUID: UInt64?
-    let cursors: AuditCursorSealer
-
-    var body: ByteBuffer {
-        var writer = JSONWriter(reservingCapacity: 64 + self.page.records.count * 512)
+    /// A page of records for a tenant, by its uid, or for an operator.
+    fileprivate func response(_ page: AuditPage, for uid: UInt64?) -> HTTPServerResponse {
+        var writer = JSONWriter(reservingCapacity: 64 + page.records.count * 512)
         writer.beginObject()
-        writer.key("records")
-        writer.beginArray()
-        for record in self.page.records {
+        writer.beginArray("records")
+        for record in page.records {
             writer.beginObject()
-            writer.members(of: record, for: self.tenantUID == nil ? .admin : .tenant)
+            writer.members(of: record, for: uid == nil ? .admin : .tenant)
             writer.endObject()
         }
         writer.endArray()
-        if let next = self.page.next.flatMap({ self.cursors.seal($0, for: self.tenantUID) }) {
+        if let next = page.next.flatMap({ self.seal($0, for: uid) }) {
             writer.member("next_cursor", Cursor.text(of: next))
         }
         writer.endObject()
-        return writer.finish()
+        return HTTPServerResponse(json: writer.finish())
     }
 }

@@ -28,12 +28,9 @@ struct DescriptionRoutes {
 
 /// The OpenAPI document of a listener, as the file has it.
 struct APIDescription: Sendable {
-    /// The data listener's.
     static let gateway = unsafe APIDescription(start: openapi_gateway_bytes(), count: openapi_gateway_length())
-    /// The admin listener's.
     static let admin = unsafe APIDescription(start: openapi_admin_bytes(), count: openapi_admin_length())
 
-    /// The document's bytes.
     let body: ByteBuffer
     /// What changes whenever a byte of the document does, as an entity tag.
     let entityTag: String

@@ -7,7 +7,6 @@ import StrictJSON
 
 /// Manages a tenant's device groups: `/v1/tenants/{tenant}/device-groups`.
 struct DeviceGroupRoutes {
-    /// The most bytes that a group's name has.
     static let maxNameBytes = 256
 
     let groups: DeviceGroups
@@ -31,29 +30,17 @@ struct DeviceGroupRoutes {
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
-        let query = try exchange.query(["limit", "cursor"])
-        let limit = try query.limit()
-        let cursor = try query.cursor()
+        let (limit, cursor) = try exchange.pageQuery()
         let names = try await self.groups.names(after: cursor, limit: limit + 1, by: caller)
-        var writer = JSONWriter()
-        writer.beginObject()
-        writer.key("device_groups")
-        writer.beginArray()
-        for name in names.prefix(limit) { writer.string(name) }
-        writer.endArray()
-        if names.count > limit, let last = names.prefix(limit).last {
-            writer.member("next_cursor", Cursor.text(of: last))
-        }
-        writer.endObject()
-        return HTTPServerResponse(json: writer.finish())
+        return .page("device_groups", names, limit: limit, cursor: { $0 }) { $0.string($1) }
     }
 
     @Sendable
     private func get(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
-        let name = try exchange.groupName
-        let group = try await self.groups.show(name, by: caller)
-        guard let group else { throw Refusal(.notFound, "The tenant has no device group of this name") }
+        guard let group = try await self.groups.show(exchange.groupName, by: caller) else {
+            throw Refusal(.notFound, "The tenant has no device group of this name")
+        }
         return Self.response(group)
     }
 
@@ -81,12 +68,10 @@ struct DeviceGroupRoutes {
     @Sendable
     private func delete(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
-        let name = try exchange.groupName
-        try await self.groups.delete(name, by: caller)
+        try await self.groups.delete(exchange.groupName, by: caller)
         return HTTPServerResponse(status: .noContent)
     }
 
-    /// A change of a group's members.
     private struct Change {
         let name: String
         let tokens: [String]
@@ -94,8 +79,39 @@ struct DeviceGroupRoutes {
 
         init(_ exchange: Exchange) throws {
             self.name = try exchange.groupName
-            self.tokens = try DeviceGroupBody(exchange.members(limits: .small)).tokens
+            self.tokens = try Self.tokens(exchange.members(limits: .small))
             self.caller = try exchange.caller
+        }
+
+        /// The different tokens of a body, `{"tokens": […]}`, at their first positions; 1 to 20.
+        private static func tokens(_ members: JSONMembers) throws(Refusal) -> [String] {
+            let pointer = JSONPointer().appending("tokens")
+            var problems = FieldProblems()
+            let missing = "This is needed: an array of registration tokens"
+            // A token may be listed several times.
+            let given: [String]? = problems.only("tokens", of: members, missing: missing) { problems, value in
+                problems.strings(value, atMost: GroupChange.maxListedTokens, at: pointer)
+            }
+            var tokens: [String] = []
+            // By bytes: as texts, some that FCM tells apart are equal.
+            var seen: Set<ByteBuffer> = []
+            for (index, token) in (given ?? []).enumerated() {
+                if TopicName.hasLegacyPrefix(token) {
+                    problems.report(.invalidField, at: pointer.appending(index), "This is a topic, not a device")
+                } else if token.utf8.count > RegistrationToken.maxBytes {
+                    let detail = "This is too long for a registration token"
+                    problems.report(.invalidToken, at: pointer.appending(index), detail)
+                } else if seen.insert(ByteBuffer(string: token)).inserted {
+                    tokens.append(token)
+                }
+            }
+            if given?.isEmpty == true { problems.report(.invalidField, at: pointer, "This must not be empty") }
+            if tokens.count > GroupChange.maxTokens {
+                let detail = "This may hold \(GroupChange.maxTokens) different tokens"
+                problems.report(.groupTooLarge, at: pointer, detail)
+            }
+            guard problems.list.isEmpty else { throw Refusal(problems.list) }
+            return tokens
         }
     }
 
@@ -103,10 +119,7 @@ struct DeviceGroupRoutes {
         var writer = JSONWriter(reservingCapacity: 128 + group.members.count * 192)
         writer.beginObject()
         writer.member("name", group.name)
-        writer.key("tokens")
-        writer.beginArray()
-        for token in group.tokens { writer.string(token) }
-        writer.endArray()
+        writer.member("tokens", group.tokens)
         writer.member("exact", group.isExact)
         writer.member("updated_at", group.updatedAt.rfc3339)
         writer.endObject()
@@ -115,9 +128,7 @@ struct DeviceGroupRoutes {
 }
 
 extension Exchange {
-    /// The name of a device group in the path.
-    ///
-    /// - Throws: `invalid_field` for a name that no group can have.
+    /// The name of a device group in the path; `invalid_field` for one that no group can have.
     fileprivate var groupName: String {
         get throws(Refusal) {
             guard let name = self.parameters.decoded("name"), name.utf8.count <= DeviceGroupRoutes.maxNameBytes,
@@ -133,63 +144,5 @@ extension Exchange {
             }
             return name
         }
-    }
-}
-
-/// The body of a change of a device group: `{"tokens": […]}`.
-private struct DeviceGroupBody {
-    /// Different tokens, at their first positions; 1 to 20.
-    let tokens: [String]
-
-    /// Reads a body.
-    ///
-    /// - Throws: a problem with every field at fault; `group_too_large` for more tokens than a group can have.
-    init(_ members: JSONMembers) throws(Refusal) {
-        var problems = FieldProblems()
-        var given: [String]?
-        var isThere = false
-        for member in members where !problems.isFull {
-            guard member.keyEquals("tokens") else {
-                problems.unknown(JSONPointer().appending(member.key))
-                continue
-            }
-            isThere = true
-            // A token may be listed several times.
-            given = problems.strings(
-                member.value,
-                atMost: GroupChange.maxListedTokens,
-                at: JSONPointer().appending("tokens")
-            )
-        }
-        let pointer = JSONPointer().appending("tokens")
-        if !isThere { problems.report(.invalidField, at: pointer, "This is needed: an array of registration tokens") }
-        var tokens: [String] = []
-        // By bytes: as texts, some that FCM tells apart are equal.
-        var seen: Set<ByteBuffer> = []
-        for (index, token) in (given ?? []).enumerated() {
-            guard Self.isToken(token, at: pointer.appending(index), &problems) else { continue }
-            if seen.insert(ByteBuffer(string: token)).inserted { tokens.append(token) }
-        }
-        if given?.isEmpty == true { problems.report(.invalidField, at: pointer, "This must not be empty") }
-        if tokens.count > GroupChange.maxTokens {
-            problems.report(.groupTooLarge, at: pointer, "This may hold \(GroupChange.maxTokens) different tokens")
-        }
-        guard problems.list.isEmpty else { throw Refusal(problems.list) }
-        self.tokens = tokens
-    }
-
-    private static func isToken(
-        _ token: String,
-        at pointer: @autoclosure () -> JSONPointer,
-        _ problems: inout FieldProblems
-    ) -> Bool {
-        if TopicName.hasLegacyPrefix(token) {
-            problems.report(.invalidField, at: pointer(), "This is a topic, not a device")
-        } else if token.utf8.count > RegistrationToken.maxBytes {
-            problems.report(.invalidToken, at: pointer(), "This is too long for a registration token")
-        } else {
-            return true
-        }
-        return false
     }
 }

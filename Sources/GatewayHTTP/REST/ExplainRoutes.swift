@@ -69,7 +69,6 @@ struct ExplainRoutes {
 /// A body to explain, in either form that a sender may write.
 struct ExplainedBody {
     enum Form: String, CaseIterable {
-        /// As for `POST …/messages`.
         case rest
         /// As for `POST /fcm/send`, in JSON.
         case legacy

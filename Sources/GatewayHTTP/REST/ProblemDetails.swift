@@ -7,7 +7,6 @@ import StrictJSON
 
 /// Problem details (RFC 9457): how REST refuses.
 extension Refusal {
-    /// The refusal as problem details.
     package var response: HTTPServerResponse { self.response() }
 
     /// The refusal as problem details, with the id of the message that was refused, a status other than the code's, and
@@ -52,14 +51,12 @@ extension Refusal {
         }
         if let messageID { writer.member("id", messageID) }
         if let limit = self.limit {
-            writer.key("violated_policies")
-            writer.beginArray()
+            writer.beginArray("violated_policies")
             writer.string(limit)
             writer.endArray()
         }
         if !self.fields.isEmpty {
-            writer.key("errors")
-            writer.beginArray()
+            writer.beginArray("errors")
             for field in self.fields {
                 writer.beginObject()
                 writer.member("pointer", field.path)
@@ -73,7 +70,6 @@ extension Refusal {
         return writer.finish()
     }
 
-    /// A payload over its limit.
     static func messageTooBig(_ payloadBytes: Int, to target: Target) -> Refusal {
         let limit = target.maxPayloadBytes
         let text = "The payload has \(payloadBytes) bytes; at most \(limit) are allowed for this target"

@@ -19,12 +19,11 @@ struct RetiredTokenRoutes {
     @Sendable
     private func list(_ exchange: Exchange) async throws -> HTTPServerResponse {
         let caller = try exchange.caller
-        let query = try exchange.query(["limit", "cursor"])
-        let limit = try query.limit()
+        let (limit, cursor) = try exchange.pageQuery()
         var position = 0
-        if let content = try query.cursor() {
-            guard content.hasPrefix(Self.cursorPrefix),
-                let place = Int(digits: content.dropFirst(Self.cursorPrefix.count)),
+        if let cursor {
+            guard cursor.hasPrefix(Self.cursorPrefix),
+                let place = Int(digits: cursor.dropFirst(Self.cursorPrefix.count)),
                 place >= 0
             else { throw Cursor.refusal }
             position = place
@@ -43,8 +42,9 @@ struct RetiredTokenRoutes {
         case (nil, nil), (_?, _?):
             throw Refusal(.invalidField, "Either token or fid must name what is taken off the list")
         }
-        let wasListed = try await self.retired.delete(named.0, named.1, by: caller)
-        guard wasListed else { throw Refusal(.notFound, "The list of retired tokens does not have it") }
+        guard try await self.retired.delete(named.0, named.1, by: caller) else {
+            throw Refusal(.notFound, "The list of retired tokens does not have it")
+        }
         return HTTPServerResponse(status: .noContent)
     }
 
@@ -55,8 +55,7 @@ struct RetiredTokenRoutes {
         let cursor = Cursor.text(of: "\(Self.cursorPrefix)\(feed.position)")
         var writer = JSONWriter(reservingCapacity: 96 + feed.tokens.count * 320)
         writer.beginObject()
-        writer.key("retired_tokens")
-        writer.beginArray()
+        writer.beginArray("retired_tokens")
         for token in feed.tokens { writer.write(token) }
         writer.endArray()
         if feed.hasMore { writer.member("next_cursor", cursor) }

@@ -4,14 +4,9 @@ import StrictJSON
 
 /// The body of a send, read and checked.
 struct SendBody {
-    /// Whom the message is for.
     var target: SendBodyTarget
-    /// What it says.
     var message: Message
 
-    /// Reads a body.
-    ///
-    /// - Throws: a problem with every field at fault.
     init(_ members: JSONMembers) throws(Refusal) {
         var reader = SendBodyReader()
         for member in members where !reader.problems.isFull {
@@ -24,7 +19,6 @@ struct SendBody {
         self.message = reader.message
     }
 
-    /// The command to send this.
     func command(by caller: Caller) -> SendCommand {
         self.target.command(by: caller, message: self.message, payloadBytes: self.message.payloadBytes)
     }
@@ -32,25 +26,17 @@ struct SendBody {
 
 /// A target as a caller names it.
 enum SendBodyTarget {
-    /// A target in FCM's own terms.
     case direct(Target)
     /// A device group by the name that the tenant gave it.
     case deviceGroup(String)
 
-    /// The command to send a message there.
     func command(by caller: Caller, message: Message, payloadBytes: Int) -> SendCommand {
         let (target, groupName): (Target, String?) =
             switch self {
             case .direct(let target): (target, nil)
             case .deviceGroup(let name): (.notificationKey(name), name)
             }
-        return SendCommand(
-            by: caller,
-            to: target,
-            groupName: groupName,
-            message: message,
-            payloadBytes: payloadBytes
-        )
+        return SendCommand(by: caller, to: target, groupName: groupName, message: message, payloadBytes: payloadBytes)
     }
 }
 
@@ -90,7 +76,6 @@ struct SendBodyReader {
         }
     }
 
-    /// The one target, after all members were read.
     mutating func finishedTarget() -> SendBodyTarget? {
         guard self.targetCount == 1 else {
             self.problems.report(

@@ -32,9 +32,7 @@ struct SendExplanation {
     private let upstream: UpstreamKind
     private let target: Target
     private let requestCount: Int
-    /// The first of them, in the order of the recipients.
     private let requests: [Request]
-    /// What became of the target, and then of each field.
     private let fields: [FieldTrace]
     private let payloadBytes: Int
     /// Why the send would be refused whatever its quotas, if it would be.
@@ -70,7 +68,6 @@ struct SendExplanation {
         self.warnings = Self.warnings(message, traces, profile)
     }
 
-    /// The first requests of a message; none where the protocol has no form for its target.
     private static func requests(
         _ message: Message,
         to target: Target,
@@ -128,7 +125,6 @@ extension TenantProfile {
 }
 
 extension UpstreamKind {
-    /// The member of a request that names a target.
     fileprivate func member(for target: Target) -> String {
         switch (self, target) {
         case (.legacy, .tokens): "/registration_ids"
@@ -155,27 +151,22 @@ extension TargetKind {
 }
 
 extension SendExplanation {
-    /// The explanation as the REST contract writes it.
     var json: ByteBuffer {
         var writer = JSONWriter(reservingCapacity: 4_096)
         writer.beginObject()
         writer.member("upstream", self.upstream.rawValue)
         writer.member("request_count", self.requestCount)
-        writer.key("requests")
-        writer.beginArray()
+        writer.beginArray("requests")
         for request in self.requests { writer.write(request) }
         writer.endArray()
-        writer.key("payload")
-        writer.beginObject()
+        writer.beginObject("payload")
         writer.member("bytes", self.payloadBytes)
         writer.member("limit", self.target.maxPayloadBytes)
         writer.endObject()
-        writer.key("fields")
-        writer.beginArray()
+        writer.beginArray("fields")
         for field in self.fields { writer.write(field) }
         writer.endArray()
-        writer.key("warnings")
-        writer.beginArray()
+        writer.beginArray("warnings")
         for warning in self.warnings {
             writer.beginObject()
             writer.member("pointer", warning.pointer)
@@ -196,8 +187,7 @@ extension JSONWriter {
         self.beginObject()
         self.member("method", "POST")
         self.member("url", request.url)
-        self.key("headers")
-        self.beginObject()
+        self.beginObject("headers")
         self.member("Authorization", request.authorization)
         self.member("Content-Type", "application/json")
         self.endObject()
@@ -209,16 +199,12 @@ extension JSONWriter {
     fileprivate mutating func write(_ field: FieldTrace) {
         self.beginObject()
         self.member("pointer", field.pointer)
-        self.key("becomes")
-        self.beginArray()
-        for member in field.becomes { self.string(member) }
-        self.endArray()
+        self.member("becomes", field.becomes)
         self.endObject()
     }
 
     fileprivate mutating func write(_ refusal: Refusal) {
-        self.key("refused")
-        self.beginObject()
+        self.beginObject("refused")
         self.member("code", refusal.code.rawValue)
         self.member("detail", refusal.detail ?? refusal.code.explanation)
         if let field = refusal.fields.first { self.member("pointer", field.path) }
@@ -227,12 +213,10 @@ extension JSONWriter {
 
     fileprivate mutating func write(_ limits: LimitStatus) {
         self.beginObject()
-        self.key("tenant")
-        self.beginArray()
+        self.beginArray("tenant")
         for quota in limits.tenant { self.write(quota, scope: .tenant) }
         self.endArray()
-        self.key("targets")
-        self.beginArray()
+        self.beginArray("targets")
         for entries in limits.recipients {
             self.beginArray()
             for entry in entries { self.write(entry.quota, scope: entry.scope) }
@@ -297,7 +281,6 @@ struct FieldTrace {
         }
     }
 
-    /// The fields that a message has.
     private static func fields(of message: Message) -> [String] {
         let notification = message.notification
         let isThere: KeyValuePairs = [

@@ -86,8 +86,7 @@ struct SendAnswerWriter: SendReplyWriter {
         writer.member("id", id)
         writer.member("accepted", accepted)
         writer.member("rejected", results.count - accepted)
-        writer.key("results")
-        writer.beginArray()
+        writer.beginArray("results")
         for (recipient, result) in zip(recipients, results) {
             writer.beginObject()
             writer.member(name, recipient)
@@ -102,15 +101,13 @@ struct SendAnswerWriter: SendReplyWriter {
         return writer.finish()
     }
 
-    /// FCM's counts for a group, with the members that it named as failed.
     private static func group(_ group: GroupOutcome, _ id: String) -> ByteBuffer {
         var writer = JSONWriter()
         writer.beginObject()
         writer.member("id", id)
         writer.member("accepted", group.success)
         writer.member("rejected", group.failure)
-        writer.key("results")
-        writer.beginArray()
+        writer.beginArray("results")
         for token in group.failedTokens {
             writer.beginObject()
             writer.member("token", token)
@@ -130,7 +127,6 @@ extension JSONWriter {
         if let replacement = acceptance.replacementToken { self.member("replacement_token", replacement) }
     }
 
-    /// Writes the members that tell of a recipient's refusal.
     mutating func write(_ rejection: Rejection) {
         self.member("status", "rejected")
         self.member("code", rejection.code.rawValue)

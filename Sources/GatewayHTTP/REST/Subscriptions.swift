@@ -15,7 +15,6 @@ enum Subscriptions {
         ]
     }
 
-    /// Subscribes devices to a topic, or ends their subscriptions.
     private struct Change: Endpoint {
         let route: Route
         private let change: SubscriptionChange
@@ -29,7 +28,7 @@ enum Subscriptions {
 
         func read(_ exchange: Exchange) throws -> SubscriptionCall {
             let topic = try Self.topic(in: exchange)
-            let tokens = try SubscriptionBody(exchange.members()).tokens
+            let tokens = try Self.tokens(exchange.members())
             return SubscriptionCall(self.change, of: tokens, to: topic, by: try exchange.caller)
         }
 
@@ -52,9 +51,18 @@ enum Subscriptions {
             }
             return topic
         }
+
+        /// The devices that a body names, in order and as often as it names them.
+        private static func tokens(_ members: JSONMembers) throws(Refusal) -> [String] {
+            var problems = FieldProblems()
+            let tokens: [String]? = problems.only("tokens", of: members, missing: "This must be present") {
+                $0.registrations($1, at: JSONPointer().appending("tokens"))
+            }
+            guard let tokens, problems.list.isEmpty else { throw Refusal(problems.list) }
+            return tokens
+        }
     }
 
-    /// Lists a device's subscriptions.
     private struct List: Endpoint {
         let route = Route(.get, "/v1/tenants/{tenant}/subscriptions").with(\.action, .topicList)
         let topics: TopicPipeline
@@ -67,8 +75,7 @@ enum Subscriptions {
 
         func read(_ exchange: Exchange) throws -> Work {
             let query = try exchange.query(["token", "limit", "cursor"])
-            let limit = try query.limit()
-            let cursor = try query.cursor()
+            let (limit, cursor) = (try query.limit(), try query.cursor())
             guard let token = query.text("token") else {
                 throw Refusal(.invalidField, "token must name the device whose topics are asked for")
             }
@@ -83,34 +90,6 @@ enum Subscriptions {
             let answer = await self.topics.look(up: work.call)
             return SubscriptionAnswer.response(answer, after: work.cursor, limit: work.limit)
         }
-    }
-}
-
-/// The body of a change of subscriptions, read and checked.
-private struct SubscriptionBody {
-    /// The devices, in order and as often as they are named.
-    let tokens: [String]
-
-    /// Reads a body.
-    ///
-    /// - Throws: a problem with every field at fault.
-    init(_ members: JSONMembers) throws(Refusal) {
-        var problems = FieldProblems()
-        var tokens: [String]?
-        var isGiven = false
-        for member in members where !problems.isFull {
-            guard member.keyEquals("tokens") else {
-                problems.unknown(JSONPointer().appending(member.key))
-                continue
-            }
-            isGiven = true
-            tokens = problems.registrations(member.value, at: JSONPointer().appending("tokens"))
-        }
-        if !isGiven {
-            problems.report(.invalidField, at: JSONPointer().appending("tokens"), "This must be present")
-        }
-        guard let tokens, problems.list.isEmpty else { throw Refusal(problems.list) }
-        self.tokens = tokens
     }
 }
 
@@ -143,7 +122,6 @@ enum SubscriptionAnswer {
         }
     }
 
-    /// A page of a device's topics.
     static func response(_ answer: TopicAnswer<RegistrationInfo>, after cursor: String?, limit: Int)
         -> HTTPServerResponse
     {
@@ -154,8 +132,7 @@ enum SubscriptionAnswer {
             let page = SubscriptionPage(info.subscriptions, after: cursor, limit: limit)
             var writer = JSONWriter(reservingCapacity: 64 + page.subscriptions.count * 64)
             writer.beginObject()
-            writer.key("topics")
-            writer.beginArray()
+            writer.beginArray("topics")
             for subscription in page.subscriptions {
                 writer.beginObject()
                 writer.member("topic", subscription.topic)
@@ -175,8 +152,7 @@ enum SubscriptionAnswer {
         writer.beginObject()
         writer.member("accepted", accepted)
         writer.member("rejected", outcomes.count - accepted)
-        writer.key("results")
-        writer.beginArray()
+        writer.beginArray("results")
         for (token, outcome) in zip(tokens, outcomes) {
             writer.beginObject()
             writer.member("token", token)
@@ -196,7 +172,7 @@ enum SubscriptionAnswer {
         _ quotas: [QuotaStatus],
         code: OutcomeCode? = nil
     ) -> HTTPServerResponse {
-        var response = HTTPServerResponse(status: .ok, headers: [.contentType: "application/json"], body: body)
+        var response = HTTPServerResponse(json: body)
         response.code = code?.rawValue
         response.headers.append(quotas)
         return response
@@ -214,7 +190,6 @@ enum SubscriptionAnswer {
 }
 
 extension SubscriptionOutcome {
-    /// Why a device was refused, if it was.
     fileprivate var code: OutcomeCode? {
         if case .rejected(let rejection) = self { rejection.code } else { nil }
     }
@@ -222,7 +197,6 @@ extension SubscriptionOutcome {
 
 /// A stretch of a device's subscriptions, which are in the order of their topics' names.
 struct SubscriptionPage {
-    /// The stretch.
     let subscriptions: ArraySlice<TopicSubscription>
     /// The topic after which the next page begins; `nil` at the end.
     let last: String?

@@ -75,7 +75,6 @@ extension V1ReplyWriter: SendReplyWriter {
         HTTPServerResponse(Self.reply(refusing: refusal.rejection))
     }
 
-    /// Answers with what became of a send of one call.
     func reply(to outcome: SendOutcome) -> Reply {
         if var reply = outcome.passThrough?.reply {
             reply.code = outcome.code

@@ -11,11 +11,7 @@ enum V1Subscriptions {
 
     static func endpoints(_ topics: TopicPipeline) -> [any Endpoint] {
         [
-            Change(
-                route: Self.route(.post, Self.collection, .topicSubscribe),
-                change: .subscribe,
-                topics: topics
-            ),
+            Change(route: Self.route(.post, Self.collection, .topicSubscribe), change: .subscribe, topics: topics),
             List(route: Self.route(.get, Self.collection, .topicList), topics: topics),
             Change(
                 route: Self.route(.delete, Self.collection + "/{topic}", .topicUnsubscribe),
@@ -32,7 +28,6 @@ enum V1Subscriptions {
             .with(\.spelling, .escaped)
     }
 
-    /// Subscribes the device to a topic, or ends its subscription.
     private struct Change: Endpoint {
         let route: Route
         let change: SubscriptionChange
@@ -61,10 +56,7 @@ enum V1Subscriptions {
             return HTTPServerResponse(Self.reply(to: answer, call), answer.quotas)
         }
 
-        private static func reply(
-            to answer: TopicAnswer<[SubscriptionOutcome]>,
-            _ call: SubscriptionCall
-        ) -> Reply {
+        private static func reply(to answer: TopicAnswer<[SubscriptionOutcome]>, _ call: SubscriptionCall) -> Reply {
             switch answer.content {
             case .refused(let refusal):
                 return V1ReplyWriter.reply(refusingSubscription: refusal.rejection)
@@ -81,7 +73,6 @@ enum V1Subscriptions {
         }
     }
 
-    /// A page of the device's topics.
     private struct List: Endpoint {
         static let defaultPageSize = 1_000
         static let maxPageSize = 2_000
@@ -116,11 +107,7 @@ enum V1Subscriptions {
             case .value(let info):
                 let page = SubscriptionPage(info.subscriptions, after: work.cursor, limit: work.limit)
                 reply = V1ReplyWriter(project: work.call.profile.project)
-                    .reply(
-                        listing: page.subscriptions,
-                        of: work.call.token,
-                        nextPage: page.last.map(Cursor.text(of:))
-                    )
+                    .reply(listing: page.subscriptions, of: work.call.token, nextPage: page.last.map(Cursor.text(of:)))
             }
             return HTTPServerResponse(reply, answer.quotas)
         }

@@ -37,7 +37,7 @@ final class RawServer: Sendable {
         let record = RawServerRecord()
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.autoRead, value: !answersEarly)
-            .childChannelOption(.maxMessagesPerRead, value: answersEarly ? 1 : 4)
+            .childChannelOption(.maxMessagesPerRead, value: UInt(answersEarly ? 1 : 4))
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let number = record.add(channel)
