@@ -10,7 +10,9 @@ extension EndToEnd {
     struct ServeTests {
         @Test(
             "It does not start without its secrets, and names those that are missing",
-            arguments: [["GATEWAY_MASTER_KEY"], ["GATEWAY_ADMIN_TOKEN"], ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"]]
+            arguments: [
+                ["GATEWAY_MASTER_KEY"], ["GATEWAY_ADMIN_TOKEN"], ["GATEWAY_MASTER_KEY", "GATEWAY_ADMIN_TOKEN"],
+            ]
         )
         func missingSecrets(missing: [String]) async throws {
             try await PrivateDirectory.with { directory in

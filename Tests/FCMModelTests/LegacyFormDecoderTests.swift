@@ -81,7 +81,10 @@ struct LegacyFormDecoderTests {
         #expect(message.data.map(\.value) == ["4", "2", "3"])
     }
 
-    @Test("A form has at most 2,000 parameters, whatever they are", arguments: ["&", "&a", "&=", "&data.k=v", "&+=%41"])
+    @Test(
+        "A form has at most 2,000 parameters, whatever they are",
+        arguments: ["&", "&a", "&=", "&data.k=v", "&+=%41"]
+    )
     func parameterCount(segment: String) throws {
         // The empty segment behind the last `&` is none.
         let most = String(repeating: segment, count: segment == "&" ? 2_000 : 1_999)

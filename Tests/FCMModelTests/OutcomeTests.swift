@@ -147,7 +147,9 @@ struct UpstreamResultTests {
         }
         let apns = Rejection(code: .upstreamCredentials, legacyName: .invalidAPNSCredential)
         let reading = V1Reading(answer: .rejected(apns), upstreamCode: "THIRD_PARTY_AUTH_ERROR")
-        #expect(UpstreamResult(gathering: [reading, reading]).answer == .recipients([.rejected(apns), .rejected(apns)]))
+        #expect(
+            UpstreamResult(gathering: [reading, reading]).answer == .recipients([.rejected(apns), .rejected(apns)])
+        )
     }
 
     @Test("A group's answer counts the members that the gateway knows, and at least one")

@@ -354,10 +354,11 @@ final class HTTPServerConnection: ChannelDuplexHandler {
         )
         // A waiting client is told to send its body (RFC 9110, section 10.1.1).
         if accepted.expectsContinue, self.pending.readableBytes == 0 {
-            self.context?.writeAndFlush(
-                NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
-                promise: nil
-            )
+            self.context?
+                .writeAndFlush(
+                    NIOAny(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")),
+                    promise: nil
+                )
         }
     }
 

@@ -274,11 +274,12 @@ struct Site: Sendable {
     ) async throws -> Result {
         try await PrivateDirectory.with { directory in
             try await Emulator.with(tlsDirectory: overTLS ? directory.path("tls") : nil) { emulator in
-                let environment = directory.environment([
-                    "GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": emulator.host,
-                    "GATEWAY_UPSTREAM_CA_FILE": overTLS ? directory.path("tls/certificate.pem") : nil,
-                ])
-                .merging(settings) { $1 }
+                let environment =
+                    directory.environment([
+                        "GATEWAY_UPSTREAM_ALLOWED_TOKEN_HOSTS": emulator.host,
+                        "GATEWAY_UPSTREAM_CA_FILE": overTLS ? directory.path("tls/certificate.pem") : nil,
+                    ])
+                    .merging(settings) { $1 }
                 return try await RunningGateway.serving(environment) { gateway in
                     let key = try await gateway.makeTenant("demo", serverKey: serverKey, endpoint: emulator.address)
                     return try await body(

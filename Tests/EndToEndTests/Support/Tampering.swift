@@ -24,11 +24,12 @@ struct Tampering: Sendable {
             ("hash", Self.flipped("hash", at: 5)),
         ]
         return changes.flatMap { column, value in
-            [1, 6, last].map { sequence in
-                let row = "writer = 1 AND sequence = \(sequence)"
-                let statement = "UPDATE audit_records SET \(column) = \(value) WHERE \(row)"
-                return Tampering("change \(column) of \(sequence) to \(value)", statement, at: sequence)
-            }
+            [1, 6, last]
+                .map { sequence in
+                    let row = "writer = 1 AND sequence = \(sequence)"
+                    let statement = "UPDATE audit_records SET \(column) = \(value) WHERE \(row)"
+                    return Tampering("change \(column) of \(sequence) to \(value)", statement, at: sequence)
+                }
         }
     }
 

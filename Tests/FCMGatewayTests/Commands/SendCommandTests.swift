@@ -105,7 +105,9 @@ struct SendCommandTests {
         try await TemporaryDirectory.with { directory in
             let file = try directory.file("k", "fgw_file\n")
             let environment = ["GATEWAY_KEY": "fgw_variable"]
-            #expect(try Self.command(["--topic", "n"]).service.key(environment: environment).revealed == "fgw_variable")
+            #expect(
+                try Self.command(["--topic", "n"]).service.key(environment: environment).revealed == "fgw_variable"
+            )
             let command = try Self.command(["--topic", "n", "--key-file", file])
             #expect(try command.service.key(environment: environment).revealed == "fgw_file")
         }

@@ -245,7 +245,9 @@ struct TopicPipelineTests {
             _ = try await fixture.change(["a", "b"], of: principal)
             _ = await fixture.look(up: "a", of: principal)
             let records = fixture.store.current.records.map(\.record)
-            #expect(records.map(\.action) == ["audit.opened"] + ["topic.subscribe", "topic.list"].flatMap { [$0, $0] })
+            #expect(
+                records.map(\.action) == ["audit.opened"] + ["topic.subscribe", "topic.list"].flatMap { [$0, $0] }
+            )
             #expect(records.map(\.outcome).dropFirst() == [.intent, .accepted, .intent, .accepted])
             #expect(records[1].targets == records[2].targets && records[1].accepted == 0)
             fixture.store.refuse()

@@ -64,50 +64,6 @@ struct CredentialsControllerTests {
         }
     }
 
-    @Test(
-        "A bad body is refused with the places of its faults",
-        arguments: [
-            ("{}", ["/server_key: invalid_field"]),
-            (#"{"server_key":""}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":5}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":null}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":"a b"}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":"a\r\nX: y"}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":"schlüssel"}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":"\#(String(repeating: "k", count: 1_025))"}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":"a","endpoint":""}"#, ["/endpoint: invalid_field"]),
-            (#"{"server_key":"a","endpoint":null}"#, ["/endpoint: invalid_field"]),
-            (#"{"server_key":"a","endpoint":"fcm.example"}"#, ["/endpoint: invalid_field"]),
-            (#"{"server_key":"a","endpoint":"ftp://fcm.example"}"#, ["/endpoint: invalid_field"]),
-            (#"{"server_key":"a","endpoint":"https://fcm.example/fcm/send"}"#, ["/endpoint: invalid_field"]),
-            (#"{"server_key":"a","endpoint":"https://user@fcm.example"}"#, ["/endpoint: invalid_field"]),
-            (#"{"server_key":"a","endpoint":"https://fcm.example:0"}"#, ["/endpoint: invalid_field"]),
-            (#"{"endpoint":"https://fcm.example"}"#, ["/server_key: invalid_field"]),
-            (#"{"server_key":"a","service_account":{}}"#, ["/service_account: unknown_field"]),
-        ]
-    )
-    func badBody(body: String, faults: [String]) async throws {
-        try await TestGateway.run { gateway, _ in
-            let answer = await gateway.admin(.put, Self.path, body: body)
-            #expect(answer.status == 422)
-            let found = try answer.faults()
-            #expect(found == faults)
-            #expect(await gateway.admin(.get, Self.path).status == 404)
-        }
-    }
-
-    @Test("A tenant that is not there has no credentials")
-    func unknownTenant() async throws {
-        try await TestGateway.run { gateway, _ in
-            let path = "/admin/v1/tenants/nobody/credentials/legacy"
-            #expect(await gateway.admin(.get, path).status == 404)
-            let answer = await gateway.admin(.put, path, body: #"{"server_key":"a"}"#)
-            #expect(answer.status == 404)
-            let code = try answer.code()
-            #expect(code == "not_found")
-        }
-    }
-
     // MARK: Service accounts
 
     private static let v1Path = "/admin/v1/tenants/demo/credentials/v1"
@@ -151,32 +107,6 @@ struct CredentialsControllerTests {
     }
 
     @Test(
-        "A bad service account is refused with the place of its fault",
-        arguments: [
-            (#"{}"#, ["/service_account: invalid_field"]),
-            (#"{"service_account":"text"}"#, ["/service_account: invalid_field"]),
-            (#"{"service_account":{}}"#, ["/service_account/type: invalid_field"]),
-            (
-                #"{"service_account":{"type":1,"project_id":null,"auth_uri":2}}"#,
-                ["/service_account/type: invalid_field", "/service_account/project_id: invalid_field"]
-            ),
-            (
-                #"{"service_account":{"type":1,"project_id":"p"},"server_key":"a","endpoint":"x"}"#,
-                ["/server_key: unknown_field", "/endpoint: invalid_field"]
-            ),
-        ]
-    )
-    func badServiceAccount(body: String, faults: [String]) async throws {
-        try await TestGateway.run { gateway, _ in
-            let answer = await gateway.admin(.put, Self.v1Path, body: body)
-            #expect(answer.status == 422)
-            let found = try answer.faults()
-            #expect(found == faults)
-            #expect(await gateway.admin(.get, Self.v1Path).status == 404)
-        }
-    }
-
-    @Test(
         "An endpoint without TLS is refused unless it is this machine itself",
         arguments: [
             ("http://fcm.example", 422), ("http://10.0.0.7:8085", 422), ("http://127.0.0.1.example", 422),
@@ -191,8 +121,7 @@ struct CredentialsControllerTests {
                 let answer = await gateway.admin(.put, path, body: body)
                 #expect(answer.status == status)
                 guard status == 422 else { continue }
-                let faults = try answer.faults()
-                #expect(faults == ["/endpoint: invalid_field"])
+                #expect(try answer.faults() == ["/endpoint: invalid_field"])
                 #expect(answer.body.contains("upstream.allowPlainHTTP"))
             }
         }
@@ -207,8 +136,7 @@ struct CredentialsControllerTests {
             let faults = try answer.faults()
             #expect(faults == ["/service_account/token_uri: invalid_field"])
             let cut = await gateway.admin(.put, Self.v1Path, body: try Self.body { $0["private_key"]?.removeLast(40) })
-            let cutFaults = try cut.faults()
-            #expect(cutFaults == ["/service_account/private_key: invalid_field"])
+            #expect(try cut.faults() == ["/service_account/private_key: invalid_field"])
             let secret = try #require(ServiceAccountCredential.sampleMembers()["private_key"]).dropFirst(40).prefix(20)
             #expect(!cut.body.contains(secret))
         }
@@ -240,9 +168,6 @@ struct CredentialsControllerTests {
                     ]
                 ]
             )
-            #expect(await gateway.admin(.post, "/admin/v1/tenants/nobody/credentials/check").status == 404)
-            #expect(await gateway.admin(.post, path, token: nil).status == 401)
-            #expect(await gateway.admin(.get, path).status == 405)
         }
     }
 }

@@ -73,7 +73,7 @@ struct KeysControllerTests {
 
     @Test("A key that can't be imported is refused, and says why")
     func refusedImport() async throws {
-        try await TestGateway.run { gateway, first in
+        try await TestGateway.run { gateway, first async throws in
             func importing(_ key: String, to tenant: String = "demo", _ more: String = "") async -> Answer {
                 await gateway.admin(
                     .post,
@@ -87,8 +87,7 @@ struct KeysControllerTests {
             for bad in [mistyped, "", "fgw_x", String(first.dropFirst()), first + "0"] {
                 let answer = await importing(bad)
                 #expect(answer.status == 422, "\(bad)")
-                let json = try answer.json
-                #expect(json["errors"]?.elements.first?["pointer"] == "/key")
+                #expect(try answer.json["errors"]?.elements.first?["pointer"] == "/key")
                 #expect(bad.isEmpty || !answer.body.contains(bad))
             }
 
@@ -127,30 +126,6 @@ struct KeysControllerTests {
         return String(decoding: body, as: UTF8.self) + "_" + digits
     }
 
-    @Test("The list goes by age, in pages")
-    func paging() async throws {
-        try await TestGateway.run { gateway, first in
-            var ids = [try #require(APIKey(first)?.id)]
-            for _ in 0..<4 {
-                gateway.clock.advance(by: .seconds(1))
-                let key = try await gateway.makeKey(scopes: [.readTokens])
-                ids.append(try #require(APIKey(key)?.id))
-            }
-            var pages: [[String]] = []
-            var query = "?limit=2"
-            while pages.count < 9 {
-                let page = try await gateway.admin(.get, Self.path + query).json
-                pages.append(page["keys"]?.elements.compactMap { $0["id"]?.text } ?? [])
-                guard let cursor = page["next_cursor"]?.text else { break }
-                query = "?limit=2&cursor=\(cursor)"
-            }
-            #expect(pages == [Array(ids[0..<2]), Array(ids[2..<4]), Array(ids[4...])])
-            for query in ["limit=0", "limit=501", "cursor=bm9uZQ", "cursor=%2A", "scope=x"] {
-                #expect(await gateway.admin(.get, "\(Self.path)?\(query)").status == 422)
-            }
-        }
-    }
-
     @Test("A rotated key lives on for the overlap, and its successor may do the same")
     func rotate() async throws {
         try await TestGateway.run { gateway, _ in
@@ -178,8 +153,7 @@ struct KeysControllerTests {
             #expect(await gateway.send(message, key: new).status == 200)
 
             let dead = await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: #"{"overlap_s":60}"#)
-            #expect(dead.status == 409)
-            #expect(try dead.code() == "conflict")
+            try dead.expectProblem(409, "conflict")
         }
     }
 
@@ -199,26 +173,6 @@ struct KeysControllerTests {
             #expect(await gateway.admin(.post, path, body: #"{"overlap_s":86400}"#).status == 201)
             gateway.clock.advance(by: .seconds(10))
             #expect(await gateway.send(#"{"token":"t"}"#, key: short).status == 401)
-        }
-    }
-
-    @Test(
-        "A rotation says how long the overlap is",
-        arguments: [
-            ("{}", "/overlap_s: invalid_field"), (#"{"overlap_s":-1}"#, "/overlap_s: invalid_field"),
-            (#"{"overlap_s":2592001}"#, "/overlap_s: invalid_field"),
-            (#"{"overlap_s":"60"}"#, "/overlap_s: invalid_field"),
-            (#"{"overlap_s":1.5}"#, "/overlap_s: invalid_field"), (#"{"overlap_s":null}"#, "/overlap_s: invalid_field"),
-            (#"{"overlap":60}"#, "/overlap: unknown_field"),
-        ]
-    )
-    func badRotation(body: String, fault: String) async throws {
-        try await TestGateway.run { gateway, key in
-            let id = try #require(APIKey(key)?.id)
-            let answer = await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: body)
-            #expect(answer.status == 422)
-            #expect(try answer.faults() == [fault])
-            #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 200)
         }
     }
 
@@ -248,55 +202,8 @@ struct KeysControllerTests {
                 let rotated = await gateway.admin(.post, "\(Self.path)/\(id)/rotate", body: #"{"overlap_s":0}"#)
                 #expect(rotated.status == 404)
             }
-            let sent = await gateway.data(
-                .post,
-                "/v1/tenants/other/messages",
-                key: other,
-                body: #"{"token":"t"}"#
-            )
+            let sent = await gateway.data(.post, "/v1/tenants/other/messages", key: other, body: #"{"token":"t"}"#)
             #expect(sent.status == 200)
-            let made = await gateway.admin(
-                .post,
-                "/admin/v1/tenants/nobody/keys",
-                body: #"{"name":"a","scopes":["audit:read"]}"#
-            )
-            #expect(made.status == 404)
-            #expect(await gateway.admin(.get, "/admin/v1/tenants/nobody/keys").status == 404)
-        }
-    }
-
-    @Test(
-        "A bad body is refused with the places of its faults",
-        arguments: [
-            ("{}", ["/scopes: invalid_field"]),
-            (#"{"name":"a"}"#, ["/scopes: invalid_field"]),
-            (#"{"name":"a","scopes":[]}"#, ["/scopes: invalid_field"]),
-            (#"{"name":"a","scopes":"messages:send"}"#, ["/scopes: invalid_field"]),
-            (#"{"name":"a","scopes":null}"#, ["/scopes: invalid_field"]),
-            (#"{"name":"a","scopes":["messages:send","everything"]}"#, ["/scopes/1: invalid_field"]),
-            (#"{"name":"a","scopes":[5]}"#, ["/scopes/0: invalid_field"]),
-            (#"{"name":5,"scopes":["audit:read"]}"#, ["/name: invalid_field"]),
-            (#"{"name":"","scopes":["audit:read"]}"#, ["/name: invalid_field"]),
-            (#"{"scopes":["audit:read"],"topic_prefixes":"a"}"#, ["/topic_prefixes: invalid_field"]),
-            (#"{"scopes":["audit:read"],"topic_prefixes":["ok","a b"]}"#, ["/topic_prefixes/1: invalid_field"]),
-            (#"{"scopes":["audit:read"],"topic_prefixes":[""]}"#, ["/topic_prefixes/0: invalid_field"]),
-            (
-                #"{"scopes":["audit:read"],"topic_prefixes":["\#(Array(repeating: "a", count: 101).joined(separator: #"",""#))"]}"#,
-                ["/topic_prefixes: invalid_field"]
-            ),
-            (#"{"scopes":["audit:read"],"expires_at":"soon"}"#, ["/expires_at: invalid_field"]),
-            (#"{"scopes":["audit:read"],"expires_at":1772366400}"#, ["/expires_at: invalid_field"]),
-            (#"{"scopes":["audit:read"],"expires_at":null}"#, ["/expires_at: invalid_field"]),
-            (#"{"scopes":["audit:read"],"secret":"x"}"#, ["/secret: unknown_field"]),
-        ]
-    )
-    func badBody(body: String, faults: [String]) async throws {
-        try await TestGateway.run { gateway, _ in
-            let answer = await gateway.admin(.post, Self.path, body: body)
-            #expect(answer.status == 422)
-            let found = try answer.faults()
-            #expect(found == faults)
-            #expect(try await gateway.admin(.get, Self.path).json["keys"]?.elements.count == 1)
         }
     }
 }

@@ -70,9 +70,7 @@ struct JSONBodyTests {
     func empty() async throws {
         try await TestGateway.run { gateway, key in
             let answer = await gateway.send("", key: key, headers: ["Content-Type": "application/json"])
-            #expect(answer.status == 400)
-            let code = try answer.code()
-            #expect(code == "malformed_json")
+            try answer.expectProblem(400, "malformed_json")
             #expect(try answer.json["offset"] == 0)
         }
     }
@@ -89,9 +87,7 @@ struct JSONBodyTests {
     func otherMediaType(type: String) async throws {
         try await TestGateway.run { gateway, key in
             let answer = await gateway.send(#"{"token":"t"}"#, key: key, headers: ["Content-Type": type])
-            #expect(answer.status == 415)
-            let problem = try answer.problem()
-            #expect(problem["code"] == "unsupported_media_type")
+            let problem = try answer.expectProblem(415, "unsupported_media_type")
             #expect(problem["action"] == "fix_request")
             #expect(gateway.upstream.calls.isEmpty)
         }

@@ -14,13 +14,7 @@ struct OpenAPIDocument {
 
     /// Reads a file of the folder `openapi`.
     init(_ name: String) throws {
-        var folder = URL(filePath: #filePath)
-        var file = folder
-        repeat {
-            folder.deleteLastPathComponent()
-            file = folder.appending(path: "openapi/\(name)")
-        } while folder.path != "/" && !FileManager.default.fileExists(atPath: file.path)
-        self.bytes = try Data(contentsOf: file)
+        self.bytes = try Data(contentsOf: .inRepository("openapi/\(name)"))
         self.root = try #require(try Yams.compose(yaml: String(decoding: self.bytes, as: UTF8.self)))
     }
 

@@ -63,80 +63,11 @@ struct LegacyFacadeTests {
         }
     }
 
-    /// What legacy clients read for a reason.
-    struct Reason: Sendable, CustomTestStringConvertible {
-        var code: OutcomeCode
-        var name: String
-        var legacyName: LegacyErrorName?
-        /// The status of a form's answer.
-        var formStatus = 200
-
-        var testDescription: String { "\(self.code.rawValue) \(self.name)" }
-        var rejection: Rejection { Rejection(code: self.code, legacyName: self.legacyName) }
-    }
-
-    static let reasons = [
-        Reason(code: .unregistered, name: "NotRegistered"),
-        Reason(code: .invalidToken, name: "InvalidRegistration"),
-        Reason(code: .invalidTarget, name: "MissingRegistration"),
-        Reason(code: .senderMismatch, name: "MismatchSenderId"),
-        Reason(code: .packageMismatch, name: "InvalidPackageName"),
-        Reason(code: .messageTooBig, name: "MessageTooBig"),
-        Reason(code: .invalidDataKey, name: "InvalidDataKey"),
-        Reason(code: .invalidField, name: "InvalidParameters"),
-        Reason(code: .invalidField, name: "InvalidTtl", legacyName: .invalidTTL),
-        Reason(code: .deviceRateExceeded, name: "DeviceMessageRateExceeded"),
-        Reason(code: .topicRateExceeded, name: "TopicsMessageRateExceeded"),
-        Reason(code: .upstreamCredentials, name: "InternalServerError", formStatus: 500),
-        Reason(code: .upstreamCredentials, name: "InvalidApnsCredential", legacyName: .invalidAPNSCredential),
-        Reason(code: .upstreamUnavailable, name: "Unavailable", formStatus: 503),
-        Reason(code: .upstreamInternal, name: "InternalServerError", formStatus: 500),
-        Reason(code: .upstreamProtocol, name: "InternalServerError", formStatus: 500),
-        Reason(code: .outcomeUnknown, name: "InternalServerError", formStatus: 500),
-        Reason(code: .outcomeUnknown, name: "Unavailable", legacyName: .unavailable, formStatus: 503),
-    ]
-
-    @Test("Each reason has its name in each shape, for one recipient and for a whole call", arguments: reasons)
-    func reason(reason: Reason) async throws {
-        try await TestGateway.run { gateway, key in
-            let one = UpstreamResult.rejecting(reason.rejection)
-            let whole = UpstreamResult(answer: .failed(reason.code), upstreamCode: "x", legacyName: reason.legacyName)
-            for result in [one, whole] {
-                gateway.answer(result, result, result)
-                let device = await gateway.legacy(Self.message, key: key)
-                #expect(device.status == 200)
-                #expect(
-                    device.value.without("multicast_id") == [
-                        "success": 0, "failure": 1, "canonical_ids": 0, "results": [["error": .string(reason.name)]],
-                    ]
-                )
-                let topic = await gateway.legacy(#"{"to":"/topics/news"}"#, key: key)
-                #expect(topic.status == (reason.name == "InvalidParameters" ? 400 : 200))
-                #expect(topic.value == ["error": .string(reason.name)])
-                let form = await gateway.form("registration_id=device-1", key: key)
-                #expect(form.status == reason.formStatus)
-                #expect(form.body == "Error=\(reason.name)")
-                #expect(form.header("Content-Type") == "text/plain; charset=UTF-8")
-                #expect([device, topic, form].allSatisfy { $0.header("Retry-After") == nil })
-            }
-            gateway.answer(whole)
-            let list = await gateway.legacy(#"{"registration_ids":["a","b"]}"#, key: key)
-            #expect(
-                list.value["results"] == [["error": .string(reason.name)], ["error": .string(reason.name)]]
-            )
-        }
-    }
-
     @Test("A list keeps its order, its local errors and its replacements")
     func list() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(
-                UpstreamResult(
-                    answer: .recipients([
-                        .accepted(Acceptance(messageID: "m", replacementToken: "new")), .rejected(.unregistered),
-                    ]),
-                    upstreamCode: "200"
-                )
+                .outcomes(.accepted(Acceptance(messageID: "m", replacementToken: "new")), .rejected(.unregistered))
             )
             let answer = await gateway.legacy(#"{"registration_ids":["a","","/topics/x","b"]}"#, key: key)
             #expect(answer.status == 200)
@@ -159,10 +90,7 @@ struct LegacyFacadeTests {
     @Test("Topics answer with a number, groups with counts")
     func otherShapes() async throws {
         try await TestGateway.run { gateway, key in
-            let group = UpstreamResult(
-                answer: .group(GroupOutcome(success: 1, failure: 1, failedTokens: ["x"])),
-                upstreamCode: "200"
-            )
+            let group = UpstreamResult.group(1, 1, failed: ["x"])
             gateway.answer(.accepting("10000"), .accepting("10000"), group, group)
             for body in [#"{"to":"/topics/news"}"#, #"{"condition":"'a' in topics || 'b' in topics"}"#] {
                 let answer = await gateway.legacy(body, key: key)
@@ -205,26 +133,6 @@ struct LegacyFacadeTests {
             #expect(answer.status == 200)
             #expect(answer.value["results"] == [["error": "Unavailable"]])
             #expect(answer.header("Retry-After") == "60")
-        }
-    }
-
-    @Test("The upstream's delay is passed on where nobody got the message")
-    func delay() async throws {
-        try await TestGateway.run { gateway, key in
-            let failed = UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 37, upstreamCode: "503")
-            gateway.answer(failed, failed)
-            #expect(await gateway.legacy(Self.message, key: key).header("Retry-After") == "37")
-            #expect(await gateway.form("registration_id=a", key: key).header("Retry-After") == "37")
-        }
-    }
-
-    @Test("Nothing is sent that can't be recorded")
-    func audit() async throws {
-        try await TestGateway.run(auditCapacity: 0) { gateway, key in
-            let answer = await gateway.legacy(Self.message, key: key)
-            #expect(answer.status == 200)
-            #expect(answer.value["results"] == [["error": "Unavailable"]])
-            #expect(gateway.upstream.calls.isEmpty)
         }
     }
 
@@ -276,38 +184,6 @@ struct LegacyFacadeTests {
             #expect(answer.status == 200)
             #expect(answer.value["results"] == [["error": "InvalidRegistration"]])
             #expect(gateway.upstream.calls.isEmpty)
-        }
-    }
-
-    @Test("It is audited, measured and logged like any send, without payload, token or key")
-    func traces() async throws {
-        try await TestGateway.run { gateway, key in
-            let body = #"{"to":"secret-device","data":{"secret-name":"secret-value"},"notification":{"body":"secret"}}"#
-            #expect(await gateway.legacy(body, key: key, headers: ["X-Request-ID": "call-7"]).status == 200)
-            _ = await gateway.legacy(body + "x", key: key)
-            _ = await gateway.form("registration_id=secret-device&data.from=secret", key: key)
-            try await gateway.settleAudit()
-            let records = gateway.auditStore.current.records.map(\.record).filter { $0.action == "message.send" }
-            let record = try #require(records.first)
-            #expect(records.count == 1)
-            #expect(record.requestID == "call-7")
-            #expect(record.targetKind == "token")
-            #expect(record.outcome == .accepted)
-            let counter = try gateway.metrics.expectCounter(
-                "fcmgw_messages_total",
-                [("tenant", "demo"), ("kind", "token"), ("outcome", "accepted")]
-            )
-            #expect(counter.totalValue == 1)
-            let timer = try gateway.metrics.expectTimer(
-                "fcmgw_http_request_duration_seconds",
-                [("route", "/fcm/send"), ("method", "POST"), ("status", "200")]
-            )
-            #expect(timer.values.count == 2)
-            let log = gateway.logText
-            #expect(log.contains("route=/fcm/send"))
-            #expect(log.contains("tenant=demo"))
-            #expect(!log.contains("secret"))
-            #expect(!log.contains(key))
         }
     }
 }

@@ -16,12 +16,7 @@ struct LegacyFacadeVectorTests {
                 for vector in vectors {
                     var headers = vector.headers
                     headers["Authorization"] = try Self.authorization(vector.auth, key: key)
-                    let answer = try await listener.ask(
-                        vector.method,
-                        "/fcm/send",
-                        headers: headers,
-                        body: vector.body
-                    )
+                    let answer = try await listener.ask(vector.method, "/fcm/send", headers: headers, body: vector.body)
                     switch vector.expectation["outcome"]?.text {
                     case "accepted":
                         #expect(answer.status == 200, "\(vector.id)")
@@ -55,12 +50,7 @@ struct LegacyFacadeVectorTests {
                     var headers = vector.headers
                     headers["Authorization"] = "key=\(key)"
                     let callCount = gateway.upstream.calls.count
-                    let answer = try await listener.ask(
-                        vector.method,
-                        "/fcm/send",
-                        headers: headers,
-                        body: vector.body
-                    )
+                    let answer = try await listener.ask(vector.method, "/fcm/send", headers: headers, body: vector.body)
                     #expect(answer.fields["content-type"] == "text/plain; charset=UTF-8", "\(vector.id)")
                     if vector.expectation["outcome"]?.text == "accepted" {
                         #expect(answer.status == 200, "\(vector.id)")

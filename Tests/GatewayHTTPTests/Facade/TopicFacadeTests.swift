@@ -44,14 +44,6 @@ struct TopicFacadeTests {
         }
     }
 
-    @Test("A server key's place can hold the API key as well")
-    func serverKey() async throws {
-        try await TestGateway.run { gateway, key in
-            let answer = await self.batch(gateway, key: nil, headers: ["Authorization": "key=\(key)"])
-            #expect(answer.body == #"{"results":[{},{},{}]}"#)
-        }
-    }
-
     @Test("A body's media type does not matter, nor do members that the API does not know")
     func lenient() async throws {
         try await TestGateway.run { gateway, key in
@@ -84,45 +76,17 @@ struct TopicFacadeTests {
         }
     }
 
-    @Test("Keys that are not good for it all look alike")
-    func keys() async throws {
+    @Test("A key with topic prefixes changes no other topic, and is told so once the body is read")
+    func topicPrefixes() async throws {
         try await TestGateway.run { gateway, _ in
-            let sender = try await gateway.makeKey(scopes: [.sendMessages])
             let sports = try await gateway.makeKey(scopes: [.manageTopics], topicPrefixes: ["sport"])
-            let bodies = [#"{"to":"/topics/news","registration_tokens":["t"]}"#, "no json"]
-            for (key, body) in [(nil, bodies[0]), ("fgw_x", bodies[0]), (sender, bodies[0]), (sender, bodies[1])] {
-                let answer = await self.batch(gateway, key: key, body: body)
-                #expect(answer.status == 401)
-                #expect(answer.value["error"] == "UNAUTHENTICATED")
-                #expect(answer.header("WWW-Authenticate") == "Bearer")
-            }
-            #expect(await self.batch(gateway, key: sports).status == 401)
+            let refused = await self.batch(gateway, key: sports)
+            #expect(refused.status == 401)
+            #expect(refused.value["error"] == "UNAUTHENTICATED")
             #expect(await self.batch(gateway, key: sports, body: "no json").status == 400)
+            let path = "/v1/tenants/demo/topics/news/subscriptions"
+            try await gateway.data(.post, path, key: sports, body: #"{"tokens":["a"]}"#).expectProblem(403, "forbidden")
             #expect(gateway.topics.changes.isEmpty)
-        }
-    }
-
-    @Test(
-        "What stopped the whole batch has its own status; a key of ours that FCM refuses is not the caller's",
-        arguments: [
-            (OutcomeCode.upstreamUnavailable, 503, #"{"error":"UNAVAILABLE"}"#, String?.some("5")),
-            (.upstreamCredentials, 500, #"{"error":"INTERNAL"}"#, nil),
-            (.upstreamProtocol, 500, #"{"error":"INTERNAL"}"#, nil),
-            (.upstreamInternal, 500, #"{"error":"INTERNAL"}"#, nil),
-            (.tenantRateExceeded, 200, #"{"results":[{"error":"RESOURCE_EXHAUSTED"}]}"#, nil),
-        ]
-    )
-    func whole(code: OutcomeCode, status: Int, body: String, retryAfter: String?) async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.topics.answer(SubscriptionResult([.rejected(code)], upstreamCode: "x"))
-            let answer = await self.batch(
-                gateway,
-                key: key,
-                body: #"{"to":"/topics/news","registration_tokens":["t"]}"#
-            )
-            #expect(answer.status == status)
-            #expect(answer.body == body)
-            #expect(answer.header("Retry-After") == retryAfter)
         }
     }
 
@@ -167,22 +131,6 @@ struct TopicFacadeTests {
         }
     }
 
-    @Test(
-        "A device that is not known",
-        arguments: [
-            (OutcomeCode.unregistered, 404, "NOT_FOUND"), (.invalidToken, 400, "INVALID_ARGUMENT"),
-            (.upstreamUnavailable, 503, "UNAVAILABLE"), (.upstreamCredentials, 500, "INTERNAL"),
-        ]
-    )
-    func noInfo(code: OutcomeCode, status: Int, name: String) async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.topics.answer(RegistrationResult(.rejected(Rejection(code: code)), upstreamCode: "x"))
-            let answer = await gateway.data(.get, "/iid/info/t", key: key)
-            #expect(answer.status == status)
-            #expect(answer.body == #"{"error":"\#(name)"}"#)
-        }
-    }
-
     @Test("A single device by its own path")
     func relation() async throws {
         try await TestGateway.run { gateway, key in
@@ -217,8 +165,7 @@ struct TopicFacadeTests {
                 add.body
                     == #"{"name":"projects/demo-1a2b/registrations/a:b/topicSubscriptions/100%","topicName":"100%"}"#
             )
-            let camel = await gateway.data(.post, Self.collection + "?topicName=news&alt=json", key: key)
-            #expect(camel.status == 200)
+            #expect(await gateway.data(.post, Self.collection + "?topicName=news&alt=json", key: key).status == 200)
             let remove = await gateway.data(.delete, Self.collection + "/100%25?allow_missing=true", key: key)
             #expect(remove.status == 200)
             #expect(remove.body == "{}")
@@ -255,41 +202,19 @@ struct TopicFacadeTests {
         }
     }
 
-    @Test(
-        "v1's errors are Google's",
-        arguments: [
-            (OutcomeCode.unregistered, 404, "NOT_FOUND"), (.invalidToken, 400, "INVALID_ARGUMENT"),
-            (.senderMismatch, 403, "PERMISSION_DENIED"), (.tooManyTopics, 400, "INVALID_ARGUMENT"),
-            (.tenantRateExceeded, 429, "RESOURCE_EXHAUSTED"), (.upstreamUnavailable, 503, "UNAVAILABLE"),
-            (.upstreamCredentials, 500, "INTERNAL"), (.upstreamProtocol, 500, "INTERNAL"),
-        ]
-    )
-    func v1Errors(code: OutcomeCode, status: Int, name: String) async throws {
-        try await TestGateway.run { gateway, key in
-            try await gateway.setUpstream(.v1)
-            gateway.topics.answer(SubscriptionResult([.rejected(code)], upstreamCode: "x"))
-            let answer = await gateway.data(.post, Self.collection + "?topic_name=news", key: key, body: "{}")
-            #expect(answer.status == status)
-            #expect(answer.value["error"]?["code"]?.int == status)
-            #expect(answer.value["error"]?["status"]?.text == name)
-        }
-    }
-
     @Test("v1 refuses what it would refuse")
     func v1Refusals() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
-            let sender = try await gateway.makeKey(scopes: [.sendMessages])
-            let foreign = "/v1/projects/another/registrations/t/topicSubscriptions?topic_name=news"
+            let sports = try await gateway.makeKey(scopes: [.manageTopics], topicPrefixes: ["sport"])
             let cases: [(HTTPRequest.Method, String, String?, String, Int)] = [
-                (.post, Self.collection + "?topic_name=news", nil, "{}", 401),
-                (.post, Self.collection + "?topic_name=news", sender, "{}", 403),
-                (.post, foreign, key, "{}", 403), (.post, Self.collection, key, "{}", 400),
+                (.post, Self.collection + "?topic_name=news", sports, "{}", 403),
+                (.post, Self.collection, key, "{}", 400),
                 (.post, Self.collection + "?topic_name=a%20b", key, "{}", 400),
                 (.post, Self.collection + "?topic_name=..", key, "{}", 400),
                 (.post, Self.collection + "?topic_name=news", key, "[]", 400),
                 (.post, Self.collection + "?topic_name=news", key, "x", 400),
-                (.delete, Self.collection + "/a%2Fb", key, "", 400), (.get, Self.collection, sender, "", 403),
+                (.delete, Self.collection + "/a%2Fb", key, "", 400),
                 (.post, "/v1/projects/demo-1a2b/registrations/../topicSubscriptions?topic_name=x", key, "{}", 400),
             ]
             for (method, path, key, body, status) in cases {
@@ -301,40 +226,81 @@ struct TopicFacadeTests {
         }
     }
 
-    // MARK: Both
+    // MARK: All
 
-    @Test("Another method is told which are served, without a look at the key")
-    func methods() async throws {
-        try await TestGateway.run { gateway, _ in
-            let cases: [(HTTPRequest.Method, String, String)] = [
-                (.get, "/iid/v1:batchAdd", "POST"), (.post, "/iid/info/t", "GET"),
-                (.get, "/iid/v1/t/rel/topics/x", "DELETE, POST"), (.delete, Self.collection, "GET, POST"),
-                (.post, Self.collection + "/x", "DELETE"),
-            ]
-            for (method, path, allowed) in cases {
-                let answer = await gateway.data(method, path, key: nil)
-                #expect(answer.status == 405, "\(path)")
-                #expect(answer.header("Allow") == allowed, "\(path)")
-            }
+    /// What stops a request about topics, with the answers of each surface, `nil` where nothing is said of it here.
+    struct Refused: Sendable, CustomTestStringConvertible {
+        var code: OutcomeCode
+        var rest: Int?
+        /// Status and body.
+        var batch: String?
+        /// Status and error.
+        var info: String?
+        var v1: String?
+
+        var testDescription: String { self.code.rawValue }
+
+        init(_ code: OutcomeCode, rest: Int? = nil, batch: String? = nil, info: String? = nil, v1: String? = nil) {
+            (self.code, self.rest, self.batch, self.info, self.v1) = (code, rest, batch, info, v1)
         }
     }
 
-    @Test("Compressed bodies and idempotency keys are refused")
-    func headers() async throws {
+    private static let internalError = #"500 {"error":"INTERNAL"}"#
+    private static let exhausted = #"200 {"results":[{"error":"RESOURCE_EXHAUSTED"},{"error":"RESOURCE_EXHAUSTED"}]}"#
+
+    private static let refusals: [Refused] = [
+        Refused(
+            .upstreamUnavailable,
+            rest: 503,
+            batch: #"503 {"error":"UNAVAILABLE"}"#,
+            info: "503 UNAVAILABLE",
+            v1: "503 UNAVAILABLE"
+        ),
+        // A key of ours that FCM refuses is not the caller's.
+        Refused(.upstreamCredentials, rest: 502, batch: Self.internalError, info: "500 INTERNAL", v1: "500 INTERNAL"),
+        Refused(.upstreamProtocol, rest: 502, batch: Self.internalError, v1: "500 INTERNAL"),
+        Refused(.upstreamInternal, rest: 502, batch: Self.internalError),
+        Refused(.tenantRateExceeded, rest: 429, batch: Self.exhausted, v1: "429 RESOURCE_EXHAUSTED"),
+        Refused(.unregistered, info: "404 NOT_FOUND", v1: "404 NOT_FOUND"),
+        Refused(.invalidToken, info: "400 INVALID_ARGUMENT", v1: "400 INVALID_ARGUMENT"),
+        Refused(.senderMismatch, v1: "403 PERMISSION_DENIED"),
+        Refused(.tooManyTopics, v1: "400 INVALID_ARGUMENT"),
+    ]
+
+    @Test("One cause for all is told in each surface's own words", arguments: Self.refusals)
+    func refused(row: Refused) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
-            let gzip = await self.batch(gateway, key: key, headers: ["Content-Encoding": "gzip"])
-            #expect(gzip.status == 415)
-            #expect(gzip.header("Accept-Encoding") == "identity")
-            #expect(await self.batch(gateway, key: key, headers: ["Idempotency-Key": "k"]).status == 400)
-            let v1 = await gateway.data(
-                .post,
-                Self.collection + "?topic_name=x",
-                key: key,
-                body: "{}",
-                headers: ["Idempotency-Key": "k"]
-            )
-            #expect(v1.status == 400)
+            let both = SubscriptionResult([.rejected(row.code), .rejected(row.code)], upstreamCode: "x")
+            if let status = row.rest {
+                gateway.topics.answer(both)
+                let path = "/v1/tenants/demo/topics/news/subscriptions"
+                let answer = await gateway.data(.post, path, key: key, body: #"{"tokens":["a","b"]}"#)
+                #expect(answer.status == status)
+                let problem = try answer.problem()
+                #expect(problem["code"]?.text == row.code.rawValue)
+                #expect(problem["id"] == nil)
+                #expect(problem["detail"]?.text?.contains("delivered") == false)
+            }
+            if let batch = row.batch {
+                gateway.topics.answer(both)
+                let body = #"{"to":"/topics/news","registration_tokens":["a","b"]}"#
+                let answer = await self.batch(gateway, key: key, body: body)
+                #expect("\(answer.status) \(answer.body)" == batch)
+                #expect(answer.header("Retry-After") == (answer.status == 503 ? "5" : nil))
+            }
+            if let info = row.info {
+                gateway.topics.answer(RegistrationResult(.rejected(Rejection(code: row.code)), upstreamCode: "x"))
+                let answer = await gateway.data(.get, "/iid/info/t", key: key)
+                #expect(answer.value.keys == ["error"])
+                #expect("\(answer.status) \(answer.value["error"]?.text ?? "")" == info)
+            }
+            if let v1 = row.v1 {
+                gateway.topics.answer(SubscriptionResult([.rejected(row.code)], upstreamCode: "x"))
+                let answer = await gateway.data(.post, Self.collection + "?topic_name=news", key: key, body: "{}")
+                #expect(answer.value["error"]?["code"]?.int == answer.status)
+                #expect("\(answer.status) \(answer.value["error"]?["status"]?.text ?? "")" == v1)
+            }
         }
     }
 

@@ -22,14 +22,11 @@ struct DeviceGroupsControllerTests {
             try await gateway.setSender()
             for _ in 0..<2 {
                 upstream.answer(GroupResult(.success("key-1"), upstreamCode: "200"))
-                let look = await gateway.data(.get, "/fcm/notification?notification_key_name=g", key: key)
-                #expect(look.status == 200)
+                #expect(await gateway.data(.get, "/fcm/notification?notification_key_name=g", key: key).status == 200)
             }
             for (method, suffix, body) in Self.routes where !suffix.isEmpty {
                 let answer = await gateway.data(method, Self.path + suffix, key: key, body: body)
-                #expect(answer.status == 429, "\(method) \(suffix)")
-                let problem = try answer.problem()
-                #expect(problem["code"] == "tenant_rate_exceeded")
+                let problem = try answer.expectProblem(429, "tenant_rate_exceeded", "\(method) \(suffix)")
                 #expect(problem["limited_by"] == "gateway")
                 #expect(answer.header("Retry-After") == "60")
             }
@@ -57,8 +54,7 @@ struct DeviceGroupsControllerTests {
             #expect(made.value["updated_at"] == "2026-03-01T12:00:00.000Z")
             #expect(members() == ["a", "b"])
 
-            let same = await gateway.data(.put, group, key: key, body: #"{"tokens":["b","c"]}"#)
-            #expect(same.status == 200)
+            #expect(await gateway.data(.put, group, key: key, body: #"{"tokens":["b","c"]}"#).status == 200)
             #expect(members().map(Set.init) == ["b", "c"])
             let more = await gateway.data(.post, group + "/members", key: key, body: #"{"tokens":["d","b"]}"#)
             #expect(more.status == 200)
@@ -76,10 +72,7 @@ struct DeviceGroupsControllerTests {
             #expect(await gateway.data(.delete, group, key: key).status == 204)
             #expect(members() == nil)
             for method in [HTTPRequest.Method.get, .delete] {
-                let gone = await gateway.data(method, group, key: key)
-                #expect(gone.status == 404)
-                let code = try gone.code()
-                #expect(code == "not_found")
+                try await gateway.data(method, group, key: key).expectProblem(404, "not_found")
             }
         }
     }
@@ -96,88 +89,6 @@ struct DeviceGroupsControllerTests {
         }
     }
 
-    @Test("A foreign tenant, or one that is not there, is not found by any route")
-    func foreign() async throws {
-        try await TestGateway.run { gateway, key in
-            for tenant in ["other", "nobody"] {
-                for route in Self.routes {
-                    let answer = await gateway.data(
-                        route.method,
-                        "/v1/tenants/\(tenant)/device-groups\(route.suffix)",
-                        key: key,
-                        body: route.body
-                    )
-                    #expect(answer.status == 404, "\(tenant) \(route)")
-                    let detail = try answer.problem()["detail"]
-                    #expect(detail == "There is no such tenant")
-                }
-            }
-        }
-    }
-
-    @Test("Without the scope, or without a key, every route is closed")
-    func scopes() async throws {
-        let upstream = ScriptedGroupUpstream()
-        try await TestGateway.run(groupUpstream: upstream) { gateway, _ in
-            let others = Set(Scope.allCases).subtracting([.manageDeviceGroups])
-            let key = try await gateway.makeKey(scopes: others)
-            let own = try await gateway.makeKey(scopes: [.manageDeviceGroups])
-            for route in Self.routes {
-                let path = Self.path + route.suffix
-                let code = try await gateway.data(route.method, path, key: key, body: route.body).code()
-                #expect(code == "forbidden")
-                let code2 = try await gateway.data(route.method, path, key: nil, body: route.body).code()
-                #expect(code2 == "unauthenticated")
-            }
-            #expect(upstream.requests.isEmpty)
-            #expect(await gateway.data(.put, Self.path + "/g", key: own, body: #"{"tokens":["a"]}"#).status == 201)
-        }
-    }
-
-    @Test(
-        "A bad body is refused with its field, and FCM hears nothing",
-        arguments: [
-            (#"{}"#, "/tokens: invalid_field"), (#"{"tokens":[]}"#, "/tokens: invalid_field"),
-            (#"{"tokens":"a"}"#, "/tokens: invalid_field"), (#"{"tokens":["a",""]}"#, "/tokens/1: invalid_field"),
-            (#"{"tokens":[null]}"#, "/tokens/0: invalid_field"),
-            (#"{"tokens":["a"],"name":"g"}"#, "/name: unknown_field"),
-            (#"{"tokens":["/topics/x"]}"#, "/tokens/0: invalid_field"),
-            (#"{"tokens":["\#(String(repeating: "x", count: 4_097))"]}"#, "/tokens/0: invalid_token"),
-            (#"{"tokens":["\#((0..<21).map(String.init).joined(separator: #"",""#))"]}"#, "/tokens: group_too_large"),
-            (
-                #"{"tokens":["\#(Array(repeating: "a", count: 101).joined(separator: #"",""#))"]}"#,
-                "/tokens: invalid_field"
-            ),
-        ]
-    )
-    func badBodies(body: String, fault: String) async throws {
-        let upstream = ScriptedGroupUpstream()
-        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
-            for route in Self.routes where !route.body.isEmpty {
-                let answer = await gateway.data(route.method, Self.path + route.suffix, key: key, body: body)
-                #expect(answer.status == 422)
-                let faults = try answer.faults()
-                #expect(faults == [fault])
-            }
-            #expect(upstream.requests.isEmpty)
-        }
-    }
-
-    @Test("A body that is no JSON object, or says that it is none, is refused")
-    func badMediaType() async throws {
-        try await TestGateway.run { gateway, key in
-            let path = Self.path + "/g"
-            let code = try await gateway.data(.put, path, key: key, body: "[]").code()
-            #expect(code == "malformed_json")
-            let code2 = try await gateway.data(.put, path, key: key).code()
-            #expect(code2 == "unsupported_media_type")
-            let headers = ["Content-Type": "text/plain"]
-            let text = await gateway.data(.put, path, key: key, body: #"{"tokens":["a"]}"#, headers: headers)
-            let code3 = try text.code()
-            #expect(code3 == "unsupported_media_type")
-        }
-    }
-
     @Test(
         "A name that no group can have is refused",
         arguments: ["%", "%zz", "%ff", "a%00b", "a%0Ab", String(repeating: "x", count: 257)]
@@ -185,9 +96,7 @@ struct DeviceGroupsControllerTests {
     func badNames(name: String) async throws {
         try await TestGateway.run { gateway, key in
             let answer = await gateway.data(.put, "\(Self.path)/\(name)", key: key, body: #"{"tokens":["a"]}"#)
-            #expect(answer.status == 422)
-            let code = try answer.code()
-            #expect(code == "invalid_field")
+            try answer.expectProblem(422, "invalid_field")
         }
     }
 
@@ -199,9 +108,7 @@ struct DeviceGroupsControllerTests {
             #expect(await gateway.data(.put, Self.path + "/g", key: key, body: body).status == 201)
             #expect(upstream.members(ofGroup: "g") == tokens)
             let more = await gateway.data(.post, Self.path + "/g/members", key: key, body: #"{"tokens":["x"]}"#)
-            #expect(more.status == 422)
-            let code = try more.code()
-            #expect(code == "group_too_large")
+            try more.expectProblem(422, "group_too_large")
         }
     }
 
@@ -236,29 +143,19 @@ struct DeviceGroupsControllerTests {
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
             upstream.answer(.failing(.groupNotFound), .failing(kind, retryAfter: 17))
             let answer = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["a"]}"#)
-            #expect(answer.status == status)
-            let problem = try answer.problem()
-            #expect(problem["code"]?.text == code)
+            let problem = try answer.expectProblem(status, code)
             #expect(answer.header("Retry-After") == (problem["retryable"] == true ? "17" : nil))
         }
     }
 
-    @Test("A store that refuses is told, and so is an audit that is full")
+    @Test("A store that refuses is told")
     func refusing() async throws {
-        try await TestGateway.run { gateway, key in
+        try await TestGateway.run { gateway, key async throws in
             gateway.groupStore.refuse()
             for route in Self.routes {
                 let answer = await gateway.data(route.method, Self.path + route.suffix, key: key, body: route.body)
-                let code = try answer.code()
-                #expect(code == "overloaded", "\(route)")
+                #expect(try answer.code() == "overloaded", "\(route)")
             }
-        }
-        let upstream = ScriptedGroupUpstream()
-        try await TestGateway.run(auditCapacity: 0, groupUpstream: upstream) { gateway, key in
-            let answer = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["a"]}"#)
-            let code2 = try answer.code()
-            #expect(code2 == "audit_unavailable")
-            #expect(upstream.requests.isEmpty)
         }
     }
 
@@ -292,27 +189,19 @@ struct DeviceGroupsControllerTests {
         }
     }
 
-    @Test("Reading is recorded too, and refused where that is impossible")
+    @Test("Reading is recorded too")
     func readingIsRecorded() async throws {
         let upstream = ScriptedGroupUpstream()
         try await TestGateway.run(groupUpstream: upstream) { gateway, key in
             _ = await gateway.data(.put, Self.path + "/g", key: key, body: #"{"tokens":["tok-1"]}"#)
             #expect(await gateway.data(.get, Self.path + "/g", key: key).status == 200)
             #expect(await gateway.data(.get, Self.path, key: key).status == 200)
-            try await gateway.settleAudit()
-            let list = await gateway.data(.get, "/v1/tenants/demo/audit", key: key)
-            let actions = (list.value["records"]?.elements ?? []).reversed().compactMap { $0["action"]?.text }
+            let actions = try await gateway.records("", key: key).reversed().compactMap { $0["action"]?.text }
             #expect(
                 actions.filter { $0.hasPrefix("device_group.") } == [
                     "device_group.put", "device_group.get", "device_group.list",
                 ]
             )
-        }
-        try await TestGateway.run(auditCapacity: 0, groupUpstream: upstream) { gateway, key in
-            for suffix in ["", "/g"] {
-                let code = try await gateway.data(.get, Self.path + suffix, key: key).code()
-                #expect(code == "audit_unavailable")
-            }
         }
     }
 
@@ -334,35 +223,6 @@ struct DeviceGroupsControllerTests {
             let (done, unavailable) = (try count("done"), try count("upstream_unavailable"))
             #expect(done == 1)
             #expect(unavailable == 1)
-        }
-    }
-
-    @Test("Names are paged in the order of their bytes")
-    func pages() async throws {
-        try await TestGateway.run { gateway, key in
-            for name in ["b", "a", "%C3%A4", "c"] {
-                _ = await gateway.data(.put, "\(Self.path)/\(name)", key: key, body: #"{"tokens":["a"]}"#)
-            }
-            let first = await gateway.data(.get, Self.path + "?limit=3", key: key)
-            #expect(first.value["device_groups"] == ["a", "b", "c"])
-            let cursor = try #require(first.value["next_cursor"]?.text)
-            let second = await gateway.data(.get, "\(Self.path)?limit=3&cursor=\(cursor)", key: key)
-            #expect(second.value == ["device_groups": ["ä"]])
-            for query in [
-                "limit=0", "limit=501", "limit=+5", "limit=%2B5", "limit=%D9%A5", "cursor=x", "limit=1&limit=2",
-                "name=a",
-            ] {
-                #expect(await gateway.data(.get, "\(Self.path)?\(query)", key: key).status == 422, "\(query)")
-            }
-        }
-    }
-
-    @Test("Another method is named what is served")
-    func methods() async throws {
-        try await TestGateway.run { gateway, key in
-            let answer = await gateway.data(.post, Self.path + "/g", key: key, body: "{}")
-            #expect(answer.status == 405)
-            #expect(answer.header("Allow") == "DELETE, GET, PUT")
         }
     }
 }

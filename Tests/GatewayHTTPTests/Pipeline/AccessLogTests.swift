@@ -45,6 +45,39 @@ struct AccessLogTests {
         }
     }
 
+    @Test(
+        "A send is recorded, measured and logged once by every surface, without payload, token or key",
+        arguments: SendSurface.allCases
+    )
+    func traces(surface: SendSurface) async throws {
+        let route =
+            switch surface {
+            case .rest: "/v1/tenants/{tenant}/messages"
+            case .legacy, .form: "/fcm/send"
+            case .v1: "/v1/projects/{project}/messages:send"
+            }
+        try await TestGateway.run { gateway, key in
+            try await gateway.setUpstream(.legacy)
+            let body = surface.body("secret-device", score: "secret-value")
+            let headers = ["X-Request-ID": "call-7"]
+            #expect(await surface.send(gateway, body, key: key, headers: headers).status == 200)
+            if surface != .form { #expect(await surface.send(gateway, body + "x", key: key).status == 400) }
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records(of: "message.send")
+            #expect(records.map(\.requestID) == ["call-7"])
+            #expect(records.map(\.targetKind) == ["token"])
+            #expect(records.map(\.outcome) == [.accepted])
+            let sent = [("tenant", "demo"), ("kind", "token"), ("outcome", "accepted")]
+            #expect(try gateway.metrics.expectCounter("fcmgw_messages_total", sent).totalValue == 1)
+            let labels = [("route", route), ("method", "POST"), ("status", "200")]
+            let timer = try gateway.metrics.expectTimer("fcmgw_http_request_duration_seconds", labels)
+            #expect(timer.values.count == 1)
+            let log = gateway.logText
+            #expect(log.contains("route=\(route)") && log.contains("tenant=demo"))
+            #expect(!log.contains("secret") && !log.contains(key))
+        }
+    }
+
     @Test("A refusal's line has its code, and the key's id where the key was good")
     func refusals() async throws {
         try await TestGateway.run { gateway, key in

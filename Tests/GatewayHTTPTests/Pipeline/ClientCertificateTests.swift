@@ -8,30 +8,6 @@ import Testing
 
 /// Keys of a tenant that asks for client certificates, on every surface of the data listener.
 struct ClientCertificateTests {
-    /// A request to one surface.
-    struct Surface: Sendable, CustomTestStringConvertible {
-        var method = HTTPRequest.Method.post
-        let path: String
-        var body = ""
-
-        var testDescription: String { "\(self.method) \(self.path)" }
-
-        static let all = [
-            Surface(path: "/v1/tenants/demo/messages", body: #"{"token":"device"}"#),
-            Surface(path: "/v1/tenants/demo/messages/explain", body: #"{"token":"device"}"#),
-            Surface(method: .get, path: "/v1/tenants/demo/audit"),
-            Surface(method: .get, path: "/v1/tenants/demo/retired-tokens"),
-            Surface(method: .get, path: "/v1/tenants/demo/device-groups"),
-            Surface(method: .get, path: "/v1/tenants/demo/subscriptions?token=device"),
-            Surface(path: "/fcm/send", body: #"{"to":"device"}"#),
-            Surface(path: "/v1/projects/demo/messages:send", body: #"{"message":{"token":"device"}}"#),
-            Surface(path: "/fcm/notification", body: #"{"operation":"create","notification_key_name":"g"}"#),
-            Surface(path: "/iid/v1:batchAdd", body: #"{"to":"/topics/a","registration_tokens":["device"]}"#),
-            Surface(method: .get, path: "/iid/info/device"),
-            Surface(method: .get, path: "/v1/projects/demo/registrations/device/topicSubscriptions"),
-        ]
-    }
-
     private static let bound = TenantDraft(
         displayName: "Demo",
         upstream: .legacy,
@@ -45,15 +21,12 @@ struct ClientCertificateTests {
     func refused(surface: Surface) async throws {
         try await TestGateway.run { gateway, key in
             func ask(_ key: String?, _ names: [String]) async -> Answer {
-                await gateway.data(
-                    surface.method,
-                    surface.path,
-                    key: key,
-                    body: surface.body,
-                    headers: ["X-Request-ID": "the-same"],
-                    clientNames: names
-                )
+                var surface = surface
+                surface.headers = ["X-Request-ID": "the-same"]
+                return await surface.ask(gateway, key: key, clientNames: names)
             }
+            // What is made once is there the second time.
+            _ = await ask(key, [])
             let free = await ask(key, [])
             #expect(free.status != 401)
             _ = try await gateway.administration.put(Self.bound, id: .sample("demo"), origin: TestGateway.origin)

@@ -17,7 +17,12 @@ struct DataListenerTests {
             ("/v1/tenants/demo/messages/explain", 1_048_576), ("/v1/tenants/demo/messagesx", 65_536),
             ("/v1/tenants/demo/messages/explain?form=legacy", 1_048_576),
             ("/v1/tenants/demo/messages/explains", 65_536),
-            ("/v1/tenants//messages", 65_536), ("/v1/tenants/demo/x/messages", 65_536),
+            ("/v1/tenants/demo/topics/news/subscriptions", 1_048_576),
+            ("/v1/tenants/demo/topics/news/subscriptions?x=/y", 1_048_576),
+            ("/v1/tenants/demo/topics/news/subscriptions/remove", 1_048_576), ("/iid/v1:batchAdd", 1_048_576),
+            ("/iid/v1:batchRemove", 1_048_576), ("/v1/tenants/demo/audit?x=/subscriptions", 65_536),
+            ("/iid/info/x", 65_536), ("/v1/projects/p/registrations/t/topicSubscriptions", 65_536),
+            ("/subscriptions", 65_536), ("/v1/tenants//messages", 65_536), ("/v1/tenants/demo/x/messages", 65_536),
         ]
     )
     func bodyLimit(path: String, limit: Int) async throws {

@@ -10,14 +10,8 @@ struct DeadlineTests {
     )
     func malformed(value: String) async throws {
         try await TestGateway.run { gateway, key in
-            let answer = await gateway.send(
-                #"{"token":"device"}"#,
-                key: key,
-                headers: ["X-Request-Timeout-Ms": value]
-            )
-            #expect(answer.status == 400)
-            let problem = try answer.problem()
-            #expect(problem["code"] == "bad_request")
+            let answer = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["X-Request-Timeout-Ms": value])
+            let problem = try answer.expectProblem(400, "bad_request")
             #expect(problem["detail"] == "X-Request-Timeout-Ms must be a whole number of at least 1")
             #expect(gateway.upstream.calls.isEmpty)
         }
@@ -26,11 +20,7 @@ struct DeadlineTests {
     @Test("Any number above zero is taken", arguments: ["1", "20000", "9223372036854775807"])
     func wellFormed(value: String) async throws {
         try await TestGateway.run { gateway, key in
-            let answer = await gateway.send(
-                #"{"token":"device"}"#,
-                key: key,
-                headers: ["X-Request-Timeout-Ms": value]
-            )
+            let answer = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["X-Request-Timeout-Ms": value])
             #expect(answer.status == 200)
         }
     }

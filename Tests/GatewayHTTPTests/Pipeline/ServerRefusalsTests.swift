@@ -8,53 +8,34 @@ import Testing
 @testable import GatewayHTTP
 
 struct ServerRefusalsTests {
-    /// A refusal of the server's, and how it is answered.
+    /// A refusal of the server's, and how it is answered and counted.
     struct Case: Sendable {
         var refusal: HTTPServerRefusal
         var status: Int
         var code: String
         var reason: String
-        var isRetryable = false
+        var isRetryable: Bool
+
+        init(_ refusal: HTTPServerRefusal, _ status: Int, _ code: String, _ reason: String, isRetryable: Bool = false) {
+            (self.refusal, self.status, self.code) = (refusal, status, code)
+            (self.reason, self.isRetryable) = (reason, isRetryable)
+        }
     }
 
-    @Test(
-        "What the server refuses is a problem like any other, with the status that it is sent with",
-        arguments: [
-            Case(
-                refusal: .badRequest(reason: "The request has no Host."),
-                status: 400,
-                code: "bad_request",
-                reason: "bad_request"
-            ),
-            Case(refusal: .uriTooLong, status: 414, code: "uri_too_long", reason: "uri_too_long"),
-            Case(refusal: .headerTooLarge, status: 431, code: "header_too_large", reason: "header_too_large"),
-            Case(refusal: .bodyTooLarge, status: 413, code: "body_too_large", reason: "body_too_large"),
-            Case(
-                refusal: .headTimeout,
-                status: 408,
-                code: "request_timeout",
-                reason: "head_timeout",
-                isRetryable: true
-            ),
-            Case(
-                refusal: .bodyTimeout,
-                status: 408,
-                code: "request_timeout",
-                reason: "body_timeout",
-                isRetryable: true
-            ),
-            Case(refusal: .unsupportedTransferEncoding, status: 501, code: "bad_request", reason: "transfer_encoding"),
-            Case(refusal: .httpVersionNotSupported, status: 505, code: "bad_request", reason: "http_version"),
-            Case(refusal: .expectationFailed, status: 417, code: "bad_request", reason: "expectation"),
-            Case(
-                refusal: .tooManyConnections,
-                status: 503,
-                code: "overloaded",
-                reason: "too_many_connections",
-                isRetryable: true
-            ),
-        ]
-    )
+    private static let cases: [Case] = [
+        Case(.badRequest(reason: "The request has no Host."), 400, "bad_request", "bad_request"),
+        Case(.uriTooLong, 414, "uri_too_long", "uri_too_long"),
+        Case(.headerTooLarge, 431, "header_too_large", "header_too_large"),
+        Case(.bodyTooLarge, 413, "body_too_large", "body_too_large"),
+        Case(.headTimeout, 408, "request_timeout", "head_timeout", isRetryable: true),
+        Case(.bodyTimeout, 408, "request_timeout", "body_timeout", isRetryable: true),
+        Case(.unsupportedTransferEncoding, 501, "bad_request", "transfer_encoding"),
+        Case(.httpVersionNotSupported, 505, "bad_request", "http_version"),
+        Case(.expectationFailed, 417, "bad_request", "expectation"),
+        Case(.tooManyConnections, 503, "overloaded", "too_many_connections", isRetryable: true),
+    ]
+
+    @Test("What the server refuses is a problem like any other, with the status that it is sent with", arguments: cases)
     func refusals(expected: Case) throws {
         let metrics = TestMetrics()
         let listener = Listener.withoutRoutes(metrics: metrics)

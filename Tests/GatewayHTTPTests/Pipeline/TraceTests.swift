@@ -12,17 +12,58 @@ struct TraceTests {
 
     /// A request, and how its span ends.
     struct Case: Sendable {
-        var method: HTTPRequest.Method = .post
+        /// Who asks: a tenant by a key of either form, an operator, or nobody.
+        enum Caller: Sendable { case key, legacyKey, admin, nobody }
+
+        var caller: Caller
+        var method: HTTPRequest.Method
         var path: String
-        var body = ""
-        var hasKey = true
-        var isLegacyKey = false
-        var isAdmin = false
+        var body: String
         var name: String
         var status: Int
         var code: String?
-        var tenant: String? = "demo"
+        var tenant: String?
+
+        init(
+            _ caller: Caller,
+            _ method: HTTPRequest.Method,
+            _ path: String,
+            _ body: String = "",
+            span name: String,
+            _ status: Int,
+            _ code: String? = nil,
+            tenant: String? = "demo"
+        ) {
+            (self.caller, self.method, self.path, self.body) = (caller, method, path, body)
+            (self.name, self.status, self.code, self.tenant) = (name, status, code, tenant)
+        }
     }
+
+    private static let messages = "POST /v1/tenants/{tenant}/messages"
+    private static let list = "GET /v1/tenants/{tenant}/audit"
+    private static let foreign = "/v1/tenants/canary:token/messages"
+    private static let v1 = "POST /v1/projects/{project}/messages:send"
+    private static let v1Body = #"{"message":{"token":"canary"}}"#
+    private static let oneGroup = "/fcm/notification?notification_key_name=canary"
+    private static let canary = HTTPRequest.Method("CANARY") ?? .get
+
+    static let cases: [Case] = [
+        Case(.key, .post, "/v1/tenants/demo/messages", #"{"token":"canary"}"#, span: Self.messages, 200),
+        Case(.key, .post, "/v1/tenants/demo/messages", "{", span: Self.messages, 400, "malformed_json"),
+        Case(.nobody, .post, Self.foreign, span: Self.messages, 401, "unauthenticated", tenant: nil),
+        Case(.legacyKey, .post, "/fcm/send", #"{"to":"canary"}"#, span: "POST /fcm/send", 200),
+        Case(.nobody, .post, "/fcm/send", span: "POST /fcm/send", 401, "unauthenticated", tenant: nil),
+        Case(.key, .trace, "/fcm/send", span: "TRACE /fcm/send", 405, "method_not_allowed", tenant: nil),
+        Case(.key, .post, "/v1/projects/demo/messages:send", Self.v1Body, span: Self.v1, 200),
+        Case(.legacyKey, .get, "/iid/info/canary", span: "GET /iid/info/{token}", 200),
+        Case(.legacyKey, .get, Self.oneGroup, span: "GET /fcm/notification", 400, "not_found"),
+        Case(.key, .get, "/v1/tenants/demo/audit", span: Self.list, 200),
+        Case(.key, .get, "/v1/tenants/demo/audit?canary=1", span: Self.list, 422, "unknown_field"),
+        Case(.key, .get, "/canary/device", span: "GET", 404, "not_found", tenant: nil),
+        Case(.admin, .get, "/livez", span: "GET /livez", 200, tenant: nil),
+        Case(.admin, .get, "/admin/v1/tenants/other", span: "GET /admin/v1/tenants/{tenant}", 200, tenant: "other"),
+        Case(.admin, Self.canary, "/livez", span: "HTTP /livez", 405, "method_not_allowed", tenant: nil),
+    ]
 
     @Test("The trace's id is in the audit, whatever the route")
     func audited() async throws {
@@ -52,130 +93,24 @@ struct TraceTests {
         }
     }
 
-    @Test(
-        "Every request has one span, which says how it ended and is ended once",
-        arguments: [
-            Case(
-                path: "/v1/tenants/demo/messages",
-                body: #"{"token":"canary"}"#,
-                name: "POST /v1/tenants/{tenant}/messages",
-                status: 200
-            ),
-            Case(
-                path: "/v1/tenants/demo/messages",
-                body: "{",
-                name: "POST /v1/tenants/{tenant}/messages",
-                status: 400,
-                code: "malformed_json"
-            ),
-            Case(
-                path: "/v1/tenants/canary:token/messages",
-                hasKey: false,
-                name: "POST /v1/tenants/{tenant}/messages",
-                status: 401,
-                code: "unauthenticated",
-                tenant: nil
-            ),
-            Case(
-                path: "/fcm/send",
-                body: #"{"to":"canary"}"#,
-                isLegacyKey: true,
-                name: "POST /fcm/send",
-                status: 200
-            ),
-            Case(
-                path: "/fcm/send",
-                hasKey: false,
-                name: "POST /fcm/send",
-                status: 401,
-                code: "unauthenticated",
-                tenant: nil
-            ),
-            Case(
-                method: .trace,
-                path: "/fcm/notification",
-                name: "TRACE /fcm/notification",
-                status: 405,
-                code: "method_not_allowed",
-                tenant: nil
-            ),
-            Case(
-                path: "/v1/projects/demo/messages:send",
-                body: #"{"message":{"token":"canary"}}"#,
-                name: "POST /v1/projects/{project}/messages:send",
-                status: 200
-            ),
-            Case(
-                method: .get,
-                path: "/iid/info/canary",
-                isLegacyKey: true,
-                name: "GET /iid/info/{token}",
-                status: 200
-            ),
-            Case(
-                method: .get,
-                path: "/fcm/notification?notification_key_name=canary",
-                isLegacyKey: true,
-                name: "GET /fcm/notification",
-                status: 400,
-                code: "not_found"
-            ),
-            Case(
-                method: .get,
-                path: "/v1/tenants/demo/audit",
-                name: "GET /v1/tenants/{tenant}/audit",
-                status: 200
-            ),
-            Case(
-                method: .get,
-                path: "/v1/tenants/demo/audit?canary=1",
-                name: "GET /v1/tenants/{tenant}/audit",
-                status: 422,
-                code: "unknown_field"
-            ),
-            Case(
-                method: .get,
-                path: "/canary/device",
-                name: "GET",
-                status: 404,
-                code: "not_found",
-                tenant: nil
-            ),
-            Case(method: .get, path: "/livez", isAdmin: true, name: "GET /livez", status: 200, tenant: nil),
-            Case(
-                method: .get,
-                path: "/admin/v1/tenants/other",
-                isAdmin: true,
-                name: "GET /admin/v1/tenants/{tenant}",
-                status: 200,
-                tenant: "other"
-            ),
-            Case(
-                method: .init("CANARY") ?? .get,
-                path: "/livez",
-                isAdmin: true,
-                name: "HTTP /livez",
-                status: 405,
-                code: "method_not_allowed",
-                tenant: nil
-            ),
-        ]
-    )
+    @Test("Every request has one span, which says how it ended and is ended once", arguments: Self.cases)
     func spans(expected: Case) async throws {
         let tracer = RecordingTracer()
         try await TestGateway.run(tracer: RequestTracer(tracer)) { gateway, key in
             var headers = Self.state
-            if expected.isLegacyKey { headers["Authorization"] = "key=\(key)" }
+            if expected.caller == .legacyKey { headers["Authorization"] = "key=\(key)" }
             let answer =
-                expected.isAdmin
-                ? await gateway.admin(expected.method, expected.path, headers: headers)
-                : await gateway.data(
-                    expected.method,
-                    expected.path,
-                    key: expected.hasKey ? key : nil,
-                    body: expected.body,
-                    headers: headers
-                )
+                switch expected.caller {
+                case .admin: await gateway.admin(expected.method, expected.path, headers: headers)
+                case .key, .legacyKey, .nobody:
+                    await gateway.data(
+                        expected.method,
+                        expected.path,
+                        key: expected.caller == .nobody ? nil : key,
+                        body: expected.body,
+                        headers: headers
+                    )
+                }
             #expect(answer.status == expected.status, "\(answer.body)")
             let span = try #require(tracer.spans.first)
             #expect(tracer.spans.count == 1)
@@ -199,8 +134,7 @@ struct TraceTests {
         let tracer = RecordingTracer()
         try await TestGateway.run(tracer: RequestTracer(tracer)) { gateway, key in
             gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), upstreamCode: "503"))
-            let answer = await gateway.send(#"{"token":"t"}"#, key: key)
-            #expect(answer.status == 503)
+            #expect(await gateway.send(#"{"token":"t"}"#, key: key).status == 503)
             let span = try #require(tracer.spans.first)
             #expect(span.status?.code == .error)
             #expect(span.attributes["error.type"] == "upstream_unavailable")
@@ -214,8 +148,7 @@ struct TraceTests {
         try await TestGateway.run(maxInFlight: 1, tracer: RequestTracer(tracer)) { gateway, key in
             let filler = try Principal.sample()
             #expect(gateway.gate.enter(filler, .message(recipients: 1, isUrgent: true), lag: .zero) == nil)
-            let answer = await gateway.data(.post, path, key: key, body: "{}")
-            #expect(answer.status == 503)
+            #expect(await gateway.data(.post, path, key: key, body: "{}").status == 503)
             #expect(tracer.spans.map(\.ends) == [1])
             #expect(tracer.spans.first?.attributes["error.type"] == "overloaded")
         }

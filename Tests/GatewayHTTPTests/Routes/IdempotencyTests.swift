@@ -11,22 +11,6 @@ import Testing
 
 /// `Idempotency-Key` on all three surfaces.
 struct IdempotencyTests {
-    /// The routes that take a key.
-    enum Surface: String, CaseIterable, Sendable {
-        case rest
-        case legacy
-        case v1
-
-        /// A message of the surface to a token.
-        func body(_ token: String = "device", score: String = "3x1") -> String {
-            switch self {
-            case .rest: #"{"token":"\#(token)","data":{"score":"\#(score)"}}"#
-            case .legacy: #"{"to":"\#(token)","data":{"score":"\#(score)"}}"#
-            case .v1: #"{"message":{"token":"\#(token)","data":{"score":"\#(score)"}}}"#
-            }
-        }
-    }
-
     private static let unknown = UpstreamResult(answer: .failed(.outcomeUnknown), upstreamCode: "deadlineExceeded")
 
     /// Runs a body with a gateway whose `demo` has a project.
@@ -41,27 +25,21 @@ struct IdempotencyTests {
 
     private static func send(
         _ gateway: TestGateway,
-        _ surface: Surface,
+        _ surface: SendSurface,
         _ body: String? = nil,
         key: String,
         once: String = "key-1",
         headers: [String: String] = [:]
     ) async -> Answer {
-        let headers = headers.merging(["Idempotency-Key": once]) { $1 }
-        let body = body ?? surface.body()
-        return switch surface {
-        case .rest: await gateway.send(body, key: key, headers: headers)
-        case .legacy: await gateway.legacy(body, key: key, headers: headers)
-        case .v1: await gateway.v1(body, key: key, headers: headers)
-        }
+        await surface.send(gateway, body, key: key, headers: headers.merging(["Idempotency-Key": once]) { $1 })
     }
 
     private static func count(_ result: String, _ gateway: TestGateway) -> Int64? {
         try? gateway.metrics.expectCounter("fcmgw_idempotency_total", [("result", result)]).totalValue
     }
 
-    @Test("A repeat gets the first answer byte for byte, and nothing is sent or spent", arguments: Surface.allCases)
-    func replay(surface: Surface) async throws {
+    @Test("A repeat gets the first answer byte for byte, and nothing is sent or spent", arguments: SendSurface.json)
+    func replay(surface: SendSurface) async throws {
         try await Self.run { gateway, key in
             let first = await Self.send(gateway, surface, key: key, headers: ["X-Request-ID": "first-request"])
             #expect(first.status == 200, "\(first.body)")
@@ -85,31 +63,40 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("Refusals by FCM are kept with status and fields", arguments: Surface.allCases)
-    func refusals(surface: Surface) async throws {
+    @Test(
+        "What FCM refused is kept, and an answer that was lost stays lost: nothing is sent again",
+        arguments: SendSurface.json,
+        [UpstreamResult.rejecting(Rejection(code: .senderMismatch)), Self.unknown]
+    )
+    func refusals(surface: SendSurface, result: UpstreamResult) async throws {
         try await Self.run { gateway, key in
-            gateway.answer(.rejecting(Rejection(code: .senderMismatch)))
+            gateway.answer(result)
             let first = await Self.send(gateway, surface, key: key)
             let again = await Self.send(gateway, surface, key: key)
             #expect(again.status == first.status)
             #expect(again.body == first.body)
             #expect(again.header("Idempotent-Replayed") == "true")
             #expect(gateway.upstream.calls.count == 1)
+            guard result == Self.unknown else { return }
+            #expect(first.status == (surface == .legacy ? 200 : 504))
+            let names: [SendSurface: String] = [
+                .rest: "outcome_unknown", .legacy: "InternalServerError", .v1: "DEADLINE_EXCEEDED",
+            ]
+            #expect(surface.outcome(of: first) == names[surface])
+            #expect(Self.count("unknown", gateway) == 1)
         }
     }
 
-    @Test("Another request under the key is refused", arguments: Surface.allCases)
-    func mismatch(surface: Surface) async throws {
+    @Test("Another request under the key is refused", arguments: SendSurface.json)
+    func mismatch(surface: SendSurface) async throws {
         try await Self.run { gateway, key in
             #expect(await Self.send(gateway, surface, key: key).status == 200)
             let other = await Self.send(gateway, surface, surface.body(score: "3x2"), key: key)
             switch surface {
             case .rest:
-                #expect(other.status == 422)
-                let problem = try other.problem()
-                #expect(problem["code"] == "idempotency_conflict")
+                let problem = try other.expectProblem(422, "idempotency_conflict")
                 #expect(problem["retryable"] == false)
-            case .legacy:
+            case .legacy, .form:
                 #expect(other.status == 400)
                 #expect(other.body == #"{"error":"InvalidParameters"}"#)
             case .v1:
@@ -122,8 +109,8 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A request is the same however it is written and however long it waits", arguments: Surface.allCases)
-    func respelled(surface: Surface) async throws {
+    @Test("A request is the same however it is written and however long it waits", arguments: SendSurface.json)
+    func respelled(surface: SendSurface) async throws {
         let bodies =
             switch surface {
             case .rest:
@@ -131,7 +118,7 @@ struct IdempotencyTests {
                     #"{"token":"w","ttl":5,"data":{"a":"1","b":"/"}}"#,
                     #" {"d\u0061ta": {"b": "\/", "a": "1"},"ttl": 5.0, "token":"w"} "#,
                 ]
-            case .legacy:
+            case .legacy, .form:
                 [
                     #"{"to":"w","time_to_live":5,"data":{"a":"1","b":"/"}}"#,
                     #" {"d\u0061ta": {"b": "\/", "a": "1"},"time_to_live": 50e-1, "to":"w", "unknown": 1} "#,
@@ -178,8 +165,8 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A repeat of what still runs is told to wait", arguments: Surface.allCases)
-    func inProgress(surface: Surface) async throws {
+    @Test("A repeat of what still runs is told to wait", arguments: SendSurface.json)
+    func inProgress(surface: SendSurface) async throws {
         try await Self.run { gateway, key in
             gateway.hold()
             async let first = Self.send(gateway, surface, key: key)
@@ -195,7 +182,7 @@ struct IdempotencyTests {
                 #expect(early.status == 409)
                 let codes = [try early.code(), try other.code()]
                 #expect(codes == ["idempotency_in_progress", "idempotency_conflict"])
-            case .legacy:
+            case .legacy, .form:
                 #expect(early.status == 503)
                 #expect(early.body == #"{"error":"Unavailable"}"#)
             case .v1:
@@ -208,34 +195,12 @@ struct IdempotencyTests {
         }
     }
 
-    @Test("A lost answer stays lost: nothing is sent again", arguments: Surface.allCases)
-    func unknown(surface: Surface) async throws {
-        try await Self.run { gateway, key in
-            gateway.answer(Self.unknown)
-            let first = await Self.send(gateway, surface, key: key)
-            let again = await Self.send(gateway, surface, key: key)
-            switch surface {
-            case .rest:
-                let code = try first.code()
-                #expect(code == "outcome_unknown")
-            case .legacy: #expect(first.value["results"]?.elements.first?["error"] == "InternalServerError")
-            case .v1: #expect(first.value["error"]?["status"] == "DEADLINE_EXCEEDED")
-            }
-            #expect(surface == .legacy ? first.status == 200 : first.status == 504)
-            #expect(again.status == first.status)
-            #expect(again.body == first.body)
-            #expect(again.header("Idempotent-Replayed") == "true")
-            #expect(gateway.upstream.calls.count == 1)
-            #expect(Self.count("unknown", gateway) == 1)
-        }
-    }
-
     @Test(
         "What was taken for nobody for a cause that passes frees the key",
-        arguments: Surface.allCases,
+        arguments: SendSurface.json,
         [OutcomeCode.upstreamUnavailable, .upstreamInternal, .upstreamCredentials, .deviceRateExceeded]
     )
-    func freed(surface: Surface, code: OutcomeCode) async throws {
+    func freed(surface: SendSurface, code: OutcomeCode) async throws {
         try await Self.run { gateway, key in
             gateway.answer(UpstreamResult(answer: .failed(code), upstreamCode: "x"))
             let first = await Self.send(gateway, surface, key: key)
@@ -261,8 +226,7 @@ struct IdempotencyTests {
             for _ in 1...3 {
                 #expect(await Self.send(gateway, .rest, key: key).header("Idempotent-Replayed") == "true")
             }
-            let refused = await Self.send(gateway, .rest, key: key, once: "key-2")
-            #expect(refused.status == 429)
+            #expect(await Self.send(gateway, .rest, key: key, once: "key-2").status == 429)
             #expect(gateway.idempotencyStore.records.count == 1)
             gateway.clock.advance(by: .seconds(3_600))
             #expect(await Self.send(gateway, .rest, key: key, once: "key-2").status == 200)
@@ -273,7 +237,7 @@ struct IdempotencyTests {
     @Test("What is refused before it is a message takes no key")
     func validation() async throws {
         try await Self.run { gateway, key in
-            for surface in Surface.allCases {
+            for surface in SendSurface.json {
                 #expect(await Self.send(gateway, surface, "{", key: key).status >= 400)
                 #expect(await Self.send(gateway, surface, key: key).status == 200, "\(surface)")
             }
@@ -285,13 +249,13 @@ struct IdempotencyTests {
     func identities() async throws {
         try await Self.run { gateway, key in
             let other = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")
-            for surface in Surface.allCases { #expect(await Self.send(gateway, surface, key: key).status == 200) }
+            for surface in SendSurface.json { #expect(await Self.send(gateway, surface, key: key).status == 200) }
             #expect(await Self.send(gateway, .rest, key: key, once: "KEY-1").header("Idempotent-Replayed") == nil)
             let answer = await gateway.data(
                 .post,
                 "/v1/tenants/other/messages",
                 key: other,
-                body: Surface.rest.body(),
+                body: SendSurface.rest.body(),
                 headers: ["Idempotency-Key": "key-1"]
             )
             #expect(answer.status == 200)
@@ -327,7 +291,7 @@ struct IdempotencyTests {
             #expect(await Self.send(gateway, .rest, key: key).body == first.body)
             #expect(await gateway.idempotent.purge() == 0)
             gateway.clock.advance(by: .seconds(1))
-            let other = Surface.rest.body(score: "another")
+            let other = SendSurface.rest.body(score: "another")
             let second = await Self.send(gateway, .rest, other, key: key)
             #expect(second.status == 200)
             #expect(second.body != first.body)
@@ -359,13 +323,13 @@ struct IdempotencyTests {
     func refusingStore() async throws {
         try await Self.run { gateway, key in
             gateway.idempotencyStore.refuse()
-            for surface in Surface.allCases {
+            for surface in SendSurface.json {
                 let answer = await Self.send(gateway, surface, key: key)
                 #expect(answer.status == (surface == .legacy ? 200 : 503), "\(answer.body)")
                 #expect(answer.body.contains("Unavailable") || surface != .legacy)
             }
             #expect(gateway.upstream.calls.isEmpty)
-            #expect(await gateway.send(Surface.rest.body(), key: key).status == 200)
+            #expect(await gateway.send(SendSurface.rest.body(), key: key).status == 200)
             gateway.idempotencyStore.refuse(false)
             #expect(await Self.send(gateway, .rest, key: key).status == 200)
             #expect(Self.count("failed", gateway) == 3)
@@ -377,10 +341,7 @@ struct IdempotencyTests {
         try await Self.run { gateway, key in
             #expect(await Self.send(gateway, .rest, key: key).status == 200)
             gateway.idempotencyStore.damage()
-            let again = await Self.send(gateway, .rest, key: key)
-            #expect(again.status == 504)
-            let code = try again.code()
-            #expect(code == "outcome_unknown")
+            try await Self.send(gateway, .rest, key: key).expectProblem(504, "outcome_unknown")
             #expect(gateway.upstream.calls.count == 1)
         }
     }
@@ -407,12 +368,7 @@ struct IdempotencyTests {
     @Test("Stored answers and records hold neither token nor key in clear")
     func sealed() async throws {
         try await Self.run { gateway, key in
-            gateway.answer(
-                UpstreamResult(
-                    answer: .recipients([.accepted(Acceptance(messageID: "1", replacementToken: "c4nary-new"))]),
-                    upstreamCode: "200"
-                )
-            )
+            gateway.answer(.outcomes(.accepted(Acceptance(messageID: "1", replacementToken: "c4nary-new"))))
             let answer = await Self.send(gateway, .rest, #"{"tokens":["c4nary"]}"#, key: key, once: "c4nary-key")
             #expect(answer.body.contains("c4nary-new"))
             let record = try #require(gateway.idempotencyStore.records.first?.record)
@@ -426,34 +382,6 @@ struct IdempotencyTests {
         }
     }
 
-    @Test(
-        "What is no send refuses a key, and does nothing",
-        arguments: [
-            (HTTPRequest.Method.post, "messages/explain", #"{"token":"device"}"#),
-            (.put, "device-groups/family", #"{"tokens":["a"]}"#), (.get, "device-groups/family", ""),
-            (.delete, "device-groups/family", ""), (.post, "device-groups/family/members", #"{"tokens":["a"]}"#),
-            (.post, "topics/news/subscriptions", #"{"tokens":["a"]}"#), (.get, "audit", ""),
-            (.get, "retired-tokens", ""),
-        ]
-    )
-    func otherRoutes(method: HTTPRequest.Method, path: String, body: String) async throws {
-        try await Self.run { gateway, _ in
-            let key = try await gateway.makeKey(scopes: Set(Scope.allCases))
-            let answer = await gateway.data(
-                method,
-                "/v1/tenants/demo/\(path)",
-                key: key,
-                body: body,
-                headers: ["Idempotency-Key": "key-1"]
-            )
-            #expect(answer.status == 400)
-            let problem = try answer.problem()
-            #expect(problem["code"] == "bad_request")
-            #expect(problem["detail"] == "Only sends take Idempotency-Key; leave it out here")
-            #expect(gateway.idempotencyStore.records.isEmpty)
-        }
-    }
-
     @Test("An operator's change refuses a key as well")
     func adminRoutes() async throws {
         try await Self.run { gateway, _ in
@@ -464,6 +392,23 @@ struct IdempotencyTests {
                 headers: ["Idempotency-Key": "key-1"]
             )
             #expect(answer.status == 400)
+        }
+    }
+
+    @Test("A malformed key is refused, and nothing is sent", arguments: SendSurface.json)
+    func malformedKey(surface: SendSurface) async throws {
+        try await Self.run { gateway, key in
+            for text in [String(repeating: "k", count: 256), "schlüssel", "tab\tbed"] {
+                let answer = await Self.send(gateway, surface, key: key, once: text)
+                #expect(answer.status == 400)
+                #expect(answer.body.contains("Idempotency-Key"))
+                guard surface == .rest else { continue }
+                let problem = try answer.problem()
+                #expect(problem["code"] == "bad_request")
+                #expect(problem["action"] == "fix_request")
+                #expect(problem["retryable"] == false)
+            }
+            #expect(gateway.upstream.calls.isEmpty)
         }
     }
 

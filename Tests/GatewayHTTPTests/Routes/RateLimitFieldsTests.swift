@@ -48,11 +48,7 @@ struct RateLimitFieldsTests {
             Limit(scope: .tenant, body: #"{"token":"a"}"#, code: "tenant_rate_exceeded"),
             Limit(scope: .device, body: #"{"token":"a"}"#, code: "device_rate_exceeded"),
             Limit(scope: .device, body: #"{"tokens":["a"]}"#, code: "device_rate_exceeded"),
-            Limit(
-                scope: .deviceCollapsible,
-                body: #"{"token":"a","collapse_key":"k"}"#,
-                code: "device_rate_exceeded"
-            ),
+            Limit(scope: .deviceCollapsible, body: #"{"token":"a","collapse_key":"k"}"#, code: "device_rate_exceeded"),
             Limit(scope: .topic, body: #"{"topic":"news"}"#, code: "topic_rate_exceeded"),
             Limit(
                 scope: .topic,
@@ -75,8 +71,9 @@ struct RateLimitFieldsTests {
             let answer = await gateway.send(limit.body, key: key)
             #expect(answer.status == 429)
             #expect(answer.header("Retry-After") == "7")
-            #expect(answer.header("RateLimit")?.hasPrefix(#""tenant";r="#) == true)
-            #expect(answer.header("RateLimit-Policy")?.hasPrefix(#""tenant";q="#) == true)
+            let isTenants = limit.scope == .tenant
+            #expect(answer.header("RateLimit")?.hasPrefix(#""tenant";r=\#(isTenants ? "0;t=7" : "")"#) == true)
+            #expect(answer.header("RateLimit-Policy")?.hasPrefix(#""tenant";q=\#(isTenants ? "1;w=7" : "")"#) == true)
             let problem = try answer.problem()
             #expect(problem["id"]?.text?.isUUIDv7 == true)
             #expect(
@@ -92,30 +89,17 @@ struct RateLimitFieldsTests {
         }
     }
 
-    @Test("An exhausted tenant's quota shows as nothing left")
-    func nothingLeft() async throws {
-        let once = try RatePolicy.sample(1, per: 7, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(tenant: [once])) { gateway, key in
-            _ = await gateway.send(#"{"token":"a"}"#, key: key)
-            let answer = await gateway.send(#"{"token":"b"}"#, key: key)
-            #expect(answer.status == 429)
-            #expect(answer.header("RateLimit") == #""tenant";r=0;t=7"#)
-            #expect(answer.header("RateLimit-Policy") == #""tenant";q=1;w=7"#)
-        }
-    }
-
     @Test("A list whose recipients are all over their limit is one problem with the longest wait")
     func wholeListExceeded() async throws {
         let once = try RatePolicy.sample(1, per: 7, burst: 1)
-        try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key in
+        try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key async throws in
             _ = await gateway.send(#"{"token":"a"}"#, key: key)
             gateway.clock.advance(by: .seconds(3))
             _ = await gateway.send(#"{"token":"b"}"#, key: key)
             let answer = await gateway.send(#"{"tokens":["a","b"]}"#, key: key)
             #expect(answer.status == 429)
             #expect(answer.header("Retry-After") == "7")
-            let code = try answer.code()
-            #expect(code == "device_rate_exceeded")
+            #expect(try answer.code() == "device_rate_exceeded")
         }
     }
 
@@ -125,12 +109,7 @@ struct RateLimitFieldsTests {
         try await TestGateway.run(limits: LimitPolicies(tenant: [once], device: [once])) { gateway, key in
             let otherKey = try await gateway.makeKey(scopes: [.sendMessages], tenant: "other")
             #expect(await gateway.send(#"{"token":"a"}"#, key: key).status == 200)
-            let other = await gateway.data(
-                .post,
-                "/v1/tenants/other/messages",
-                key: otherKey,
-                body: #"{"token":"a"}"#
-            )
+            let other = await gateway.data(.post, "/v1/tenants/other/messages", key: otherKey, body: #"{"token":"a"}"#)
             #expect(other.status == 200)
         }
     }

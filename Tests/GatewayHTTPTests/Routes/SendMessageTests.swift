@@ -6,110 +6,92 @@ import Testing
 @testable import GatewayHTTP
 
 struct SendMessageTests {
-    @Test("One recipient: the message's id, the status and FCM's id, and nothing else")
-    func single() async throws {
+    /// A message, what FCM says of it, and the answer beside the message's id.
+    struct Case: Sendable, CustomTestStringConvertible {
+        var body: String
+        var result: UpstreamResult
+        var answer: JSON
+
+        var testDescription: String { self.body }
+
+        init(_ body: String, _ answer: UpstreamResult.Answer, retryAfter: Int? = nil, _ json: JSON) {
+            self.body = body
+            self.result = UpstreamResult(answer: answer, retryAfter: retryAfter, upstreamCode: "200")
+            self.answer = json
+        }
+
+        init(_ body: String, accepted id: String, replacement: String? = nil) {
+            let outcome = RecipientOutcome.accepted(Acceptance(messageID: id, replacementToken: replacement))
+            var json: JSON = ["status": "accepted", "message_id": .string(id)]
+            if let replacement { json["replacement_token"] = .string(replacement) }
+            self.init(body, .recipients([outcome]), json)
+        }
+    }
+
+    private static func dead(_ token: JSON) -> JSON {
+        ["token": token, "status": "rejected", "code": "unregistered", "retryable": false, "action": "delete_token"]
+    }
+
+    private static func failed(_ token: JSON) -> JSON {
+        ["token": token, "status": "rejected", "code": "upstream_unavailable", "retryable": true, "action": "wait"]
+    }
+
+    private static let five: JSON = [
+        "accepted": 2, "rejected": 3,
+        "results": [
+            ["token": "a", "status": "accepted", "message_id": "0:15"], Self.dead("b"),
+            ["token": "c", "status": "accepted", "message_id": "0:16", "replacement_token": "new"],
+            [
+                "token": "d", "status": "rejected", "code": "device_rate_exceeded", "retryable": true,
+                "action": "wait", "retry_after": 12, "limited_by": "fcm",
+            ],
+            [
+                "token": "e", "status": "rejected", "code": "invalid_token", "retryable": false,
+                "action": "fix_request",
+            ],
+        ],
+    ]
+
+    private static let cases: [Case] = [
+        Case(#"{"token":"device-1"}"#, accepted: "0:1500415314455276%31bd1c9631bd1c96"),
+        Case(#"{"token":"device-1"}"#, accepted: "0:1", replacement: "device-2"),
+        Case(#"{"topic":"news"}"#, accepted: "5735983"),
+        Case(#"{"condition":"'news' in topics && 'sport' in topics"}"#, accepted: "5735983"),
+        // One result each, in the request's order, whatever became of them.
+        Case(
+            #"{"tokens":["a","b","c","d","e"]}"#,
+            .recipients([
+                .accepted(Acceptance(messageID: "0:15")), .rejected(.unregistered),
+                .accepted(Acceptance(messageID: "0:16", replacementToken: "new")),
+                .rejected(Rejection(code: .deviceRateExceeded)), .rejected(.invalidToken),
+            ]),
+            retryAfter: 12,
+            Self.five
+        ),
+        // All failed, one by one: still a list.
+        Case(
+            #"{"tokens":["a","b"]}"#,
+            .recipients([.rejected(.unregistered), .rejected(.unregistered)]),
+            ["accepted": 0, "rejected": 2, "results": [Self.dead("a"), Self.dead("b")]]
+        ),
+        // A group's counts, with the members that failed.
+        Case(
+            #"{"token":"a-group"}"#,
+            .group(GroupOutcome(success: 1, failure: 2, failedTokens: ["x", "y"])),
+            ["accepted": 1, "rejected": 2, "results": [Self.failed("x"), Self.failed("y")]]
+        ),
+    ]
+
+    @Test("An answer has the message's id and what became of each recipient, and nothing else", arguments: Self.cases)
+    func answers(expected: Case) async throws {
         try await TestGateway.run { gateway, key in
-            gateway.answer(Self.accepting("0:1500415314455276%31bd1c9631bd1c96"))
-            let answer = await gateway.send(#"{"token":"device-1"}"#, key: key)
+            gateway.answer(expected.result)
+            let answer = await gateway.send(expected.body, key: key)
             #expect(answer.status == 200)
             #expect(answer.header("Content-Type") == "application/json")
             let json = try answer.json
             #expect(json["id"]?.text?.isUUIDv7 == true)
-            #expect(
-                json.without("id") == ["status": "accepted", "message_id": "0:1500415314455276%31bd1c9631bd1c96"]
-            )
-        }
-    }
-
-    @Test("A changed registration names its replacement")
-    func replacement() async throws {
-        try await TestGateway.run { gateway, key in
-            let acceptance = Acceptance(messageID: "0:1", replacementToken: "device-2")
-            gateway.answer(
-                UpstreamResult(answer: .recipients([.accepted(acceptance)]), upstreamCode: "200")
-            )
-            let answer = await gateway.send(#"{"token":"device-1"}"#, key: key)
-            #expect(answer.status == 200)
-            let json = try answer.json
-            #expect(json.without("id") == ["status": "accepted", "message_id": "0:1", "replacement_token": "device-2"])
-        }
-    }
-
-    @Test(
-        "A topic and a condition answer like one recipient",
-        arguments: [#"{"topic":"news"}"#, #"{"condition":"'news' in topics && 'sport' in topics"}"#]
-    )
-    func topics(body: String) async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.answer(Self.accepting("5735983"))
-            let answer = await gateway.send(body, key: key)
-            #expect(answer.status == 200)
-            let json = try answer.json
-            #expect(json.without("id") == ["status": "accepted", "message_id": "5735983"])
-        }
-    }
-
-    @Test("Several recipients: one result each, in the request's order, whatever became of them")
-    func several() async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.answer(
-                UpstreamResult(
-                    answer: .recipients([
-                        .accepted(Acceptance(messageID: "0:15")),
-                        .rejected(.unregistered),
-                        .accepted(Acceptance(messageID: "0:16", replacementToken: "new")),
-                        .rejected(Rejection(code: .deviceRateExceeded)),
-                        .rejected(.invalidToken),
-                    ]),
-                    retryAfter: 12,
-                    upstreamCode: "200"
-                )
-            )
-            let answer = await gateway.send(#"{"tokens":["a","b","c","d","e"]}"#, key: key)
-            #expect(answer.status == 200)
-            let json = try answer.json
-            #expect(json["id"]?.text?.isUUIDv7 == true)
-            #expect(
-                json.without("id") == [
-                    "accepted": 2, "rejected": 3,
-                    "results": [
-                        ["token": "a", "status": "accepted", "message_id": "0:15"],
-                        [
-                            "token": "b", "status": "rejected", "code": "unregistered", "retryable": false,
-                            "action": "delete_token",
-                        ],
-                        [
-                            "token": "c", "status": "accepted", "message_id": "0:16", "replacement_token": "new",
-                        ],
-                        [
-                            "token": "d", "status": "rejected", "code": "device_rate_exceeded", "retryable": true,
-                            "action": "wait", "retry_after": 12, "limited_by": "fcm",
-                        ],
-                        [
-                            "token": "e", "status": "rejected", "code": "invalid_token", "retryable": false,
-                            "action": "fix_request",
-                        ],
-                    ],
-                ]
-            )
-        }
-    }
-
-    @Test("Several recipients that all failed one by one are still a list")
-    func noneAccepted() async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.answer(
-                UpstreamResult(
-                    answer: .recipients([.rejected(.unregistered), .rejected(.unregistered)]),
-                    upstreamCode: "NotRegistered"
-                )
-            )
-            let answer = await gateway.send(#"{"tokens":["a","b"]}"#, key: key)
-            #expect(answer.status == 200)
-            let json = try answer.json
-            #expect(json["accepted"] == 0)
-            #expect(json["rejected"] == 2)
-            #expect(json["results"]?.elements.count == 2)
+            #expect(json.without("id") == expected.answer)
         }
     }
 
@@ -136,25 +118,18 @@ struct SendMessageTests {
         }
     }
 
-    @Test("A group's counts are told, with the members that failed")
-    func group() async throws {
-        try await TestGateway.run { gateway, key in
-            gateway.answer(
-                UpstreamResult(
-                    answer: .group(GroupOutcome(success: 1, failure: 2, failedTokens: ["x", "y"])),
-                    upstreamCode: "200"
-                )
-            )
-            let answer = await gateway.send(#"{"token":"a-group"}"#, key: key)
+    @Test("Recipients that share a failed call with refused ones each carry it")
+    func partialFailure() async throws {
+        let once = try RatePolicy.sample(1, per: 60, burst: 1)
+        try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key in
+            _ = await gateway.send(#"{"token":"b"}"#, key: key)
+            gateway.answer(UpstreamResult(answer: .failed(.upstreamUnavailable), retryAfter: 9, upstreamCode: "503"))
+            let answer = await gateway.send(#"{"tokens":["a","b"]}"#, key: key)
             #expect(answer.status == 200)
-            let failed: @Sendable (JSON) -> JSON = { token in
-                [
-                    "token": token, "status": "rejected", "code": "upstream_unavailable", "retryable": true,
-                    "action": "wait",
-                ]
-            }
-            let json = try answer.json
-            #expect(json.without("id") == ["accepted": 1, "rejected": 2, "results": [failed("x"), failed("y")]])
+            let results = try answer.json["results"]?.elements ?? []
+            #expect(results.map { $0["code"]?.text } == ["upstream_unavailable", "device_rate_exceeded"])
+            #expect(results.map { $0["retry_after"]?.int } == [9, 60])
+            #expect(results.map { $0["limited_by"]?.text } == [nil, "gateway"])
         }
     }
 
@@ -210,40 +185,12 @@ struct SendMessageTests {
         let once = try RatePolicy.sample(1, per: 60, burst: 1)
         try await TestGateway.run(limits: LimitPolicies(device: [once])) { gateway, key in
             for _ in 0..<3 {
-                let answer = await gateway.send(#"{"token":"device","dry_run":true}"#, key: key)
-                #expect(answer.status == 200)
+                #expect(await gateway.send(#"{"token":"device","dry_run":true}"#, key: key).status == 200)
             }
             #expect(gateway.upstream.calls.count == 3)
             #expect(gateway.upstream.calls.allSatisfy { $0.message.dryRun })
             #expect(await gateway.send(#"{"token":"device"}"#, key: key).status == 200)
             #expect(await gateway.send(#"{"token":"device"}"#, key: key).status == 429)
-        }
-    }
-
-    @Test("A malformed idempotency key is refused, and nothing is sent")
-    func idempotencyKey() async throws {
-        try await TestGateway.run { gateway, key in
-            for text in [String(repeating: "k", count: 256), "schlüssel", "tab\tbed"] {
-                let answer = await gateway.send(#"{"token":"device"}"#, key: key, headers: ["Idempotency-Key": text])
-                #expect(answer.status == 400)
-                let problem = try answer.problem()
-                #expect(problem["code"] == "bad_request")
-                #expect(problem["action"] == "fix_request")
-                #expect(problem["retryable"] == false)
-                #expect(problem["detail"]?.text?.contains("Idempotency-Key") == true)
-            }
-            #expect(gateway.upstream.calls.isEmpty)
-        }
-    }
-
-    @Test("A device group that nobody made is not found")
-    func unknownDeviceGroup() async throws {
-        try await TestGateway.run { gateway, key in
-            let answer = await gateway.send(#"{"device_group":"family"}"#, key: key)
-            #expect(answer.status == 404)
-            let code = try answer.code()
-            #expect(code == "not_found")
-            #expect(gateway.upstream.calls.isEmpty)
         }
     }
 
@@ -257,10 +204,7 @@ struct SendMessageTests {
     func objection(field: String, body: String, code: OutcomeCode) async throws {
         try await TestGateway.run { gateway, key in
             gateway.upstream.refuse(with: Refusal(code, "It has no form for this", field: field))
-            let answer = await gateway.send(body, key: key)
-            #expect(answer.status == 422)
-            let problem = try answer.problem()
-            #expect(problem["code"]?.text == code.rawValue)
+            let problem = try await gateway.send(body, key: key).expectProblem(422, code.rawValue)
             #expect(problem["detail"] == "It has no form for this")
             #expect(
                 problem["errors"] == [
@@ -292,12 +236,5 @@ struct SendMessageTests {
             #expect(deadlines[2] < ContinuousClock.now + .seconds(20))
             #expect(deadlines[2] > deadlines[0])
         }
-    }
-
-    private static func accepting(_ messageID: String) -> UpstreamResult {
-        UpstreamResult(
-            answer: .recipients([.accepted(Acceptance(messageID: messageID))]),
-            upstreamCode: "200"
-        )
     }
 }

@@ -20,43 +20,6 @@ struct UpstreamAnswerTests {
         var testDescription: String { "\(self.status) \(self.body.prefix(80))" }
     }
 
-    /// A way to ask for a message to the token `t`.
-    enum Surface: CaseIterable, Sendable {
-        case rest
-        case legacy
-        case form
-        case v1
-
-        func send(_ gateway: TestGateway, key: String) async -> Answer {
-            switch self {
-            case .rest: await gateway.send(#"{"token":"t","data":{"k":"v"}}"#, key: key)
-            case .legacy: await gateway.legacy(#"{"to":"t"}"#, key: key)
-            case .form: await gateway.form("registration_id=t", key: key)
-            case .v1: await gateway.v1(#"{"message":{"token":"t"}}"#, key: key)
-            }
-        }
-
-        /// What an answer's caller makes of it, in the words of the surface.
-        func outcome(of answer: Answer) -> String {
-            switch self {
-            case .rest: answer.value["code"]?.text ?? answer.value["message_id"]?.text ?? answer.body
-            case .legacy: answer.value["results"]?[0]?["error"]?.text ?? answer.body
-            case .form: answer.body
-            case .v1: answer.value["error"]?["status"]?.text ?? answer.body
-            }
-        }
-
-        /// What a caller is told of an answer that could not be understood.
-        var unreadable: (status: Int, outcome: String) {
-            switch self {
-            case .rest: (502, "upstream_protocol")
-            case .legacy: (200, "InternalServerError")
-            case .form: (500, "Error=InternalServerError")
-            case .v1: (500, "INTERNAL")
-            }
-        }
-    }
-
     private static let name = #"{"name":"projects/p/messages/m1"}"#
 
     /// Answers that must neither end the process nor be believed.
@@ -75,21 +38,21 @@ struct UpstreamAnswerTests {
     func hostile(wire: Wire) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.legacy)
-            for surface in Surface.allCases {
+            for surface in SendSurface.allCases {
                 gateway.answer(wire, by: .legacy)
-                let answer = await surface.send(gateway, key: key)
+                let answer = await gateway.ask(surface, key: key)
                 #expect(answer.status == surface.unreadable.status, "\(surface)")
                 #expect(surface.outcome(of: answer) == surface.unreadable.outcome, "\(surface)")
             }
-            let records = try await gateway.sends(key: key)
-            #expect(records.count == Surface.allCases.count)
+            let records = try await gateway.records("action=message.send", key: key)
+            #expect(records.count == SendSurface.allCases.count)
             for record in records {
                 #expect(record["recipients"] == 1)
                 #expect(record["accepted"] == 0)
                 #expect(record["code"] == "upstream_protocol")
                 #expect(record["fcm_message_id"] == nil)
             }
-            #expect(gateway.sent("upstream_protocol") == Surface.allCases.count)
+            #expect(gateway.sent("upstream_protocol") == SendSurface.allCases.count)
             #expect(gateway.sent("accepted") == 0)
         }
     }
@@ -98,9 +61,9 @@ struct UpstreamAnswerTests {
     func largestCounts() async throws {
         try await TestGateway.run { gateway, key in
             gateway.answer(Wire(body: #"{"success":1000,"failure":1000}"#), by: .legacy)
-            let answer = await Surface.rest.send(gateway, key: key)
+            let answer = await gateway.ask(.rest, key: key)
             #expect(answer.value.without("id") == ["accepted": 1_000, "rejected": 1_000, "results": []])
-            let record = try #require(try await gateway.sends(key: key).first)
+            let record = try #require(try await gateway.records("action=message.send", key: key).first)
             #expect(record["recipients"] == 2_000)
             #expect(record["accepted"] == 1_000)
             #expect(gateway.sent("accepted") == 1_000)
@@ -113,15 +76,15 @@ struct UpstreamAnswerTests {
         [(nil, "60"), ("soon", "60"), ("7", "7"), ("Fri, 31 Dec 9999 23:59:59 GMT", "86400")] as [(String?, String)]
     )
     func tooManyRequests(upstream: UpstreamKind, delay: (given: String?, told: String)) async throws {
-        let expected: [Surface: (status: Int, outcome: String)] = [
+        let expected: [SendSurface: (status: Int, outcome: String)] = [
             .rest: (503, "upstream_unavailable"), .legacy: (200, "Unavailable"), .form: (503, "Error=Unavailable"),
             .v1: (503, "UNAVAILABLE"),
         ]
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(upstream)
-            for surface in Surface.allCases {
+            for surface in SendSurface.allCases {
                 gateway.answer(Wire(status: 429, retryAfter: delay.given), by: upstream)
-                let answer = await surface.send(gateway, key: key)
+                let answer = await gateway.ask(surface, key: key)
                 #expect(answer.status == expected[surface]?.status, "\(surface)")
                 #expect(surface.outcome(of: answer) == expected[surface]?.outcome, "\(surface)")
                 #expect(answer.header("Retry-After") == delay.told, "\(surface)")
@@ -139,9 +102,9 @@ struct UpstreamAnswerTests {
     func canonicalToken(wire: Wire) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.legacy)
-            func ask(_ surface: Surface, _ wire: Wire) async -> Answer {
+            func ask(_ surface: SendSurface, _ wire: Wire) async -> Answer {
                 gateway.answer(wire, by: .legacy)
-                return await surface.send(gateway, key: key)
+                return await gateway.ask(surface, key: key)
             }
             #expect(await ask(.form, wire).body == "id=1:08\nregistration_id=new")
             #expect(await ask(.rest, wire).value["replacement_token"] == "new")
@@ -158,12 +121,7 @@ struct UpstreamAnswerTests {
     func groupShape() async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(.v1)
-            _ = await gateway.data(
-                .put,
-                "/v1/tenants/demo/device-groups/g",
-                key: key,
-                body: #"{"tokens":["a","b"]}"#
-            )
+            _ = await gateway.data(.put, "/v1/tenants/demo/device-groups/g", key: key, body: #"{"tokens":["a","b"]}"#)
             let named = Wire(body: Self.name)
             for (body, members) in [(#"{"notification_key":"key-1"}"#, 2), (#"{"notification_key":"key-2"}"#, 1)] {
                 gateway.answer(named, by: .v1)
@@ -179,7 +137,8 @@ struct UpstreamAnswerTests {
             let token = await gateway.legacy(#"{"to":"t"}"#, key: key)
             #expect(token.value["results"] == [["message_id": "m1"]])
             // FCM's id of the message is kept all the same.
-            #expect(try await gateway.sends(key: key).allSatisfy { $0["fcm_message_id"] == "m1" })
+            let records = try await gateway.records("action=message.send", key: key)
+            #expect(records.allSatisfy { $0["fcm_message_id"] == "m1" })
         }
         try await TestGateway.run { gateway, key in
             gateway.answer(Wire(body: #"{"multicast_id":1,"results":[{"message_id":"m1"}]}"#), by: .legacy)
@@ -201,12 +160,12 @@ struct UpstreamAnswerTests {
                 gateway.answer(Wire(body: "{}\n"), by: .v1)
                 return await send()
             }
-            let rest = await ask { await Surface.rest.send(gateway, key: key) }
+            let rest = await ask { await gateway.ask(.rest, key: key) }
             #expect(rest.status == 502)
             #expect(rest.value["code"] == "upstream_protocol")
-            #expect(await ask { await Surface.legacy.send(gateway, key: key) }.body == #"{"success":1,"failure":0}"#)
-            #expect(await ask { await Surface.form.send(gateway, key: key) }.body == "id=0")
-            #expect(await ask { await Surface.v1.send(gateway, key: key) }.body == "{}")
+            #expect(await ask { await gateway.ask(.legacy, key: key) }.body == #"{"success":1,"failure":0}"#)
+            #expect(await ask { await gateway.ask(.form, key: key) }.body == "id=0")
+            #expect(await ask { await gateway.ask(.v1, key: key) }.body == "{}")
             let group = await ask { await gateway.send(#"{"device_group":"g","data":{"k":"v"}}"#, key: key) }
             #expect(group.value["accepted"] == 2)
             let topic = await ask { await gateway.legacy(#"{"to":"/topics/news"}"#, key: key) }
@@ -222,9 +181,9 @@ struct UpstreamAnswerTests {
     func blank(wire: Wire, upstream: UpstreamKind) async throws {
         try await TestGateway.run { gateway, key in
             try await gateway.setUpstream(upstream)
-            for surface in Surface.allCases {
+            for surface in SendSurface.allCases {
                 gateway.answer(wire, by: upstream)
-                let answer = await surface.send(gateway, key: key)
+                let answer = await gateway.ask(surface, key: key)
                 #expect(answer.status == surface.unreadable.status, "\(surface)")
                 #expect(surface.outcome(of: answer) == surface.unreadable.outcome, "\(surface)")
             }
@@ -232,7 +191,24 @@ struct UpstreamAnswerTests {
     }
 }
 
+extension SendSurface {
+    /// What a caller is told of an answer that could not be understood.
+    fileprivate var unreadable: (status: Int, outcome: String) {
+        switch self {
+        case .rest: (502, "upstream_protocol")
+        case .legacy: (200, "InternalServerError")
+        case .form: (500, "Error=InternalServerError")
+        case .v1: (500, "INTERNAL")
+        }
+    }
+}
+
 extension TestGateway {
+    /// Sends a message to the token `t`.
+    fileprivate func ask(_ surface: SendSurface, key: String) async -> Answer {
+        await surface.send(self, surface.body("t"), key: key)
+    }
+
     /// Lets the upstream answer the next call with what stands on the wire, read as by its sender.
     fileprivate func answer(_ wire: UpstreamAnswerTests.Wire, by upstream: UpstreamKind) {
         let body = ByteBuffer(string: wire.body)
@@ -256,13 +232,6 @@ extension TestGateway {
                 )
             }
         }
-    }
-
-    /// The audit's records of sends.
-    fileprivate func sends(key: String) async throws -> [JSON] {
-        try await self.settleAudit()
-        let list = await self.data(.get, "/v1/tenants/demo/audit?action=message.send", key: key)
-        return list.value["records"]?.elements ?? []
     }
 
     /// How many recipients the metrics count with an outcome.

@@ -50,6 +50,43 @@ struct Answer: Sendable {
         try self.problem(sourceLocation: sourceLocation)["code"]?.text
     }
 
+    /// Checks an answer that must be a problem with a status and a code; returns the problem.
+    @discardableResult
+    func expectProblem(
+        _ status: Int,
+        _ code: String,
+        _ comment: Comment? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws -> JSON {
+        #expect(self.status == status, comment, sourceLocation: sourceLocation)
+        let problem = try self.problem(sourceLocation: sourceLocation)
+        #expect(problem["code"]?.text == code, comment, sourceLocation: sourceLocation)
+        return problem
+    }
+
+    /// Checks an answer that must be an error of Google's, for what all of them have in common.
+    func expectError(
+        _ status: String,
+        _ errorCode: String? = nil,
+        field: String? = nil,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #expect(self.header("Content-Type") == "application/json; charset=UTF-8", sourceLocation: sourceLocation)
+        let json = try self.json
+        #expect(json.keys == ["error"], sourceLocation: sourceLocation)
+        let error = try #require(json["error"], sourceLocation: sourceLocation)
+        #expect(error["code"]?.int == self.status, sourceLocation: sourceLocation)
+        #expect(error["status"]?.text == status, sourceLocation: sourceLocation)
+        #expect(error["message"]?.text?.isEmpty == false, sourceLocation: sourceLocation)
+        let details = error["details"]?.elements ?? []
+        let codes = details.compactMap { $0["errorCode"]?.text }
+        #expect(codes == (errorCode.map { [$0] } ?? []), sourceLocation: sourceLocation)
+        if let field {
+            let fields = details.flatMap { $0["fieldViolations"]?.elements ?? [] }.compactMap { $0["field"]?.text }
+            #expect(fields == [field], sourceLocation: sourceLocation)
+        }
+    }
+
     /// A problem's faults as `pointer: code`.
     func faults(sourceLocation: SourceLocation = #_sourceLocation) throws -> [String] {
         try self.problem(sourceLocation: sourceLocation)["errors"]?.elements

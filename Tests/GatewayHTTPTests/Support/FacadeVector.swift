@@ -25,16 +25,7 @@ struct FacadeVector: Sendable, CustomTestStringConvertible {
     }
 
     private static func read(_ name: String) throws -> [FacadeVector] {
-        var root = URL(filePath: #filePath)
-        var file = root
-        repeat {
-            root.deleteLastPathComponent()
-            file = root.appending(path: "Tests/Vectors/\(name).json")
-        } while root.path != "/" && !FileManager.default.fileExists(atPath: file.path)
-        let json = try JSON(parsing: String(decoding: try Data(contentsOf: file), as: UTF8.self))
-        let vectors = try #require(json["vectors"]).elements
-        #expect(vectors.count == json["count"]?.int)
-        return try vectors.map { try FacadeVector($0, isForm: name == "plaintext") }
+        try JSON.vectors(name).map { try FacadeVector($0, isForm: name == "plaintext") }
     }
 
     private init(_ vector: JSON, isForm: Bool) throws {

@@ -4,16 +4,7 @@ import Testing
 /// The vectors of `device-groups.json`, with their markers expanded.
 enum GroupVector {
     static func all(kind: String) throws -> [JSON] {
-        var root = URL(filePath: #filePath)
-        var file = root
-        repeat {
-            root.deleteLastPathComponent()
-            file = root.appending(path: "Tests/Vectors/device-groups.json")
-        } while root.path != "/" && !FileManager.default.fileExists(atPath: file.path)
-        let json = try JSON(parsing: String(decoding: try Data(contentsOf: file), as: UTF8.self))
-        let vectors = try #require(json["vectors"]).elements
-        #expect(vectors.count == json["count"]?.int)
-        return vectors.filter { $0["kind"]?.text == kind }.map(\.expanded)
+        try JSON.vectors("device-groups").filter { $0["kind"]?.text == kind }.map(\.expanded)
     }
 }
 

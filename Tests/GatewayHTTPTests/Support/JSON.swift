@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// A JSON value as tests write and compare it, read by Foundation and thus without the gateway's own parser.
 enum JSON: Hashable, Sendable {
@@ -74,5 +75,29 @@ extension JSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, Express
 
     init(dictionaryLiteral elements: (String, JSON)...) {
         self = .object(Dictionary(elements) { _, last in last })
+    }
+}
+
+extension URL {
+    /// A file of the repository, by its path from the root.
+    static func inRepository(_ path: String) -> URL {
+        var root = URL(filePath: #filePath)
+        var file = root
+        repeat {
+            root.deleteLastPathComponent()
+            file = root.appending(path: path)
+        } while root.path != "/" && !FileManager.default.fileExists(atPath: file.path)
+        return file
+    }
+}
+
+extension JSON {
+    /// The vectors of a file of `Tests/Vectors`.
+    static func vectors(_ name: String) throws -> [JSON] {
+        let data = try Data(contentsOf: .inRepository("Tests/Vectors/\(name).json"))
+        let json = try JSON(parsing: String(decoding: data, as: UTF8.self))
+        let vectors = try #require(json["vectors"]).elements
+        #expect(vectors.count == json["count"]?.int)
+        return vectors
     }
 }

@@ -3,28 +3,51 @@ import Testing
 
 @testable import GatewayHTTP
 
-/// A route of the data listener, by whoever's words it is answered in.
+/// A route of the data listener, with a request that it serves, and in whose words it answers.
 struct Surface: Sendable, CustomTestStringConvertible {
     var method: HTTPRequest.Method
     var path: String
-    var body = ""
-    var headers: [String: String] = [:]
+    var body: String
     var dialect: Dialect
     /// Whether it asks the upstream, so that it waits for the answer.
     var waits = true
     /// Whether it takes messages of high priority.
     var sends = false
+    var headers: [String: String] = [:]
 
     var testDescription: String { "\(self.method.rawValue) \(self.path)" }
 
+    init(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        _ dialect: Dialect,
+        _ body: String = "",
+        waits: Bool = true,
+        sends: Bool = false
+    ) {
+        self.method = method
+        self.path = path
+        self.body = body
+        self.dialect = dialect
+        self.waits = waits
+        self.sends = sends
+    }
+
     /// Asks a gateway.
-    func ask(_ gateway: TestGateway, key: String, body: String? = nil, lag: Duration = .zero) async -> Answer {
+    func ask(
+        _ gateway: TestGateway,
+        key: String?,
+        body: String? = nil,
+        clientNames: [String] = [],
+        lag: Duration = .zero
+    ) async -> Answer {
         await gateway.data(
             self.method,
             self.path,
             key: key,
             body: body ?? self.body,
             headers: self.headers,
+            clientNames: clientNames,
             lag: lag
         )
     }
@@ -38,65 +61,75 @@ struct Surface: Sendable, CustomTestStringConvertible {
         }
     }
 
-    static let sending = [
-        Surface(
-            method: .post,
-            path: "/v1/tenants/demo/messages",
-            body: #"{"token":"d"}"#,
-            dialect: .rest,
-            sends: true
-        ),
-        Surface(method: .post, path: "/fcm/send", body: #"{"to":"d"}"#, dialect: .legacy, sends: true),
-        Surface(
-            method: .post,
-            path: "/v1/projects/demo/messages:send",
-            body: #"{"message":{"token":"d"}}"#,
-            dialect: .v1,
-            sends: true
-        ),
+    static let sending: [Surface] = [
+        Surface(.post, "/v1/tenants/demo/messages", .rest, #"{"token":"d"}"#, sends: true),
+        Surface(.post, "/fcm/send", .legacy, #"{"to":"d"}"#, sends: true),
+        Surface(.post, "/v1/projects/demo/messages:send", .v1, #"{"message":{"token":"d"}}"#, sends: true),
     ]
 
-    static let others = [
-        Surface(
-            method: .post,
-            path: "/fcm/notification",
-            body: #"{"operation":"create","notification_key_name":"n","registration_ids":["a"]}"#,
-            dialect: .groups
-        ),
-        Surface(
-            method: .post,
-            path: "/iid/v1:batchAdd",
-            body: #"{"to":"/topics/news","registration_tokens":["t"]}"#,
-            dialect: .instanceID
-        ),
-        Surface(method: .get, path: "/iid/info/t", dialect: .instanceID),
-        Surface(
-            method: .post,
-            path: "/v1/projects/demo/registrations/t/topicSubscriptions?topic_name=news",
-            dialect: .v1
-        ),
-        Surface(
-            method: .post,
-            path: "/v1/tenants/demo/topics/news/subscriptions",
-            body: #"{"tokens":["t"]}"#,
-            dialect: .rest
-        ),
-        Surface(
-            method: .put,
-            path: "/v1/tenants/demo/device-groups/family",
-            body: #"{"tokens":["t"]}"#,
-            dialect: .rest
-        ),
-        Surface(
-            method: .post,
-            path: "/v1/tenants/demo/messages/explain",
-            body: #"{"token":"d"}"#,
-            dialect: .rest,
-            waits: false
-        ),
-        Surface(method: .get, path: "/v1/tenants/demo/audit", dialect: .rest, waits: false),
-        Surface(method: .get, path: "/v1/tenants/demo/retired-tokens", dialect: .rest, waits: false),
+    private static let newGroup = #"{"operation":"create","notification_key_name":"n","registration_ids":["a"]}"#
+
+    static let others: [Surface] = [
+        Surface(.post, "/fcm/notification", .groups, Self.newGroup),
+        Surface(.post, "/iid/v1:batchAdd", .instanceID, #"{"to":"/topics/news","registration_tokens":["t"]}"#),
+        Surface(.get, "/iid/info/t", .instanceID),
+        Surface(.post, "/v1/projects/demo/registrations/t/topicSubscriptions?topic_name=news", .v1),
+        Surface(.get, "/v1/projects/demo/registrations/t/topicSubscriptions", .v1),
+        Surface(.post, "/v1/tenants/demo/topics/news/subscriptions", .rest, #"{"tokens":["t"]}"#),
+        Surface(.get, "/v1/tenants/demo/subscriptions?token=t", .rest),
+        Surface(.put, "/v1/tenants/demo/device-groups/family", .rest, #"{"tokens":["t"]}"#),
+        Surface(.get, "/v1/tenants/demo/device-groups", .rest, waits: false),
+        Surface(.post, "/v1/tenants/demo/messages/explain", .rest, #"{"token":"d"}"#, waits: false),
+        Surface(.get, "/v1/tenants/demo/audit", .rest, waits: false),
+        Surface(.get, "/v1/tenants/demo/retired-tokens", .rest, waits: false),
     ]
 
     static let all = Self.sending + Self.others
+}
+
+/// A way to send a message.
+enum SendSurface: String, CaseIterable, Sendable {
+    case rest
+    case legacy
+    /// The legacy protocol's forms.
+    case form
+    case v1
+
+    /// Those that take `Idempotency-Key` in a body of their own.
+    static let json = [Self.rest, .legacy, .v1]
+
+    /// A message to a device.
+    func body(_ token: String = "device", score: String = "3x1") -> String {
+        switch self {
+        case .rest: #"{"token":"\#(token)","data":{"score":"\#(score)"}}"#
+        case .legacy: #"{"to":"\#(token)","data":{"score":"\#(score)"}}"#
+        case .form: "registration_id=\(token)&data.score=\(score)"
+        case .v1: #"{"message":{"token":"\#(token)","data":{"score":"\#(score)"}}}"#
+        }
+    }
+
+    func send(
+        _ gateway: TestGateway,
+        _ body: String? = nil,
+        key: String?,
+        headers: [String: String] = [:]
+    ) async -> Answer {
+        let body = body ?? self.body()
+        return switch self {
+        case .rest: await gateway.send(body, key: key, headers: headers)
+        case .legacy: await gateway.legacy(body, key: key, headers: headers)
+        case .form: await gateway.form(body, key: key, headers: headers)
+        case .v1: await gateway.v1(body, key: key, headers: headers)
+        }
+    }
+
+    /// An answer's outcome in the words of the surface: its error, or else what names the message.
+    func outcome(of answer: Answer) -> String {
+        switch self {
+        case .rest: answer.value["code"]?.text ?? answer.value["message_id"]?.text ?? answer.body
+        case .legacy: answer.value["results"]?[0]?["error"]?.text ?? answer.body
+        case .form: answer.body
+        case .v1: answer.value["error"]?["status"]?.text ?? answer.body
+        }
+    }
 }

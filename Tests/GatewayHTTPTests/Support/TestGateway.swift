@@ -9,6 +9,7 @@ import Logging
 import MetricsTestKit
 import NIOCore
 import NIOPosix
+import Testing
 
 /// Both listeners of a gateway over doubles, asked in process.
 ///
@@ -44,16 +45,7 @@ struct TestGateway: Sendable {
 
     /// Runs a body against a gateway that was set up, and stops the gateway afterwards.
     ///
-    /// - Parameters:
-    ///   - limits: the tenants' default limits.
-    ///   - auditCapacity: how many records may wait.
-    ///   - groupUpstream: manages device groups.
-    ///   - maxInFlight: how many requests are taken on at once.
-    ///   - tracer: finds out to which traces requests belong.
-    ///   - hold: awaited before every answer to a message or about topics.
-    ///   - body: what to do with the gateway and the key of `demo`.
-    /// - Returns: what the body returns.
-    /// - Throws: what the body throws.
+    /// `hold` is awaited before every answer to a message or about topics.
     static func run<Result: Sendable>(
         limits: LimitPolicies = LimitPolicies(),
         auditCapacity: Int = 100_000,
@@ -88,11 +80,12 @@ struct TestGateway: Sendable {
         tracer: RequestTracer,
         hold: @escaping @Sendable () async -> Void
     ) throws {
+        let metrics = GatewayMetrics(factory: self.metrics)
         self.gate = LoadGate(
             limits: LoadLimits(maxInFlight: maxInFlight, maxLag: .milliseconds(5)),
             listCalls: 4,
             subscriptionCalls: 4,
-            metrics: GatewayMetrics(factory: self.metrics)
+            metrics: metrics
         )
         let masterKey = try MasterKey.sample()
         let pepper = KeyPepper.sample
@@ -120,13 +113,13 @@ struct TestGateway: Sendable {
             store: self.auditStore,
             clock: self.clock,
             configuration: .sample(queueCapacity: auditCapacity),
-            metrics: GatewayMetrics(factory: self.metrics),
+            metrics: metrics,
             logger: logger
         )
         self.retired = .sample(
             store: self.retiredStore,
             clock: self.clock,
-            metrics: GatewayMetrics(factory: self.metrics),
+            metrics: metrics,
             logger: logger,
             profiles: { Array(directory.snapshot.tenants.values) }
         )
@@ -137,17 +130,14 @@ struct TestGateway: Sendable {
             pepper: pepper,
             clock: self.clock
         )
-        let limiter = MemoryRateLimiter(
-            maxEntries: 100_000,
-            metrics: GatewayMetrics(factory: self.metrics)
-        )
+        let limiter = MemoryRateLimiter(maxEntries: 100_000, metrics: metrics)
         self.groups = DeviceGroups(
             store: self.groupStore,
             upstream: groupUpstream,
             limiter: limiter,
             audit: self.audit,
             clock: self.clock,
-            metrics: GatewayMetrics(factory: self.metrics)
+            metrics: metrics
         )
         let pipeline = SendPipeline(
             retired: self.retired,
@@ -155,14 +145,14 @@ struct TestGateway: Sendable {
             upstream: upstream,
             audit: self.audit,
             clock: self.clock,
-            metrics: GatewayMetrics(factory: self.metrics),
+            metrics: metrics,
             groups: self.groups
         )
         self.idempotent = .sample(
             pipeline: pipeline,
             store: self.idempotencyStore,
             clock: self.clock,
-            metrics: GatewayMetrics(factory: self.metrics),
+            metrics: metrics,
             logger: logger
         )
         let auditAccess = AuditAccess(store: self.auditStore, log: self.audit, limiter: limiter, clock: self.clock)
@@ -175,14 +165,14 @@ struct TestGateway: Sendable {
                 upstream: self.topics,
                 audit: self.audit,
                 clock: self.clock,
-                metrics: GatewayMetrics(factory: self.metrics)
+                metrics: metrics
             ),
             groups: self.groups,
             retired: RetiredTokenAccess(retired: self.retired, audit: self.audit, clock: self.clock),
             audit: auditAccess,
             auditCursors: AuditCursorSealer(auditKey: Secret("an audit key of enough bytes for tests")),
             clock: self.clock,
-            metrics: HTTPMetrics(GatewayMetrics(factory: self.metrics), listener: "data"),
+            metrics: HTTPMetrics(metrics, listener: "data"),
             gate: self.gate,
             requestDeadline: DurationSetting(.seconds(20)),
             tracer: tracer,
@@ -205,7 +195,7 @@ struct TestGateway: Sendable {
                 Array("fcmgw_up 1\n".utf8)
             },
             clock: self.clock,
-            metrics: HTTPMetrics(GatewayMetrics(factory: self.metrics), listener: "admin"),
+            metrics: HTTPMetrics(metrics, listener: "admin"),
             tracer: tracer,
             pause: { pauses.change { $0 += 1 } },
             logger: logger
@@ -252,6 +242,40 @@ struct TestGateway: Sendable {
         await Self.ask(self.adminListener, method, path, bearer: token, body: body, headers: headers)
     }
 
+    /// Asks the listener that serves an address: the admin one as an operator, else the other one by a tenant's key.
+    func ask(
+        _ method: HTTPRequest.Method,
+        _ path: String,
+        key: String?,
+        body: String = "",
+        headers: [String: String] = [:]
+    ) async -> Answer {
+        path.hasPrefix("/admin/")
+            ? await self.admin(method, path, body: body, headers: headers)
+            : await self.data(method, path, key: key, body: body, headers: headers)
+    }
+
+    /// The pages of a list, by the cursors that it gives.
+    func pages(_ path: String, key: String? = nil) async throws -> [JSON] {
+        var pages: [JSON] = []
+        var cursor = ""
+        repeat {
+            let answer = await self.ask(.get, path + cursor, key: key)
+            #expect(answer.status == 200)
+            pages.append(try answer.json)
+            cursor = pages.last?["next_cursor"]?.text.map { "&cursor=\($0)" } ?? ""
+        } while !cursor.isEmpty && pages.count < 100
+        return pages
+    }
+
+    /// The audit's records of `demo` that a query finds, newest first, once everything so far is recorded.
+    func records(_ query: String, key: String) async throws -> [JSON] {
+        try await self.settleAudit()
+        let answer = await self.data(.get, "/v1/tenants/demo/audit?\(query)", key: key)
+        #expect(answer.status == 200, "\(query)")
+        return try answer.json["records"]?.elements ?? []
+    }
+
     /// Asks a listener; a header given as empty text is left out.
     private static func ask(
         _ listener: any HTTPServerResponder,
@@ -272,13 +296,7 @@ struct TestGateway: Sendable {
         }
         let request = HTTPServerRequest(
             head: HTTPRequestHead(
-                HTTPRequest(
-                    method: method,
-                    scheme: "http",
-                    authority: "gateway.test",
-                    path: path,
-                    headerFields: fields
-                )
+                HTTPRequest(method: method, scheme: "http", authority: "gateway.test", path: path, headerFields: fields)
             ),
             body: ByteBuffer(string: body),
             connection: HTTPConnectionInfo(

@@ -219,7 +219,10 @@ struct AuditStoreTests {
             let second = try await store.page(query)
             #expect(self.places(second) == ["2.1", "1.1"])
             #expect(second.next == nil)
-            try await self.expect([(["2.5", "1.5"], { $0.tenant = "acm" }), ([], { $0.tenant = "nobody" })], in: store)
+            try await self.expect(
+                [(["2.5", "1.5"], { $0.tenant = "acm" }), ([], { $0.tenant = "nobody" })],
+                in: store
+            )
         }
     }
 

@@ -13,7 +13,10 @@ struct SQLDatabaseTests {
         }
     }
 
-    @Test("Parameters are bound by their numbers, in any order, as often as they appear", arguments: StoreKind.available)
+    @Test(
+        "Parameters are bound by their numbers, in any order, as often as they appear",
+        arguments: StoreKind.available
+    )
     func parameters(kind: StoreKind) async throws {
         try await kind.withDatabase { database in
             let found = try await database.write(scope: .gateway, isolation: .serializable) { db in

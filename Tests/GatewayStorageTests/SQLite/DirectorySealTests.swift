@@ -128,7 +128,10 @@ struct DirectorySealTests {
 
     @Test("A credential of an unknown kind is not served; the tenant's keys are")
     func credentials() async throws {
-        try await self.changed("UPDATE credentials SET kind = 'v7' WHERE tenant = 'acme'") { _, contents, database async throws in
+        try await self.changed("UPDATE credentials SET kind = 'v7' WHERE tenant = 'acme'") {
+            _,
+            contents,
+            database async throws in
             #expect(contents.refused == [RefusedRow(.credential, "v7", of: TenantID("acme"))])
             #expect(contents.credentials.map(\.tenant.text) == ["other"])
             #expect(contents.tenants.count == 2)

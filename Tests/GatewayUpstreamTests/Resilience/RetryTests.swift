@@ -132,7 +132,9 @@ struct RetryTests {
                 #expect(healthy.seen.current.requests.count == 200)
             }
         }
-        #expect(try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "acme")]).lastValue == 2)
+        #expect(
+            try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "acme")]).lastValue == 2
+        )
         let other = try metrics.expectMeter("fcmgw_breaker_state", [("api", "legacy"), ("project", "other")])
         #expect(other.lastValue == 0)
     }

@@ -201,7 +201,7 @@ struct TopicCallTests {
         }
         func count(_ api: String) throws -> Int {
             try metrics.expectTimer("fcmgw_upstream_attempt_duration_seconds", [("api", api), ("outcome", "answered")])
-            .values.count
+                .values.count
         }
         #expect(try count("v1_topics") == 2)
         #expect(try count("iid") == 1)

@@ -149,7 +149,9 @@ struct TracingTests {
         try await V1Fixture.run { fixture in
             _ = await fixture.client.send(try fixture.call(trace: .sample))
             _ = await fixture.client.send(try fixture.call(trace: nil))
-            #expect(fixture.messages.map { Self.value(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []])
+            #expect(
+                fixture.messages.map { Self.value(of: "traceparent", in: $0) } == [[RequestTrace.sampleParent], []]
+            )
             #expect(fixture.messages.map { Self.value(of: "tracestate", in: $0) } == [["a=1,b=2"], []])
         }
     }

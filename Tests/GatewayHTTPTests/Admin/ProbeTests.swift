@@ -4,7 +4,7 @@ import Testing
 
 @testable import GatewayHTTP
 
-struct HealthControllerTests {
+struct ProbeTests {
     @Test("The process lives from the start, and is ready when it says so")
     func health() async throws {
         try await TestGateway.run { gateway, _ in
@@ -22,6 +22,16 @@ struct HealthControllerTests {
             gateway.readiness.set(false)
             try await check("/readyz", 503, ["status": "fail", "output": "The gateway starts or drains"])
             try await check("/livez", 200, ["status": "pass"])
+        }
+    }
+
+    @Test("The metrics are shown as rendered, without a token, under their own media type")
+    func metrics() async throws {
+        try await TestGateway.run { gateway, _ in
+            let answer = await gateway.admin(.get, "/metrics", token: nil)
+            #expect(answer.status == 200)
+            #expect(answer.header("Content-Type") == "text/plain; version=0.0.4; charset=utf-8")
+            #expect(answer.body == "fcmgw_up 1\n")
         }
     }
 }

@@ -1,0 +1,244 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import Testing
+
+@testable import GatewayHTTP
+
+/// Bodies that are refused, by every route that reads one but the sends (``SendBodyTests``).
+struct BodyFaultTests {
+    /// Bodies of one route, each with its faults as `pointer: code`.
+    struct Table: Sendable, CustomTestStringConvertible {
+        var method: HTTPRequest.Method
+        /// `{key}` stands for the id of the key of `demo`.
+        var path: String
+        var rows: [(body: String, faults: [String])]
+
+        var testDescription: String { "\(self.method.rawValue) \(self.path)" }
+
+        init(_ method: HTTPRequest.Method, _ path: String, _ rows: [(body: String, faults: [String])]) {
+            self.method = method
+            self.path = path
+            self.rows = rows
+        }
+    }
+
+    private static let tenant = Table(
+        .put,
+        "/admin/v1/tenants/acme",
+        [
+            (#"{"display_name":""}"#, ["/display_name: invalid_field"]),
+            (#"{"display_name":5}"#, ["/display_name: invalid_field"]),
+            (#"{"display_name":null}"#, ["/display_name: invalid_field"]),
+            (#"{"display_name":"a","upstream":"v2"}"#, ["/upstream: invalid_field"]),
+            (#"{"display_name":"a","upstream":null}"#, ["/upstream: invalid_field"]),
+            (#"{"display_name":"a","project_id":7}"#, ["/project_id: invalid_field"]),
+            (#"{"display_name":"a","project_id":""}"#, ["/project_id: invalid_field"]),
+            (#"{"display_name":"a","sender_id":123}"#, ["/sender_id: invalid_field"]),
+            (#"{"display_name":"a","sender_id":"12a"}"#, ["/sender_id: invalid_field"]),
+            (#"{"display_name":"a","disabled":"yes"}"#, ["/disabled: invalid_field"]),
+            (#"{"display_name":"a","disabled":null}"#, ["/disabled: invalid_field"]),
+            (#"{"display_name":"a","id":"b"}"#, ["/id: unknown_field"]),
+            (#"{"nope":1,"disabled":0}"#, ["/nope: unknown_field", "/disabled: invalid_field"]),
+            (#"{"client_names":"orders"}"#, ["/client_names: invalid_field"]),
+            (#"{"client_names":[1]}"#, ["/client_names/0: invalid_field"]),
+            (#"{"client_names":[""]}"#, ["/client_names/0: invalid_field"]),
+            (#"{"client_names":["a","*.b"]}"#, ["/client_names/1: invalid_field"]),
+            (#"{"client_names":["a","A"]}"#, ["/client_names/1: invalid_field"]),
+            (#"{"client_names":["a","b:"]}"#, ["/client_names/1: invalid_field"]),
+            (#"{"client_names":null}"#, ["/client_names: invalid_field"]),
+            (
+                #"{"client_names":[\#((0...16).map { #""n\#($0)""# }.joined(separator: ","))]}"#,
+                ["/client_names: invalid_field"]
+            ),
+        ]
+    )
+
+    private static let legacyCredential = Table(
+        .put,
+        "/admin/v1/tenants/demo/credentials/legacy",
+        [
+            ("{}", ["/server_key: invalid_field"]),
+            (#"{"server_key":""}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":5}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":null}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a b"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a\r\nX: y"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"schlüssel"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"\#(String(repeating: "k", count: 1_025))"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a","endpoint":""}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":null}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"fcm.example"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"ftp://fcm.example"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"https://fcm.example/fcm/send"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"https://user@fcm.example"}"#, ["/endpoint: invalid_field"]),
+            (#"{"server_key":"a","endpoint":"https://fcm.example:0"}"#, ["/endpoint: invalid_field"]),
+            (#"{"endpoint":"https://fcm.example"}"#, ["/server_key: invalid_field"]),
+            (#"{"server_key":"a","service_account":{}}"#, ["/service_account: unknown_field"]),
+        ]
+    )
+
+    private static let serviceAccount = Table(
+        .put,
+        "/admin/v1/tenants/demo/credentials/v1",
+        [
+            (#"{}"#, ["/service_account: invalid_field"]),
+            (#"{"service_account":"text"}"#, ["/service_account: invalid_field"]),
+            (#"{"service_account":{}}"#, ["/service_account/type: invalid_field"]),
+            (
+                #"{"service_account":{"type":1,"project_id":null,"auth_uri":2}}"#,
+                ["/service_account/type: invalid_field", "/service_account/project_id: invalid_field"]
+            ),
+            (
+                #"{"service_account":{"type":1,"project_id":"p"},"server_key":"a","endpoint":"x"}"#,
+                ["/server_key: unknown_field", "/endpoint: invalid_field"]
+            ),
+        ]
+    )
+
+    private static let key = Table(
+        .post,
+        "/admin/v1/tenants/demo/keys",
+        [
+            ("{}", ["/scopes: invalid_field"]),
+            (#"{"name":"a"}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":[]}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":"messages:send"}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":null}"#, ["/scopes: invalid_field"]),
+            (#"{"name":"a","scopes":["messages:send","everything"]}"#, ["/scopes/1: invalid_field"]),
+            (#"{"name":"a","scopes":[5]}"#, ["/scopes/0: invalid_field"]),
+            (#"{"name":5,"scopes":["audit:read"]}"#, ["/name: invalid_field"]),
+            (#"{"name":"","scopes":["audit:read"]}"#, ["/name: invalid_field"]),
+            (#"{"scopes":["audit:read"],"topic_prefixes":"a"}"#, ["/topic_prefixes: invalid_field"]),
+            (#"{"scopes":["audit:read"],"topic_prefixes":["ok","a b"]}"#, ["/topic_prefixes/1: invalid_field"]),
+            (#"{"scopes":["audit:read"],"topic_prefixes":[""]}"#, ["/topic_prefixes/0: invalid_field"]),
+            (
+                #"{"scopes":["audit:read"],"topic_prefixes":["\#(Array(repeating: "a", count: 101).joined(separator: #"",""#))"]}"#,
+                ["/topic_prefixes: invalid_field"]
+            ),
+            (#"{"scopes":["audit:read"],"expires_at":"soon"}"#, ["/expires_at: invalid_field"]),
+            (#"{"scopes":["audit:read"],"expires_at":1772366400}"#, ["/expires_at: invalid_field"]),
+            (#"{"scopes":["audit:read"],"expires_at":null}"#, ["/expires_at: invalid_field"]),
+            (#"{"scopes":["audit:read"],"secret":"x"}"#, ["/secret: unknown_field"]),
+        ]
+    )
+
+    private static let rotation = Table(
+        .post,
+        "/admin/v1/tenants/demo/keys/{key}/rotate",
+        [
+            ("{}", ["/overlap_s: invalid_field"]),
+            (#"{"overlap_s":-1}"#, ["/overlap_s: invalid_field"]),
+            (#"{"overlap_s":2592001}"#, ["/overlap_s: invalid_field"]),
+            (#"{"overlap_s":"60"}"#, ["/overlap_s: invalid_field"]),
+            (#"{"overlap_s":1.5}"#, ["/overlap_s: invalid_field"]),
+            (#"{"overlap_s":null}"#, ["/overlap_s: invalid_field"]),
+            (#"{"overlap":60}"#, ["/overlap: unknown_field"]),
+        ]
+    )
+
+    private static let limits = Table(
+        .put,
+        "/admin/v1/tenants/demo/limits",
+        [
+            (#"{"devices":[]}"#, ["/devices: unknown_field"]),
+            (#"{"device":null}"#, ["/device: invalid_field"]),
+            (#"{"device":{}}"#, ["/device: invalid_field"]),
+            (#"{"device":[]}"#, ["/device: invalid_field"]),
+            (#"{"device":[1]}"#, ["/device/0: invalid_field"]),
+            (#"{"device":[{}]}"#, ["/device/0: invalid_field"]),
+            (#"{"device":[{"rate":1,"per_s":1}]}"#, ["/device/0: invalid_field"]),
+            (#"{"tenant":[{"rate":0,"per_s":1,"burst":1}]}"#, ["/tenant/0/rate: invalid_field"]),
+            (#"{"tenant":[{"rate":"1","per_s":1,"burst":1}]}"#, ["/tenant/0/rate: invalid_field"]),
+            (#"{"tenant":[{"rate":1000000001,"per_s":1,"burst":1}]}"#, ["/tenant/0/rate: invalid_field"]),
+            (#"{"tenant":[{"rate":1,"per_s":86401,"burst":1}]}"#, ["/tenant/0/per_s: invalid_field"]),
+            (#"{"tenant":[{"rate":1,"per_s":1,"burst":-1}]}"#, ["/tenant/0/burst: invalid_field"]),
+            (
+                #"{"tenant":[{"rate":1.5,"per_s":0,"burst":null}]}"#,
+                ["/tenant/0/rate: invalid_field", "/tenant/0/per_s: invalid_field", "/tenant/0/burst: invalid_field"]
+            ),
+            (#"{"topic":[{"rate":1,"per_s":1,"burst":1,"unit":"s"}]}"#, ["/topic/0/unit: unknown_field"]),
+            (#"{"topic":[{"rate":1,"per_s":86400,"burst":31}]}"#, ["/topic/0: invalid_field"]),
+            (
+                #"{"topic":[\#(Array(repeating: #"{"rate":1,"per_s":1,"burst":1}"#, count: 5).joined(separator: ","))]}"#,
+                ["/topic: invalid_field"]
+            ),
+            (
+                #"{"device_collapsible":[{"rate":1,"per_s":1,"burst":1},{"rate":1,"per_s":1}]}"#,
+                ["/device_collapsible/1: invalid_field"]
+            ),
+        ]
+    )
+
+    private static let groupMembers: [(body: String, faults: [String])] = [
+        (#"{}"#, ["/tokens: invalid_field"]),
+        (#"{"tokens":[]}"#, ["/tokens: invalid_field"]),
+        (#"{"tokens":"a"}"#, ["/tokens: invalid_field"]),
+        (#"{"tokens":["a",""]}"#, ["/tokens/1: invalid_field"]),
+        (#"{"tokens":[null]}"#, ["/tokens/0: invalid_field"]),
+        (#"{"tokens":["a"],"name":"g"}"#, ["/name: unknown_field"]),
+        (#"{"tokens":["/topics/x"]}"#, ["/tokens/0: invalid_field"]),
+        (#"{"tokens":["\#(String(repeating: "x", count: 4_097))"]}"#, ["/tokens/0: invalid_token"]),
+        (#"{"tokens":["\#((0..<21).map(String.init).joined(separator: #"",""#))"]}"#, ["/tokens: group_too_large"]),
+        (
+            #"{"tokens":["\#(Array(repeating: "a", count: 101).joined(separator: #"",""#))"]}"#,
+            ["/tokens: invalid_field"]
+        ),
+    ]
+
+    private static let subscriptions: [(body: String, faults: [String])] = [
+        (#"{}"#, ["/tokens: invalid_field"]),
+        (#"{"tokens":[]}"#, ["/tokens: invalid_field"]),
+        (#"{"tokens":"a"}"#, ["/tokens: invalid_field"]),
+        (#"{"tokens":null}"#, ["/tokens: invalid_field"]),
+        (#"{"tokens":["a",1]}"#, ["/tokens/1: invalid_field"]),
+        (#"{"tokens":[""]}"#, ["/tokens/0: invalid_field"]),
+        (#"{"tokens":["a","/topics/x",".."]}"#, ["/tokens/1: invalid_token", "/tokens/2: invalid_token"]),
+        (#"{"tokens":["a"],"topic":"x"}"#, ["/topic: unknown_field"]),
+    ]
+
+    private static let devices: [Table] = [
+        Table(.put, "/v1/tenants/demo/device-groups/g", Self.groupMembers),
+        Table(.post, "/v1/tenants/demo/device-groups/g/members", Self.groupMembers),
+        Table(.post, "/v1/tenants/demo/device-groups/g/members/remove", Self.groupMembers),
+        Table(.post, "/v1/tenants/demo/topics/news/subscriptions", Self.subscriptions),
+        Table(.post, "/v1/tenants/demo/topics/news/subscriptions/remove", Self.subscriptions),
+    ]
+
+    private static let tables: [Table] =
+        [Self.tenant, Self.legacyCredential, Self.serviceAccount, Self.key, Self.rotation, Self.limits] + Self.devices
+
+    @Test("Every fault of a body is told with its place, and nothing is done or recorded", arguments: Self.tables)
+    func faults(table: Table) async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(groupUpstream: groups) { gateway, key in
+            try await gateway.settleAudit()
+            let recorded = gateway.auditStore.actions
+            let path = table.path.replacing("{key}", with: try #require(APIKey(key)?.id))
+            for (body, faults) in table.rows {
+                let answer = await gateway.ask(table.method, path, key: key, body: body)
+                #expect(answer.status == 422, "\(body.prefix(80))")
+                #expect(try answer.faults() == faults, "\(body.prefix(80))")
+            }
+            #expect(groups.requests.isEmpty && gateway.topics.changes.isEmpty)
+            try await gateway.settleAudit()
+            #expect(gateway.auditStore.actions == recorded + ["test.barrier"])
+        }
+    }
+
+    @Test("A body that is no JSON object, or is not said to be one, is refused", arguments: Self.tables)
+    func malformed(table: Table) async throws {
+        try await TestGateway.run { gateway, key in
+            let path = table.path.replacing("{key}", with: try #require(APIKey(key)?.id))
+            for (body, code) in [
+                ("{", "malformed_json"), ("[]", "malformed_json"), (#"{"a":1,"a":2}"#, "duplicate_key"),
+                ("", "unsupported_media_type"),
+            ] {
+                let answer = await gateway.ask(table.method, path, key: key, body: body)
+                try answer.expectProblem(body.isEmpty ? 415 : 400, code, "\(body)")
+            }
+            let headers = ["Content-Type": "text/plain"]
+            #expect(await gateway.ask(table.method, path, key: key, body: "{}", headers: headers).status == 415)
+        }
+    }
+}

@@ -1,0 +1,241 @@
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import MetricsTestKit
+import Testing
+
+@testable import GatewayHTTP
+
+/// What holds on every route, whatever it does; the descriptions of `openapi/` say what is expected.
+@Suite("Every route", .timeLimit(.minutes(10)))
+struct EveryRouteTests {
+    /// A route that takes a key, and the scope that its description names.
+    struct Asked: Sendable {
+        let route: Route
+        let scope: Scope
+
+        var name: String { "\(self.route.method.rawValue) \(self.route.template)" }
+
+        func path(_ tenant: String = "demo") -> String { EveryRouteTests.path(self.route.template, tenant) }
+    }
+
+    /// A template's address with a tenant, which is its own project as well.
+    static func path(_ template: String, _ tenant: String = "demo") -> String {
+        template.replacing("{tenant}", with: tenant).replacing("{project}", with: tenant)
+            .replacing(#/\{[a-z]+\}/#, with: "x")
+    }
+
+    private static func routes(_ gateway: TestGateway) throws -> [Asked] {
+        let scopes = try OpenAPIDocument("gateway.yaml").scopes
+        var routes: [Asked] = []
+        for row in gateway.dataListener.routes.rows {
+            for (method, endpoint) in row.endpoints where endpoint.route.credential != nil {
+                let described = scopes[ServedRoute(method: method.rawValue, template: row.route.template)] ?? nil
+                let name = try #require(described?.first, "\(method) \(row.route.template)")
+                routes.append(Asked(route: endpoint.route, scope: try #require(Scope(rawValue: name))))
+            }
+        }
+        #expect(routes.count > 20)
+        return routes
+    }
+
+    @Test("Without its scope a route reads neither body nor query, in its own words, and each attempt is recorded")
+    func scopes() async throws {
+        try await TestGateway.run { gateway, _ in
+            let routes = try Self.routes(gateway)
+            for asked in routes {
+                let key = try await gateway.makeKey(scopes: Set(Scope.allCases).subtracting([asked.scope]))
+                let answer = await gateway.data(asked.route.method, asked.path() + "?x=1", key: key, body: "no json")
+                switch asked.route.dialect {
+                case .rest:
+                    #expect(answer.status == 403, "\(asked.name)")
+                    #expect(
+                        try answer.problem().without("title", "type", "status") == [
+                            "code": "forbidden", "detail": .string("The key lacks the scope \(asked.scope.rawValue)"),
+                            "retryable": false, "action": "request_scope",
+                        ]
+                    )
+                case .v1:
+                    #expect(answer.status == 403, "\(asked.name)")
+                    #expect(answer.value["error"]?["status"] == "PERMISSION_DENIED", "\(asked.name)")
+                case .legacy:
+                    #expect(answer.status == 401)
+                    #expect(answer.body == "Unauthorized")
+                case .instanceID:
+                    #expect(answer.status == 401, "\(asked.name)")
+                    #expect(answer.value["error"] == "UNAUTHENTICATED", "\(asked.name)")
+                case .groups:
+                    #expect(answer.status == 401, "\(asked.name)")
+                }
+            }
+            #expect(gateway.upstream.calls.isEmpty)
+            #expect(gateway.topics.changes.isEmpty && gateway.topics.lookUps.isEmpty)
+            try await gateway.settleAudit()
+            let records = gateway.auditStore.current.records.map(\.record).filter { $0.code == "forbidden" }
+            #expect(records.map(\.action) == routes.compactMap { $0.route.action?.rawValue })
+            #expect(records.map(\.method) == routes.map { $0.route.method.rawValue })
+            for record in records {
+                #expect(record.outcome == .rejected && record.targets.isEmpty && !record.requestID.isEmpty)
+                #expect(record.principal.hasPrefix("key:"))
+            }
+            for change in ["subscribe", "unsubscribe"] {
+                let labels = [("tenant", "demo"), ("change", change), ("outcome", "forbidden")]
+                let counter = try gateway.metrics.expectCounter("fcmgw_subscription_changes_total", labels)
+                #expect(counter.totalValue == 4)
+            }
+        }
+    }
+
+    @Test("Its scope alone opens a route")
+    func scopeAlone() async throws {
+        try await TestGateway.run { gateway, _ in
+            for asked in try Self.routes(gateway) {
+                let key = try await gateway.makeKey(scopes: [asked.scope])
+                let answer = await gateway.data(asked.route.method, asked.path(), key: key, body: "no json")
+                #expect(answer.status != 401 && answer.status != 403, "\(asked.name): \(answer.status)")
+            }
+        }
+    }
+
+    @Test("Without a key no route is served")
+    func noKey() async throws {
+        try await TestGateway.run { gateway, _ in
+            for asked in try Self.routes(gateway) {
+                for key in [nil, "fgw_x"] {
+                    let answer = await gateway.data(asked.route.method, asked.path(), key: key, body: "no json")
+                    #expect(answer.status == 401, "\(asked.name)")
+                    #expect(answer.header("WWW-Authenticate") == "Bearer", "\(asked.name)")
+                }
+            }
+        }
+    }
+
+    @Test("Under a foreign tenant's name, or one that nobody has, no route is found; a foreign project is forbidden")
+    func foreign() async throws {
+        try await TestGateway.run { gateway, key in
+            for asked in try Self.routes(gateway) where asked.path() != asked.path("other") {
+                for tenant in ["other", "nobody"] {
+                    let answer = await gateway.data(asked.route.method, asked.path(tenant), key: key, body: "no json")
+                    if asked.route.dialect == .v1 {
+                        #expect(answer.status == 403, "\(asked.name)")
+                        #expect(answer.value["error"]?["code"] == 403, "\(asked.name)")
+                    } else {
+                        let problem = try answer.expectProblem(404, "not_found", "\(asked.name)")
+                        #expect(problem["detail"] == "There is no such tenant", "\(asked.name)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("What is no send refuses an idempotency key, and does nothing")
+    func idempotencyKeys() async throws {
+        try await TestGateway.run { gateway, key in
+            for asked in try Self.routes(gateway) where !asked.route.isSend {
+                let headers = ["Idempotency-Key": "key-1"]
+                let answer = await gateway.data(
+                    asked.route.method,
+                    asked.path(),
+                    key: key,
+                    body: #"{"tokens":["a"]}"#,
+                    headers: headers
+                )
+                #expect(answer.status == 400, "\(asked.name)")
+                guard asked.route.dialect == .rest else { continue }
+                let problem = try answer.problem()
+                #expect(problem["code"] == "bad_request", "\(asked.name)")
+                #expect(problem["detail"] == "Only sends take Idempotency-Key; leave it out here", "\(asked.name)")
+            }
+            #expect(gateway.idempotencyStore.records.isEmpty)
+            #expect(gateway.topics.changes.isEmpty && gateway.topics.lookUps.isEmpty)
+        }
+    }
+
+    @Test("A facade refuses compressed bodies plainly")
+    func compressed() async throws {
+        try await TestGateway.run { gateway, key in
+            for asked in try Self.routes(gateway) where asked.route.dialect != .rest {
+                let headers = ["Content-Encoding": "gzip"]
+                let answer = await gateway.data(
+                    asked.route.method,
+                    asked.path(),
+                    key: key,
+                    body: "{}",
+                    headers: headers
+                )
+                #expect(gateway.lastLoggedCode == "unsupported_media_type", "\(asked.name)")
+                switch asked.route.dialect {
+                case .v1: #expect(answer.status == 400, "\(asked.name)")
+                case .legacy, .instanceID:
+                    #expect(answer.status == 415, "\(asked.name)")
+                    #expect(answer.header("Accept-Encoding") == "identity", "\(asked.name)")
+                case .groups, .rest: break
+                }
+            }
+        }
+    }
+
+    @Test(
+        "A method that an address does not serve is refused with those that it does, without a look at the credential",
+        arguments: ["gateway.yaml", "admin.yaml"]
+    )
+    func methods(description: String) async throws {
+        try await TestGateway.run { gateway, key in
+            let isAdmin = description == "admin.yaml"
+            let listener = isAdmin ? gateway.adminListener : gateway.dataListener
+            let described = Dictionary(grouping: try OpenAPIDocument(description).routes, by: \.template)
+            for (template, routes) in described {
+                let served = routes.map(\.method).sorted()
+                let path = Self.path(template)
+                let route = try #require(listener.routes.row(at: Array(path.utf8))?.0.route, "\(template)")
+                for method: HTTPRequest.Method in [.get, .head, .post, .put, .delete, .patch, .trace]
+                where !served.contains(method.rawValue) {
+                    for credential in [isAdmin ? TestGateway.adminToken : key, nil] {
+                        let answer =
+                            isAdmin
+                            ? await gateway.admin(method, path, token: credential)
+                            : await gateway.data(method, path, key: credential)
+                        #expect(answer.status == 405, "\(method) \(template)")
+                        #expect(answer.header("Allow") == served.joined(separator: ", "), "\(method) \(template)")
+                        guard route.dialect == .rest || route.isSend else { continue }
+                        #expect(
+                            try answer.problem().without("title", "detail") == [
+                                "type": "/problems/method_not_allowed", "status": 405, "code": "method_not_allowed",
+                                "retryable": false, "action": "fix_request",
+                            ]
+                        )
+                    }
+                }
+            }
+        }
+    }
+
+    /// What reads or changes something that is recorded, beside the routes of ``Surface``.
+    private static let recorded = [
+        Surface(.get, "/v1/tenants/demo/device-groups/g", .rest),
+        Surface(.delete, "/v1/tenants/demo/retired-tokens?token=a", .rest),
+    ]
+
+    @Test("Nothing is done that can't be recorded", arguments: Surface.all + Self.recorded)
+    func unrecordable(surface: Surface) async throws {
+        let groups = ScriptedGroupUpstream()
+        try await TestGateway.run(auditCapacity: 0, groupUpstream: groups) { gateway, key in
+            // An explanation is not recorded.
+            guard !surface.path.hasSuffix("/explain") else { return }
+            let answer = await surface.ask(gateway, key: key)
+            switch surface.dialect {
+            case .rest:
+                try answer.expectProblem(503, "audit_unavailable")
+            case .legacy:
+                #expect(answer.status == 200)
+                #expect(answer.value["results"] == [["error": "Unavailable"]])
+            case .v1:
+                #expect(answer.status == 503)
+                #expect(answer.value["error"]?["status"] == "UNAVAILABLE")
+            case .groups, .instanceID: #expect(answer.status >= 400)
+            }
+            #expect(gateway.upstream.calls.isEmpty && groups.requests.isEmpty)
+            #expect(gateway.topics.changes.isEmpty && gateway.topics.lookUps.isEmpty)
+        }
+    }
+}

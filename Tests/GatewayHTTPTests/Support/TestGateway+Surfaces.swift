@@ -1,0 +1,102 @@
+import FCMModel
+import GatewayCore
+import GatewayTestKit
+import HTTPTypes
+import InMemoryLogging
+import Logging
+
+extension TestGateway {
+    /// The project of `demo`, once it has one.
+    static let project = "demo-1a2b"
+
+    /// Posts to the legacy facade, with the key as legacy clients send it.
+    func legacy(_ body: String, key: String?, headers: [String: String] = [:]) async -> Answer {
+        var headers = headers
+        if let key, headers["Authorization"] == nil { headers["Authorization"] = "key=\(key)" }
+        return await self.data(.post, "/fcm/send", key: nil, body: body, headers: headers)
+    }
+
+    /// Posts a form to the legacy facade.
+    func form(_ body: String, key: String?, headers: [String: String] = [:]) async -> Answer {
+        let type = ["Content-Type": "application/x-www-form-urlencoded;charset=UTF-8"]
+        return await self.legacy(body, key: key, headers: headers.merging(type) { $1 })
+    }
+
+    /// Posts to the v1 facade.
+    func v1(
+        _ body: String,
+        key: String?,
+        project: String = TestGateway.project,
+        headers: [String: String] = [:]
+    ) async -> Answer {
+        await self.data(.post, "/v1/projects/\(project)/messages:send", key: key, body: body, headers: headers)
+    }
+
+    /// Changes which protocol `demo` sends by, and gives it a project.
+    func setUpstream(_ upstream: UpstreamKind, project: String? = TestGateway.project) async throws {
+        _ = try await self.administration.put(
+            TenantDraft(displayName: "demo", upstream: upstream, projectID: project),
+            id: .sample("demo"),
+            origin: Self.origin
+        )
+    }
+
+    /// The sender id of `demo`, once it has one.
+    static let senderID = "123456789012"
+
+    /// Gives a tenant a sender id.
+    func setSender(_ senderID: String? = TestGateway.senderID, tenant: String = "demo") async throws {
+        _ = try await self.administration.put(
+            TenantDraft(displayName: tenant, upstream: .legacy, senderID: senderID),
+            id: .sample(tenant),
+            origin: Self.origin
+        )
+    }
+
+    /// Runs a body with a gateway whose device groups live by FCM's rules.
+    static func runWithGroups(
+        _ body: @escaping @Sendable (TestGateway, _ key: String, InMemoryGroupUpstream) async throws -> Void
+    ) async throws {
+        let upstream = InMemoryGroupUpstream()
+        try await TestGateway.run(groupUpstream: upstream) { gateway, key in
+            try await gateway.setSender()
+            try await body(gateway, key, upstream)
+        }
+    }
+
+    /// The code in the access log's last line.
+    var lastLoggedCode: String? {
+        self.logs.entries.last { $0.message == "Request answered" }?.metadata["code"].map { "\($0)" }
+    }
+
+    /// Everything that was logged so far, as one text.
+    var logText: String {
+        self.logs.entries
+            .map { entry in
+                "\(entry.message) \(entry.metadata.map { "\($0.key)=\($0.value)" }.joined(separator: " "))"
+            }
+            .joined(separator: "\n")
+    }
+}
+
+extension UpstreamResult {
+    static func outcomes(_ outcomes: RecipientOutcome...) -> UpstreamResult {
+        UpstreamResult(answer: .recipients(outcomes), upstreamCode: "200")
+    }
+
+    static func rejecting(_ rejection: Rejection) -> UpstreamResult { .outcomes(.rejected(rejection)) }
+
+    static func accepting(_ messageID: String) -> UpstreamResult {
+        .outcomes(.accepted(Acceptance(messageID: messageID)))
+    }
+
+    static func group(_ success: Int, _ failure: Int, failed tokens: [String] = []) -> UpstreamResult {
+        let outcome = GroupOutcome(success: success, failure: failure, failedTokens: tokens)
+        return UpstreamResult(answer: .group(outcome), upstreamCode: "200")
+    }
+}
+
+extension Answer {
+    /// The body as JSON; `null` for a body that is none.
+    var value: JSON { (try? self.json) ?? .null }
+}
