@@ -94,8 +94,10 @@ lint: ## Run the checks that need no build
 	.ci/checks/imports.py --self-test; \
 	.ci/checks/doc_comments.py --self-test; \
 	.ci/checks/bounded_waits.py --self-test; \
+	.ci/checks/names.py --self-test; \
 	failed=(); \
-	for check in format imports.py doc_comments.py file_length.py bounded_waits.py vectors tracked_files openapi; do \
+	for check in format imports.py doc_comments.py file_length.py size.py names.py bounded_waits.py vectors tracked_files \
+		openapi; do \
 		echo "check $$check"; \
 		".ci/checks/$$check" || failed+=("$$check"); \
 	done; \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import unittest
 from pathlib import Path
@@ -10,6 +11,8 @@ from blocks import DocumentError, blocks_of
 from compare import differences
 from complete import absent
 from links import anchors, broken_links
+
+TOUR = Path(__file__).parents[2] / "docs/tour.md"
 
 SAME = [
     ("json", '{"a": 1, "id": "x1"}', '{"id":"other","a":1}'),
@@ -89,6 +92,16 @@ class Documents(unittest.TestCase):
         self.path.write_text("# The audit can't be written\n\n[a](#the-audit-cant-be-written) [b](#no) [c](no.md) [d](https://x/y)\n")
         self.assertEqual(anchors(self.path), {"the-audit-cant-be-written"})
         self.assertEqual(len(broken_links(self.path, self.path.parent)), 2)
+
+
+class Tour(unittest.TestCase):
+    def test_send(self) -> None:
+        """The first walk names at most 30 files, each once; that they exist is a matter of all links."""
+        walk = TOUR.read_text().split("\n## ")[1]
+        files = re.findall(r"\]\(\.\./(Sources/[^)]+)\)", walk)
+        self.assertTrue(20 <= len(files) <= 30, files)
+        self.assertEqual(len(files), len(set(files)))
+        self.assertEqual(broken_links(TOUR, TOUR.parents[1]), [])
 
 
 class Completeness(unittest.TestCase):

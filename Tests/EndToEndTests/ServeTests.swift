@@ -90,7 +90,7 @@ extension EndToEnd {
             .enabled(if: StoreHold.isAvailable),
             arguments: [SIGTERM, SIGINT]
         )
-        func earlyStop(signal: Int32) async throws {
+        func forcedShutdown(signal: Int32) async throws {
             try await PrivateDirectory.with { directory in
                 var environment = directory.environment()
                 try await RunningGateway.serving(environment) { try await $0.stopInOrder() }

@@ -9,7 +9,7 @@ struct SendPipelineTests {
     // MARK: Passing
 
     @Test("The upstream gets the message, the target and the deadline as they came")
-    func handedOn() async throws {
+    func delivered() async throws {
         let fixture = PipelineFixture()
         var message = Message()
         message.data = [DataEntry(key: "score", value: "3x1")]

@@ -36,7 +36,7 @@ struct RequestTracerTests {
     // MARK: Without a tracer
 
     @Test("Without a tracer a caller's trace is handed on as it came, and nothing else is told of")
-    func handedOn() throws {
+    func propagated() throws {
         let tracer = RequestTracer()
         let parent = RequestTrace.sampleParent
         let trace = try #require(Self.begin(tracer, ["traceparent": parent, "tracestate": "a=1, b=2"]))

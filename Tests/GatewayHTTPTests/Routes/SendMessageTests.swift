@@ -201,7 +201,7 @@ struct SendMessageTests {
             ("condition", #"{"condition":"!('a' in topics)"}"#, .invalidField),
         ]
     )
-    func objection(field: String, body: String, code: OutcomeCode) async throws {
+    func upstreamRefusal(field: String, body: String, code: OutcomeCode) async throws {
         try await TestGateway.run { gateway, key in
             gateway.upstream.refuse(with: Refusal(code, "It has no form for this", field: field))
             let problem = try await gateway.send(body, key: key).expectProblem(422, code.rawValue)

@@ -37,7 +37,7 @@ struct TracingTests {
     // MARK: Legacy
 
     @Test("A caller's trace is handed on to a legacy server; without one, no field is there")
-    func handedOn() async throws {
+    func propagated() async throws {
         try await RawUpstream.run(.send(WireAnswer.accepted)) { upstream in
             try await FCMClient.run { sender in
                 _ = await sender.send(try Self.call(upstream, .sample))

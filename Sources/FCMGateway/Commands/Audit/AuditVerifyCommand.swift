@@ -155,7 +155,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     }
 
     private func verifyExport(_ path: String) async throws -> AuditFinding {
-        let secrets = try await self.secretsAtHand()
+        let secrets = try await self.availableSecrets()
         let publicKey = try self.publicKey ?? secrets?.auditPublicKey()
         if secrets == nil {
             CommandOutput.remark("No master key and store: the seals on the chains' ends are not checked.")
@@ -166,7 +166,7 @@ struct AuditVerifyCommand: AsyncParsableCommand {
     }
 
     /// The store's secrets; nil without a master key or without its store, since an export is mostly checked elsewhere.
-    private func secretsAtHand() async throws -> GatewaySecrets? {
+    private func availableSecrets() async throws -> GatewaySecrets? {
         let configuration = try self.store.load()
         guard configuration.masterKey != nil,
             let database = try? SQLiteReadOnlyDatabase(path: configuration.databasePath)
