@@ -179,7 +179,26 @@ struct HTTP2ClientFailureTests {
         (.answer(status: 99), .invalidResponse),
         (.answer(fields: [("content-length", "5")], body: "ok"), .invalidResponse),
         (.answer(fields: [("content-length", "x")], body: "ok"), .invalidResponse),
+        (.answer(fields: [("connection", "close")], body: "ok"), .invalidResponse),
+        (.answer(fields: [("connection", "close")]), .invalidResponse),
+        (.answer(fields: [("A", "b")], body: "ok"), .invalidResponse),
+        (.answer(fields: [("a", "b\u{0}")], body: "ok"), .invalidResponse),
+        (.answer(fields: [("a", "b"), (":status", "204")], body: "ok"), .invalidResponse),
     ]
+
+    @Test("A peer whose answers are malformed again and again gets a new connection")
+    func malformed() async throws {
+        let bad = HTTP2Peer.Reply.answer(fields: [("connection", "close")])
+        let peer = try await HTTP2Peer.start { $0.path == "/bad" ? bad : .answer() }
+        let pool = try peer.pool()
+        for _ in 0..<HTTP2ClientConnection.maxMalformedAnswers {
+            let error = try await pool.failedExchange(HTTPClientRequest(method: .get, path: "/bad"))
+            #expect(error.code == .invalidResponse)
+        }
+        #expect(try await pool.answer().status == .ok)
+        #expect(peer.record.accepted.count == 2)
+        await peer.stop()
+    }
 
     @Test("An answer beyond its bounds, or senseless, ends its stream and nothing else", arguments: Self.bad)
     func badAnswers(reply: HTTP2Peer.Reply, code: HTTPClientError.Code) async throws {

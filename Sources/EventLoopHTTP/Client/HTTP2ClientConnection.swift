@@ -35,6 +35,8 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         }
     }
 
+    /// A peer whose answers are malformed so often gets a new connection.
+    static let maxMalformedAnswers = 100
     /// Identifiers are not used again (RFC 9113, section 5.1.1).
     private static let lastUsableID = HTTP2StreamID(Int32.max - 2)
 
@@ -49,6 +51,7 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
     private var isFlushScheduled = false
     /// Streams whose answer is complete and whose request is not.
     private var answeredEarly = 0
+    private var malformedAnswers = 0
     /// The last stream the peer promises to look at.
     private var lastAccepted = HTTP2StreamID.maxID
     /// The stream the peer reset last.
@@ -354,7 +357,10 @@ final class HTTP2ClientConnection: HTTPClientConnection, ChannelInboundHandler {
         case .tooLarge:
             self.reset(stream, .cancel, .responseTooLarge)
         case .malformed:
-            self.reset(stream, .protocolError, .invalidResponse)
+            let cause = HTTP2ClientFault.violation(.protocolError)
+            self.reset(stream, .protocolError, .invalidResponse, cause: cause)
+            self.malformedAnswers += 1
+            if self.malformedAnswers >= Self.maxMalformedAnswers { self.drain() }
         }
     }
 
