@@ -85,7 +85,8 @@ package struct JSONValue: Sendable {
 
 /// The members of an object, in the order of the text: a sequence that is its own iterator.
 package struct JSONMembers: Sequence, IteratorProtocol, Sendable {
-    package let count: Int
+    /// How many are left.
+    package private(set) var count: Int
     private let tape: JSONTape
     private var key: Int
     private let end: Int
@@ -103,6 +104,7 @@ package struct JSONMembers: Sequence, IteratorProtocol, Sendable {
         guard self.key < self.end else { return nil }
         let value = JSONValue(tape: self.tape, index: self.key + 1)
         self.key = Int(self.tape.nodes[self.key + 1].end)
+        self.count -= 1
         return JSONMember(value: value)
     }
 }
@@ -129,7 +131,8 @@ package struct JSONMember: Sendable {
 
 /// The elements of an array: a sequence that is its own iterator.
 package struct JSONElements: Sequence, IteratorProtocol, Sendable {
-    package let count: Int
+    /// How many are left.
+    package private(set) var count: Int
     private let tape: JSONTape
     private var element: Int
     private let end: Int
@@ -147,6 +150,7 @@ package struct JSONElements: Sequence, IteratorProtocol, Sendable {
         guard self.element < self.end else { return nil }
         let value = JSONValue(tape: self.tape, index: self.element)
         self.element = Int(self.tape.nodes[self.element].end)
+        self.count -= 1
         return value
     }
 }

@@ -64,6 +64,9 @@ struct JSONValueTests {
         )
         #expect(members.count == 10)
         #expect(members.underestimatedCount == 10)
+        var rest = members
+        _ = rest.next()
+        #expect(Array(rest).count == 9)
         #expect(members.map { $0.value.kind }.suffix(4) == [.array, .object, .object, .array])
     }
 
@@ -72,6 +75,9 @@ struct JSONValueTests {
         let elements = try #require(try JSONParsing.root(Self.sample)["list"]?.elements)
         #expect(elements.count == 4)
         #expect(elements.underestimatedCount == 4)
+        var rest = elements
+        _ = rest.next()
+        #expect(Array(rest).count == 3)
         #expect(elements.map(\.canonicalText) == ["1", "\"two\"", "[3]", "{\"four\":4}"])
         let empty = try JSONParsing.root("[[],{}]")
         #expect(empty.elements?.map { $0.elements?.count ?? $0.members?.count } == [0, 0])
