@@ -66,6 +66,25 @@ struct AuditSourcesTests {
         }
     }
 
+    @Test("A line that is put into a sink is found, whatever it says", arguments: ["{", "garbage"])
+    func foreignLine(text: String) async throws {
+        let audit = try await SignedAudit(removing: 3)
+        let lines = audit.delivered
+        let first = try #require(lines.firstIndex { if case .checkpoint = $0 { true } else { false } })
+        for place in (first + 1)...lines.count {
+            var texts = lines.map(\.text)
+            texts.insert(ByteBuffer(string: text), at: place)
+            var verifier = AuditSinkVerifier(publicKey: audit.publicKey)
+            verifier.begin("audit.jsonl")
+            do throws(AuditSinkVerifier.Failure) {
+                for text in texts { try verifier.take(text) }
+                #expect(verifier.finding?.line == place + 1)
+            } catch {
+                #expect(error.line == place + 1)
+            }
+        }
+    }
+
     /// The text of lines after something was done to the one of a record.
     private func apply(_ operation: Operation, to target: AuditPosition, _ lines: [AuditLine]) -> [ByteBuffer] {
         var texts = lines.map(\.text)

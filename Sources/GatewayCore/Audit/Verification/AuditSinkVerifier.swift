@@ -54,7 +54,7 @@ package struct AuditSinkVerifier: Sendable {
 
     package mutating func take(_ text: ByteBuffer) throws(Failure) {
         self.line.number += 1
-        self.torn.removeAll { text.readableBytesView.starts(with: $0.text.readableBytesView) }
+        self.settleTorn(by: text)
         do throws(Failure) {
             switch AuditLine(text) {
             case .record(let record)?: try self.take(record)
@@ -62,11 +62,29 @@ package struct AuditSinkVerifier: Sendable {
             case .checkpoint(let checkpoint)?: try self.take(checkpoint)
             case .export?, .head?, .stretch?, .hidden?, .end?: throw self.failure("no sink has such a line")
             case nil where text.readableBytes == 0: throw self.failure("the line is empty")
-            case nil: self.torn.append(TornLine(text: text, failure: self.failure("the line was changed")))
+            case nil:
+                self.torn.append(TornLine(text: text, failure: self.failure("the line was changed")))
+                return
             }
+            // The line itself may be where the sink went on.
+            self.settleTorn(by: text)
         } catch {
             throw self.torn.first(where: { !$0.isFollowed })?.failure ?? error
         }
+    }
+
+    /// Forgets lines that were the beginning of one that came again.
+    private mutating func settleTorn(by text: ByteBuffer) {
+        guard !self.torn.isEmpty else { return }
+        let bytes = text.readableBytesView
+        self.forgetTorn { bytes.starts(with: $0.text.readableBytesView) }
+    }
+
+    /// Forgets lines, unless the sink did not go on from an earlier place behind them; before its first checkpoint that
+    /// can't be told.
+    private mutating func forgetTorn(where isForgotten: (TornLine) -> Bool = { _ in true }) {
+        let isUnmarked = self.last == nil
+        self.torn.removeAll { ($0.isFollowed || isUnmarked) && isForgotten($0) }
     }
 
     private func failure(_ reason: String, _ place: AuditPosition? = nil) -> Failure {
@@ -110,7 +128,7 @@ package struct AuditSinkVerifier: Sendable {
             throw self.failure("the word that older records were removed is out of place", place)
         }
         // What was broken off here may be gone by now.
-        self.torn = []
+        self.forgetTorn()
         let failure = self.failure("the word that older records were removed was put in later", place)
         self.truncations.add(truncation, failure)
     }
@@ -132,7 +150,7 @@ package struct AuditSinkVerifier: Sendable {
         if let last = self.last {
             try self.checkOrder(content, after: last)
             // Of checkpoints that the store keeps no more, one may have been broken off.
-            if content.number > last.content.number &+ 1 { self.torn = [] }
+            if content.number > last.content.number &+ 1 { self.forgetTorn() }
         }
         // One that was to be the sink's first line may come again later.
         if self.last != nil, let torn = self.torn.first { throw torn.failure }
