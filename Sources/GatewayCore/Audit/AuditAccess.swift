@@ -46,12 +46,21 @@ package struct AuditAccess: Sendable {
         of tenant: TenantProfile?,
         origin: RequestOrigin
     ) async throws(GatewayError) -> AuditPage {
-        let page = try await self.store.page(query)
         let now = self.clock.now()
         var record = AuditRecord(.auditList, of: tenant?.id, uid: tenant?.uid ?? 0, origin, at: now)
-        record.object = "\(page.records.count) records"
-        await self.log.record(read: record)
-        return page
+        do throws(GatewayError) {
+            let page = try await self.store.page(query)
+            // A removed tenant has records and no profile.
+            if tenant == nil, !page.records.isEmpty { record.tenant = query.tenant }
+            record.object = "\(page.records.count) records"
+            await self.log.record(read: record)
+            return page
+        } catch {
+            record.outcome = .failed
+            record.code = error.code.rawValue
+            await self.log.record(read: record)
+            throw error
+        }
     }
 }
 

@@ -255,7 +255,8 @@ package struct Administration: Sendable {
         guard await self.locks.acquire(tenant, until: .now + Self.lockTimeout) else {
             throw GatewayError(.conflict, "Other changes of this tenant are still under way; try again")
         }
-        defer { self.locks.release(tenant) }
+        var isLocked = true
+        defer { if isLocked { self.locks.release(tenant) } }
         let planned = try plan()
         guard let change = planned.change else { return planned.answer }
         let uid = self.uid(changedBy: change)
@@ -263,6 +264,12 @@ package struct Administration: Sendable {
         draft.object = planned.object
         try await self.audit.recording(draft, by: .admin, orThrow: AuditLog.unavailable) {
             record throws(GatewayError) in
+            defer {
+                record.time = self.clock.now()
+                // Its record may wait for the disk; the tenant's next change need not.
+                self.locks.release(tenant)
+                isLocked = false
+            }
             do throws(GatewayError) {
                 try await self.directory.apply(change)
             } catch {
