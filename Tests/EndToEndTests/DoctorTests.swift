@@ -250,9 +250,11 @@ extension EndToEnd {
                         try await gateway.stopInOrder()
                     }
                     let port = ["GATEWAY_ADMIN_PORT": emulator.port]
-                    let taken = try await Diagnosed.by(environment.merging(port) { $1 })
+                    let taken = try await Diagnosed.by(environment.merging(port) { $1 }, [])
                     #expect(taken.end == .code(1))
                     #expect(taken.has(.problem, .listeners, "as no gateway does"), "\(taken.text)")
+                    // The admin token is for gateways alone.
+                    #expect(taken.has(.ok, .credentials, "can be opened"), "\(taken.text)")
                 }
             }
         }

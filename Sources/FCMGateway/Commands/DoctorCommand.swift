@@ -5,12 +5,12 @@ import GatewayService
 import GatewayStorage
 import GatewayUpstream
 
-/// `doctor`: does the checks of `serve`, `config check`, `audit verify`, `health` and `credential check`, one after the
-/// other, and says what to do about what is not well.
+/// `doctor`: does the checks of `config check`, `health` and `credential check`, one after the other, looks at files, store
+/// and the ends of the audit's chains, and says what to do about what is not well.
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Check everything the gateway needs, and explain what is wrong.",
+        abstract: "Check what the gateway needs, and explain what is wrong.",
         discussion: """
             Run it as the gateway's user, with the gateway's configuration and variables; it changes nothing, and works \
             beside a gateway that runs. It checks the configuration, files and their permissions, certificates, the data \

@@ -44,18 +44,21 @@ struct HealthProbe: Sendable, Equatable {
         self.verifiesCertificate = false
     }
 
-    /// Asks once for `readyz` or `livez` and returns the answer's status; throws `CommandFailure` when none comes.
+    /// Asks once for `readyz` or `livez`: the answer's status, and whether it is one that gateways give; throws
+    /// `CommandFailure` when none comes.
     ///
     /// Each question has a connection of its own: a kept one would hold up a listener that closes.
-    func status(of path: String) async throws -> Int {
+    func answer(to path: String) async throws -> (status: Int, isGateways: Bool) {
         try await APIClient.with(self.url, verifiesCertificate: self.verifiesCertificate) { api in
-            try await api.send(.get, [path], timeout: self.timeout).status.code
+            let response = try await api.send(.get, [path], timeout: self.timeout)
+            let health = (try? JSONDocument(parsing: response.body))?.root["status"]?.string
+            return (response.status.code, health == "pass" || health == "fail")
         }
     }
 
     /// Asks once; throws `CommandFailure` for every answer but 200, and when none comes.
     func ask(_ path: String) async throws {
-        let status = try await self.status(of: path)
+        let status = try await self.answer(to: path).status
         guard status != 200 else { return }
         let meaning = status == 503 ? ", it starts, drains or can't record what it does" : ""
         throw CommandFailure("\(self.url)/\(path) answered HTTP \(status)\(meaning)")

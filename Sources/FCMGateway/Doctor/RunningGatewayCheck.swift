@@ -44,10 +44,11 @@ struct RunningGatewayCheck: Sendable {
         }
         let url = probe.url
         do {
-            let status = try await probe.status(of: "readyz")
-            result.findings.append(Self.finding(url, status))
+            let answer = try await probe.answer(to: "readyz")
+            result.findings.append(Self.finding(url, answer))
             // Over TLS by a name that was not given, it is not known whose certificate it is.
-            if given != nil || self.configuration.admin.tls.isPlain { result.adminURL = url }
+            let isKnown = given != nil || self.configuration.admin.tls.isPlain
+            if isKnown, answer.isGateways { result.adminURL = url }
         } catch {
             let none = Finding.ok(.listeners, url.text, "no gateway answers")
             result.findings.append(self.isStoreServed ? self.silence(url) : none)
@@ -55,11 +56,11 @@ struct RunningGatewayCheck: Sendable {
         return result
     }
 
-    private static func finding(_ url: BaseURL, _ status: Int) -> Finding {
-        switch status {
-        case 200:
+    private static func finding(_ url: BaseURL, _ answer: (status: Int, isGateways: Bool)) -> Finding {
+        switch (answer.status, answer.isGateways) {
+        case (200, true):
             .ok(.listeners, url.text, "the gateway is ready")
-        case 503:
+        case (503, true):
             .problem(
                 .listeners,
                 url.text,
@@ -70,7 +71,7 @@ struct RunningGatewayCheck: Sendable {
             .problem(
                 .listeners,
                 url.text,
-                "answers HTTP \(status) to /readyz, as no gateway does",
+                "answers HTTP \(answer.status) to /readyz, as no gateway does",
                 "Find the program that uses the port (ss -ltnp), or correct the address"
             )
         }

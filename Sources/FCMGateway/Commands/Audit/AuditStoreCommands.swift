@@ -159,7 +159,11 @@ struct AuditPublicKeyCommand: AsyncParsableCommand {
 
 /// Writes many lines, some of them at a time.
 final class LineOutput {
-    struct Unwritable: Error {}
+    struct Unwritable: Error, CustomStringConvertible {
+        let cause: any Error
+
+        var description: String { "the output can't be written: \(self.cause.localizedDescription)" }
+    }
 
     private static let capacity = 1 << 16
 
@@ -181,7 +185,7 @@ final class LineOutput {
         do {
             try self.handle.write(contentsOf: Data(buffer: self.waiting))
         } catch {
-            throw Unwritable()
+            throw Unwritable(cause: error)
         }
         self.waiting.clear()
     }
