@@ -5,8 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 SOURCES := Sources Tests Benchmarks Package.swift
-# What is tried against the built program, beside the Swift tests.
-SUITES := Lab Clients Contract Deploy Documents Monitoring
+# What is tried against the built program after the Swift tests: two at a time, the longest first.
+SUITES := Documents Contract Clients Monitoring Deploy Lab
 # Why: docs/decisions/0010-release-linking.md, 0012-exclusivity-checks.md and 0013-allocator.md.
 RELEASE := -c release --static-swift-stdlib -Xswiftc -cross-module-optimization \
 	-Xswiftc -enforce-exclusivity=unchecked \
@@ -52,16 +52,16 @@ test: ## Run all functional tests; with ARGS="--filter FCMModelTests" some of th
 	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 Tests/supervised 3000 stdbuf -oL swift test $(ARGS) 2>&1 | tee .build/test.log || \
 		{ $(call what_failed,^✘\|error:,.build/test.log); $(call unended,.build/test.log); exit 1; }
 ifeq ($(strip $(ARGS)),)
-	@failed=(); \
+	@rm -f .build/*.failed; \
+	printf '%s\n' $(SUITES) | xargs -P 2 -I SUITE bash -c 'SECONDS=0; \
+		Tests/SUITE/run >.build/SUITE.log 2>&1 || touch .build/SUITE.failed; \
+		cat .build/SUITE.log; echo "Tests/SUITE/run: $$SECONDS s"'; \
 	for suite in $(SUITES); do \
-		Tests/$$suite/run 2>&1 | tee .build/$$suite.log || failed+=("$$suite"); \
-	done; \
-	[ $${#failed[@]} -eq 0 ] || { \
-		for suite in "$${failed[@]}"; do \
+		if [ -e .build/$$suite.failed ]; then \
 			$(call what_failed,^FAIL: \|^ERROR: ,.build/$$suite.log,Tests/$$suite/run); \
-		done; \
-		exit 1; \
-	}
+		fi; \
+	done; \
+	[ -z "$$(ls .build/*.failed 2>/dev/null)" ]
 endif
 
 .PHONY: fuzz
