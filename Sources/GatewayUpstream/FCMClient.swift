@@ -72,13 +72,14 @@ package final class FCMClient: Sendable {
         self.accounts.keep(tenants)
         let configuration = self.settings.configuration
         var endpoints: Set = [configuration.legacyEndpoint, configuration.v1Endpoint, configuration.iidEndpoint]
+        var tokenOrigins: Set<String> = []
         for profile in tenants.values {
             if let endpoint = profile.legacyCredential?.endpoint { endpoints.insert(endpoint) }
             guard let credential = profile.v1Credential else { continue }
             if let endpoint = credential.endpoint { endpoints.insert(endpoint) }
-            endpoints.insert(credential.tokenURI.origin)
+            tokenOrigins.insert(credential.tokenURI.origin)
         }
-        self.pools.keep(endpoints)
+        self.pools.keep(endpoints, tokenOrigins: tokenOrigins)
     }
 
     package func shutdown() async {

@@ -5,10 +5,16 @@ import Logging
 import NIOCore
 import Synchronization
 
-/// The connection pools: one for each server, whatever its calls are for; token endpoints have one too.
+/// The connection pools: one for each server, whatever its calls are for. Access tokens are asked for over pools of their
+/// own, so that a token endpoint that fails breaks no connection under sends to the same server.
 final class OriginPools: Sendable {
+    private struct Name: Hashable {
+        let endpoint: String
+        var isForTokens = false
+    }
+
     private struct State {
-        var pools: [String: HTTPClientPool] = [:]
+        var pools: [Name: HTTPClientPool] = [:]
         /// Endpoints that were found to be refused, for the log to have each once.
         var refused: Set<String> = []
         var isShutDown = false
@@ -50,15 +56,19 @@ final class OriginPools: Sendable {
             }
             return .failure(CallFailure(code: .upstreamCredentials, upstreamCode: "plain_http"))
         }
-        return self.pool(forAdmitted: endpoint)
+        return self.pool(Name(endpoint: endpoint))
     }
 
-    /// The same for an endpoint that is known to be allowed: ``TokenHosts`` has admitted it.
-    func pool(forAdmitted endpoint: String) -> Result<HTTPClientPool, CallFailure> {
+    /// The pool for exchanges with a token endpoint that ``TokenHosts`` has admitted.
+    func pool(forTokensOf origin: String) -> Result<HTTPClientPool, CallFailure> {
+        self.pool(Name(endpoint: origin, isForTokens: true))
+    }
+
+    private func pool(_ name: Name) -> Result<HTTPClientPool, CallFailure> {
         let none = CallFailure(code: .upstreamUnavailable, upstreamCode: "no_endpoint")
         return self.state.withLock { state in
-            if let pool = state.pools[endpoint] { return .success(pool) }
-            guard !state.isShutDown, let origin = HTTPOrigin(endpoint) else { return .failure(none) }
+            if let pool = state.pools[name] { return .success(pool) }
+            guard !state.isShutDown, let origin = HTTPOrigin(name.endpoint) else { return .failure(none) }
             do {
                 let pool = try HTTPClientPool(
                     origin: origin,
@@ -67,7 +77,7 @@ final class OriginPools: Sendable {
                     eventLoopGroup: self.eventLoopGroup,
                     logger: self.logger
                 )
-                state.pools[endpoint] = pool
+                state.pools[name] = pool
                 return .success(pool)
             } catch {
                 self.logger.error("TLS can't be set up for upstream calls", metadata: ["error": "\(error)"])
@@ -77,10 +87,12 @@ final class OriginPools: Sendable {
     }
 
     /// Lets go of the pools of all but these servers; calls that are under way end as they would.
-    func keep(_ endpoints: Set<String>) {
+    func keep(_ endpoints: Set<String>, tokenOrigins: Set<String>) {
         let unneeded = self.state.withLock { state in
-            let unneeded = state.pools.filter { !endpoints.contains($0.key) }
-            for endpoint in unneeded.keys { state.pools[endpoint] = nil }
+            let unneeded = state.pools.filter { name, _ in
+                !(name.isForTokens ? tokenOrigins : endpoints).contains(name.endpoint)
+            }
+            for name in unneeded.keys { state.pools[name] = nil }
             return unneeded.values
         }
         for pool in unneeded { pool.closeIdle() }

@@ -84,9 +84,15 @@ struct ForgottenTenantTests {
             try await FCMClient.run(pools: pools) { sender in
                 #expect(try await sender.send(.sample(endpoint: upstream.endpoint)).isAccepted)
                 let pool = try pools.pool(for: upstream.endpoint).get()
-                pools.keep([upstream.endpoint])
+                // What breaks connections to a token endpoint breaks none under sends to the same server.
+                let tokens = try pools.pool(forTokensOf: upstream.endpoint).get()
+                #expect(tokens !== pool)
+                pools.keep([upstream.endpoint], tokenOrigins: [upstream.endpoint])
                 #expect(try pools.pool(for: upstream.endpoint).get() === pool)
-                pools.keep(["https://fcm.googleapis.com"])
+                #expect(try pools.pool(forTokensOf: upstream.endpoint).get() === tokens)
+                pools.keep([upstream.endpoint], tokenOrigins: [])
+                #expect(pools.count == 1)
+                pools.keep(["https://fcm.googleapis.com"], tokenOrigins: [])
                 #expect(pools.count == 0)
                 try await upstream.seen.wait { $0.closed == 1 }
                 #expect(try await sender.send(.sample(endpoint: upstream.endpoint)).isAccepted)

@@ -87,7 +87,7 @@ final class JWTBearerExchange: TokenExchange {
             return .failure(.keyUnusable)
         }
         do {
-            let pool = try self.pools.pool(forAdmitted: credential.tokenURI.origin).get()
+            let pool = try self.pools.pool(forTokensOf: credential.tokenURI.origin).get()
             let request = HTTPClientRequest(
                 method: .post,
                 path: credential.tokenURI.path,
